@@ -1,0 +1,65 @@
+"""Simple shapes on the bodies: capsules for collision, primitives to look at. Nothing here enters the dynamics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import RobotError
+
+Array = NDArray[np.float64]
+
+
+def frozen_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
+    """A read-only float64 copy of the given shape, finite; ``what`` names it in the error."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise RobotError(f"{what} must be numbers of shape {shape}") from None
+    if array.shape != shape:
+        raise RobotError(f"{what} has shape {array.shape}; it must be {shape}")
+    if not np.isfinite(array).all():
+        raise RobotError(f"{what} contains NaN or infinity")
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Capsule:
+    """All points within ``radius`` [m] of the segment start–end, in the frame of ``joint`` (−1: the base)."""
+
+    name: str
+    joint: int
+    start: Array
+    end: Array
+    radius: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", frozen_array(self.start, (3,), f"start of capsule '{self.name}'"))
+        object.__setattr__(self, "end", frozen_array(self.end, (3,), f"end of capsule '{self.name}'"))
+        if not self.radius > 0:
+            raise RobotError(f"capsule '{self.name}' has radius {self.radius}; it must be positive")
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """Something to draw on the body of ``joint`` (−1: the base), placed in that joint's frame.
+
+    size [m]: box (x, y, z), sphere (radius,), cylinder and capsule (radius, length along z), mesh (scale x, y, z).
+    colour: red, green, blue, alpha in 0…1. mesh: file below the allowed root, for kind "mesh" only.
+    """
+
+    kind: Literal["box", "sphere", "cylinder", "capsule", "mesh"]
+    joint: int
+    size: tuple[float, ...]
+    rotation: Array
+    translation: Array
+    colour: tuple[float, float, float, float] = (0.7, 0.7, 0.7, 1.0)
+    mesh: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rotation", frozen_array(self.rotation, (3, 3), "rotation of a shape"))
+        object.__setattr__(self, "translation", frozen_array(self.translation, (3,), "origin of a shape"))

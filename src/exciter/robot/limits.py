@@ -1,0 +1,52 @@
+"""Limits of one joint. What is not limited is infinite; NaN and contradictions are refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+
+from exciter.errors import RobotError
+
+#: A description without acceleration limits (URDF has none) gets velocity / this time [s]:
+#: from rest to full speed in half a second, slower than what industrial arms allow.
+TIME_TO_FULL_SPEED = 0.5
+
+
+@dataclass(frozen=True)
+class Limits:
+    """lower, upper [rad or m]; velocity, acceleration, jerk [per s, s², s³] and torque [N·m or N], symmetric."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    acceleration: float = math.inf
+    jerk: float = math.inf
+    torque: float = math.inf
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        return tuple(f.name for f in fields(cls))
+
+    def checked(self, joint: str) -> Limits:
+        """Itself, or an error that names the joint."""
+        for name in self.names():
+            value = getattr(self, name)
+            if math.isnan(value):
+                raise RobotError(f"the {name} limit of joint '{joint}' is NaN; give a number, or leave it out")
+            if name not in ("lower", "upper") and value <= 0:
+                raise RobotError(f"the {name} limit of joint '{joint}' is {value:g}; it must be positive")
+        if not self.lower < self.upper:
+            raise RobotError(
+                f"joint '{joint}' has lower limit {self.lower:g} and upper limit {self.upper:g}; "
+                "the lower one must be smaller"
+            )
+        return self
+
+    def replaced(self, joint: str, **values: float) -> Limits:
+        return replace(self, **values).checked(joint)
+
+    def with_default_acceleration(self) -> Limits:
+        """The default policy for descriptions that give a velocity limit but no acceleration limit."""
+        if math.isinf(self.acceleration) and math.isfinite(self.velocity):
+            return replace(self, acceleration=self.velocity / TIME_TO_FULL_SPEED)
+        return self

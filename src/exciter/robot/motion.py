@@ -1,0 +1,68 @@
+"""A motion: what the joints do over time. Arrays are read-only, one row per sample, one column per joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.errors import MotionError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Samples of q, q̇, q̈, each (N, n) [rad, rad/s, rad/s² or m, …], at ``time`` (N,) [s], increasing."""
+
+    time: Array
+    q: Array
+    qd: Array
+    qdd: Array
+
+    def __post_init__(self) -> None:
+        for name in ("time", "q", "qd", "qdd"):
+            array = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
+            if array.flags.writeable:  # a view, so that the caller's own array stays as it is
+                array = array.view()
+                array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        if self.q.ndim != 2 or self.time.shape != (self.q.shape[0],):
+            raise MotionError(f"q has shape {self.q.shape} and time {self.time.shape}; expected (N, n) and (N,)")
+        if self.qd.shape != self.q.shape or self.qdd.shape != self.q.shape:
+            raise MotionError(
+                f"q, q̇ and q̈ must have one shape; given {self.q.shape}, {self.qd.shape}, {self.qdd.shape}"
+            )
+
+    @classmethod
+    def at(cls, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None) -> Motion:
+        """Samples that are not a time series (random states, static poses): time counts 0, 1, 2, …"""
+        q = np.atleast_2d(np.asarray(q, dtype=float))
+        qd = np.zeros_like(q) if qd is None else np.atleast_2d(np.asarray(qd, dtype=float))
+        qdd = np.zeros_like(q) if qdd is None else np.atleast_2d(np.asarray(qdd, dtype=float))
+        return cls(np.arange(len(q), dtype=float), q, qd, qdd)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return int(self.q.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class MotionGradient:
+    """Gradient of a scalar with respect to every sample of a motion; shapes as in ``Motion``."""
+
+    q: Array
+    qd: Array
+    qdd: Array
+
+    @classmethod
+    def zeros(cls, motion: Motion) -> MotionGradient:
+        return cls(np.zeros_like(motion.q), np.zeros_like(motion.q), np.zeros_like(motion.q))
+
+    def __add__(self, other: MotionGradient) -> MotionGradient:
+        return MotionGradient(self.q + other.q, self.qd + other.qd, self.qdd + other.qdd)

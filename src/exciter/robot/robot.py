@@ -1,0 +1,236 @@
+"""The robot: a frozen tree of one-degree-of-freedom joints, by name, with limits and gravity.
+
+Links that are rigidly connected are one body, named after the joint that moves it. Joint ``i`` carries a frame;
+its placement in the parent's frame at q = 0 is ``(rotation, translation)``, and the body turns about (or slides
+along) ``axis``, a unit vector of that frame. Joints are ordered so that a parent comes before its children;
+parent −1 is the base. Units are SI throughout: m, rad, kg, kg·m, kg·m², N·m (N for prismatic joints), s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.errors import RobotError, unknown_name
+from exciter.robot.geometry import Capsule, Shape, frozen_array
+from exciter.robot.limits import Limits
+
+if TYPE_CHECKING:
+    from exciter.robot.mdh import MDHTable
+
+Array = NDArray[np.float64]
+JointKind = Literal["revolute", "continuous", "prismatic"]
+BASE = -1
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """One joint and the body it moves.
+
+    rotation (3, 3), translation (3,) [m]: joint frame in the parent's joint frame at q = 0.
+    axis (3,): unit vector in the joint frame.
+    inertia (10,): m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the joint-frame origin, in the joint
+    frame (Pinocchio's order) [kg, kg·m, kg·m²].
+    """
+
+    name: str
+    kind: JointKind
+    parent: int
+    rotation: Array
+    translation: Array
+    axis: Array
+    limits: Limits
+    inertia: Array
+    link: str = ""
+
+    def __post_init__(self) -> None:
+        for attribute, shape in (("rotation", (3, 3)), ("translation", (3,)), ("axis", (3,)), ("inertia", (10,))):
+            array = frozen_array(getattr(self, attribute), shape, f"{attribute} of joint '{self.name}'")
+            object.__setattr__(self, attribute, array)
+        if self.kind not in ("revolute", "continuous", "prismatic"):
+            raise RobotError(
+                f"joint '{self.name}' is '{self.kind}'; allowed are revolute, continuous, prismatic, fixed"
+            )
+        if abs(np.linalg.norm(self.axis) - 1.0) > 1e-9:
+            raise RobotError(f"the axis of joint '{self.name}' is not a unit vector: {self.axis.tolist()}")
+        if np.abs(self.rotation @ self.rotation.T - np.eye(3)).max() > 1e-8 or np.linalg.det(self.rotation) < 0:
+            raise RobotError(f"the placement of joint '{self.name}' is not a rotation")
+
+    @property
+    def is_prismatic(self) -> bool:
+        return self.kind == "prismatic"
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named frame fixed on the body moved by ``joint`` (−1: the base); placement in that joint's frame."""
+
+    name: str
+    joint: int
+    rotation: Array
+    translation: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rotation", frozen_array(self.rotation, (3, 3), f"rotation of '{self.name}'"))
+        object.__setattr__(self, "translation", frozen_array(self.translation, (3,), f"origin of '{self.name}'"))
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """A robot, immutable; methods that change something return a new one.
+
+    friction: nominal joint-term values by term name, each (n,): ``viscous`` [N·m·s/rad], ``coulomb`` [N·m],
+    ``rotor_inertia`` [kg·m²] and so on; absent when nothing is known.
+    nominal: True when inertias and friction are plausible values rather than the manufacturer's or identified.
+    source: where kinematics and limits come from. notes: what a reader had to assume, in words.
+    """
+
+    name: str
+    joints: tuple[Joint, ...]
+    gravity: Array = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
+    frames: tuple[Frame, ...] = ()
+    capsules: tuple[Capsule, ...] = ()
+    collision_pairs: tuple[tuple[str, str], ...] = ()
+    shapes: tuple[Shape, ...] = ()
+    friction: Mapping[str, Array] = field(default_factory=dict)
+    nominal: bool = False
+    source: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "joints", tuple(self.joints))
+        gravity = frozen_array(self.gravity, (3,), f"gravity of robot '{self.name}'")
+        object.__setattr__(self, "gravity", gravity)
+        friction = {k: frozen_array(v, (self.n,), f"{k} of robot '{self.name}'") for k, v in self.friction.items()}
+        object.__setattr__(self, "friction", MappingProxyType(friction))
+        self._check_tree()
+
+    def _check_tree(self) -> None:
+        if not self.joints:
+            raise RobotError(f"robot '{self.name}' has no moving joint; at least one is needed")
+        seen: set[str] = set()
+        for index, joint in enumerate(self.joints):
+            if joint.name in seen:
+                raise RobotError(f"robot '{self.name}' has two joints named '{joint.name}'; names must be unique")
+            seen.add(joint.name)
+            if not BASE <= joint.parent < index:
+                raise RobotError(f"joint '{joint.name}' must come after its parent (parent index {joint.parent})")
+
+    # -- by name ---------------------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.joints)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(joint.name for joint in self.joints)
+
+    def index(self, name: str) -> int:
+        """Index of a joint by name."""
+        try:
+            return self.joint_names.index(name)
+        except ValueError:
+            raise RobotError(unknown_name("joint", name, self.joint_names)) from None
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """Every name that ``frame`` knows: the joints' own frames first, then the frames fixed on bodies."""
+        return self.joint_names + tuple(f.name for f in self.frames)
+
+    def frame(self, name: str) -> Frame:
+        """A frame by name; a joint's name gives that joint's own frame."""
+        for candidate in self.frames:
+            if candidate.name == name:
+                return candidate
+        if name in self.joint_names:
+            return Frame(name, self.index(name), np.eye(3), np.zeros(3))
+        raise RobotError(unknown_name("frame", name, self.frame_names))
+
+    # -- structure -------------------------------------------------------------------------------------------
+
+    @property
+    def parents(self) -> NDArray[np.int64]:
+        return np.array([joint.parent for joint in self.joints], dtype=np.int64)
+
+    @property
+    def is_serial(self) -> bool:
+        return all(joint.parent == i - 1 for i, joint in enumerate(self.joints))
+
+    def ancestors(self, joint: int) -> tuple[int, ...]:
+        """Joints from the base to ``joint``, itself included."""
+        path = [joint]
+        while self.joints[path[-1]].parent != BASE:
+            path.append(self.joints[path[-1]].parent)
+        return tuple(reversed(path))
+
+    # -- numbers ---------------------------------------------------------------------------------------------
+
+    @property
+    def inertias(self) -> Array:
+        """(n, 10) inertial parameters of the bodies, in the joint frames, Pinocchio's order."""
+        return np.array([joint.inertia for joint in self.joints])
+
+    def limit(self, which: str) -> Array:
+        """(n,) of one limit: lower, upper, velocity, acceleration, jerk or torque; ±inf where there is none."""
+        if which not in Limits.names():
+            raise RobotError(unknown_name("limit", which, Limits.names()))
+        return np.array([getattr(joint.limits, which) for joint in self.joints])
+
+    # -- changed copies --------------------------------------------------------------------------------------
+
+    def with_gravity(self, gravity: ArrayLike) -> Self:
+        """The same robot mounted otherwise: gravity [m/s²] in the base frame."""
+        return replace(self, gravity=np.asarray(gravity, dtype=float))
+
+    def with_inertias(self, inertias: ArrayLike, *, nominal: bool = False) -> Self:
+        """The same robot with (n, 10) other inertial parameters, in the joint frames."""
+        values = frozen_array(inertias, (self.n, 10), "inertias")
+        joints = tuple(replace(j, inertia=row) for j, row in zip(self.joints, values, strict=True))
+        return replace(self, joints=joints, nominal=nominal)
+
+    def with_limits(self, **limits: ArrayLike | Mapping[str, float]) -> Self:
+        """Replace limits, by kind: a number for all joints, a list per joint, or a mapping from joint names.
+
+        ``robot.with_limits(acceleration=5.0, velocity={"joint_1": 1.0})``
+        """
+        joints = list(self.joints)
+        for which, given in limits.items():
+            if which not in Limits.names():
+                raise RobotError(unknown_name("limit", which, Limits.names()))
+            values = self.limit(which)
+            if isinstance(given, Mapping):
+                for name, value in given.items():
+                    values[self.index(name)] = value
+            else:
+                values = np.broadcast_to(np.asarray(given, dtype=float), (self.n,))
+            joints = [
+                replace(j, limits=j.limits.replaced(j.name, **{which: float(v)}))
+                for j, v in zip(joints, values, strict=True)
+            ]
+        return replace(self, joints=tuple(joints))
+
+    def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
+        """Freeze joints (at a given position, or at zero): their bodies become part of what carries them."""
+        from exciter.robot.lock import lock
+
+        positions = dict(joints) if isinstance(joints, Mapping) else dict.fromkeys(joints, 0.0)
+        return lock(self, positions)
+
+    def subchain(self, tip: str) -> Robot:
+        """The serial chain from the base to joint or frame ``tip``; side branches are locked at zero."""
+        keep = set(self.ancestors(self.frame(tip).joint))
+        return self.lock([j.name for i, j in enumerate(self.joints) if i not in keep])
+
+    def to_mdh(self) -> MDHTable:
+        """The modified Denavit–Hartenberg table (Khalil–Kleinfinger) of this robot, frames recomputed."""
+        from exciter.robot.to_mdh import to_mdh
+
+        return to_mdh(self)

@@ -1,0 +1,72 @@
+"""Rotations, and the ten inertial parameters of a body seen from another frame.
+
+The ten numbers φ = (m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz) about a frame's origin are one symmetric
+4×4 matrix, the pseudo-inertia J = ∫ x̃ x̃ᵀ dm with x̃ = (x, 1). Seen from a frame in which the old one has the
+homogeneous placement T, it is T J Tᵀ; everything else follows from that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def skew(v: ArrayLike) -> Array:
+    """[v]× with [v]× u = v × u."""
+    x, y, z = np.asarray(v, dtype=float)
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def axis_rotation(axis: ArrayLike, angle: float) -> Array:
+    """Rotation by ``angle`` [rad] about a unit ``axis`` (Rodrigues)."""
+    k = skew(axis)
+    rotation: Array = np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * (k @ k)
+    return rotation
+
+
+def rotation_to(direction: ArrayLike) -> Array:
+    """The smallest rotation that takes ẑ to the unit vector ``direction``; exactly the identity for ẑ itself."""
+    x, y, z = np.asarray(direction, dtype=float)
+    if z < -1.0 + 1e-12:
+        return np.diag([1.0, -1.0, -1.0])
+    v = skew([-y, x, 0.0])  # ẑ × direction
+    rotation: Array = np.eye(3) + v + v @ v / (1.0 + z)
+    return rotation
+
+
+def homogeneous(rotation: ArrayLike, translation: ArrayLike) -> Array:
+    """4×4 placement."""
+    t = np.eye(4)
+    t[:3, :3], t[:3, 3] = rotation, translation
+    return t
+
+
+def pseudo_inertia(phi: ArrayLike) -> Array:
+    """(…, 4, 4) pseudo-inertia of (…, 10) inertial parameters."""
+    phi = np.asarray(phi, dtype=float)
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = np.moveaxis(phi, -1, 0)
+    half = 0.5 * (xx + yy + zz)  # Σ = ½ tr(I)·1 − I
+    rows = [[half - xx, -xy, -xz, hx], [-xy, half - yy, -yz, hy], [-xz, -yz, half - zz, hz], [hx, hy, hz, m]]
+    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+
+def from_pseudo_inertia(j: ArrayLike) -> Array:
+    """(…, 10) inertial parameters of (…, 4, 4) pseudo-inertias."""
+    j = np.asarray(j, dtype=float)
+    sxx, syy, szz = j[..., 0, 0], j[..., 1, 1], j[..., 2, 2]
+    first = [j[..., 3, 3], j[..., 0, 3], j[..., 1, 3], j[..., 2, 3]]
+    second = [syy + szz, -j[..., 0, 1], sxx + szz, -j[..., 0, 2], -j[..., 1, 2], sxx + syy]
+    return np.stack(first + second, axis=-1)
+
+
+def transform_inertia(phi: ArrayLike, rotation: ArrayLike, translation: ArrayLike) -> Array:
+    """φ in frame A, of a body known in frame B, where (rotation, translation) is the placement of B in A."""
+    t = homogeneous(rotation, translation)
+    return from_pseudo_inertia(t @ pseudo_inertia(phi) @ t.T)
+
+
+def inertia_transform(rotation: ArrayLike, translation: ArrayLike) -> Array:
+    """The 10×10 matrix of ``transform_inertia``: φ_A = X φ_B."""
+    return transform_inertia(np.eye(10), rotation, translation).T
