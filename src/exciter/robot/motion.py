@@ -34,6 +34,9 @@ class Motion:
             raise MotionError(
                 f"q, q̇ and q̈ must have one shape; given {self.q.shape}, {self.qd.shape}, {self.qdd.shape}"
             )
+        for name in ("time", "q", "qd", "qdd"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise MotionError(f"{name} of the motion contains NaN or infinity; repair or cut those samples")
 
     @classmethod
     def at(cls, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None) -> Motion:

@@ -201,33 +201,44 @@ class Robot:
 
         ``robot.with_limits(acceleration=5.0, velocity={"joint_1": 1.0})``
         """
-        joints = list(self.joints)
+        changes: list[dict[str, float]] = [{} for _ in self.joints]  # all at once: the order must not matter
         for which, given in limits.items():
             if which not in Limits.names():
                 raise RobotError(unknown_name("limit", which, Limits.names()))
-            values = self.limit(which)
-            if isinstance(given, Mapping):
-                for name, value in given.items():
-                    values[self.index(name)] = value
-            else:
-                values = np.broadcast_to(np.asarray(given, dtype=float), (self.n,))
-            joints = [
-                replace(j, limits=j.limits.replaced(j.name, **{which: float(v)}))
-                for j, v in zip(joints, values, strict=True)
-            ]
-        return replace(self, joints=tuple(joints))
+            for index, value in self._per_joint(which, given).items():
+                changes[index][which] = value
+        pairs = zip(self.joints, changes, strict=True)
+        return replace(self, joints=tuple(replace(j, limits=j.limits.replaced(j.name, **c)) for j, c in pairs))
+
+    def _per_joint(self, what: str, given: ArrayLike | Mapping[str, float]) -> dict[int, float]:
+        """One number for all joints, one per joint, or by joint name → value by joint index."""
+        if isinstance(given, Mapping):
+            return {self.index(name): float(value) for name, value in given.items()}
+        values = np.asarray(given, dtype=float)
+        if values.shape not in ((), (self.n,)):
+            raise RobotError(
+                f"{what} has shape {values.shape}; give one number, {self.n} numbers, or a mapping by joint"
+            )
+        return {index: float(value) for index, value in enumerate(np.broadcast_to(values, (self.n,)))}
 
     def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
         """Freeze joints (at a given position, or at zero): their bodies become part of what carries them."""
         from exciter.robot.lock import lock
 
+        if isinstance(joints, str):
+            joints = [joints]
         positions = dict(joints) if isinstance(joints, Mapping) else dict.fromkeys(joints, 0.0)
         return lock(self, positions)
 
     def subchain(self, tip: str) -> Robot:
-        """The serial chain from the base to joint or frame ``tip``; side branches are locked at zero."""
-        keep = set(self.ancestors(self.frame(tip).joint))
-        return self.lock([j.name for i, j in enumerate(self.joints) if i not in keep])
+        """The serial chain from the base to joint or frame ``tip``; side branches are locked at zero, or at the
+        limit nearest to it."""
+        last = self.frame(tip).joint
+        if last == BASE:
+            raise RobotError(f"frame '{tip}' is fixed on the base; name a joint or a frame that moves")
+        keep = set(self.ancestors(last))
+        rest = [j for i, j in enumerate(self.joints) if i not in keep]
+        return self.lock({j.name: min(max(0.0, j.limits.lower), j.limits.upper) for j in rest})
 
     def to_mdh(self) -> MDHTable:
         """The modified Denavit–Hartenberg table (Khalil–Kleinfinger) of this robot, frames recomputed."""

@@ -1,0 +1,133 @@
+"""Speed of the dynamics core, as ratios to Pinocchio's regressor called in a Python loop, all in one run.
+
+    python benchmarks/regressor.py [--rounds 15]
+
+Setting: Franka Panda (7 axes), N = 1000 samples, Fourier trajectory with 77 coefficients, viscous and Coulomb
+friction, D-optimality on the base parameters; one core unless a line says two threads. Every round times the
+reference and each candidate next to each other; the median of the rounds' ratios is printed, because absolute
+times on a shared machine mean little. Finite differences are 77 one-sided differences of the same criterion
+evaluated through Pinocchio.
+"""
+
+from __future__ import annotations
+
+import os
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pinocchio as pin
+
+from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.numba_engine import NumbaEngine
+from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.excitation.criteria import DOptimality
+from exciter.excitation.fourier import Fourier
+from exciter.excitation.objective import Objective
+from exciter.parameters.terms import Coulomb, Tanh, Viscous
+from exciter.robot import load
+from exciter.robot.pinocchio_model import to_pinocchio
+
+SAMPLES = 1000
+TARGETS = {
+    "Numba W": 0.10,
+    "Numba criterion + gradient": 0.8,
+    "Numba criterion + gradient, two threads": 0.5,
+    "NumPy criterion + gradient": 8.0,
+}
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    rounds = parser.parse_args().rounds
+
+    robot = load("panda")
+    terms = (Viscous(), Coulomb(Tanh(0.03)))
+    trajectory = Fourier(period=10.0, harmonics=5, samples=SAMPLES)
+    delta = 0.3 * np.random.default_rng(0).standard_normal((robot.n, trajectory.coefficients))
+    motion = trajectory.motion(delta)
+    criterion, weights = DOptimality(), np.ones(robot.n)
+
+    def objective(engine: NumbaEngine | NumpyEngine) -> Objective:
+        model = DynamicModel(robot, terms, engine)
+        return Objective(model, trajectory, criterion, model.base.independent, weights)
+
+    one, two, plain = objective(NumbaEngine()), objective(NumbaEngine(threads=2)), objective(NumpyEngine())
+
+    pinocchio = to_pinocchio(one.model.dynamics.robot)
+    data = pinocchio.createData()
+    columns = np.asarray(one.columns)
+    inertial = columns < 10 * robot.n
+
+    def pinocchio_loop() -> None:
+        for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
+            pin.computeJointTorqueRegressor(pinocchio, data, q, qd, qdd)
+
+    def criterion_through_pinocchio(x: np.ndarray) -> float:
+        m = trajectory.motion(x)
+        w = np.zeros((SAMPLES, robot.n, len(columns)))
+        for k in range(SAMPLES):
+            phi = pin.computeJointTorqueRegressor(pinocchio, data, m.q[k], m.qd[k], m.qdd[k])
+            w[k][:, inertial] = phi[:, columns[inertial]]
+        for (row, _), values, column in zip(
+            one.model._entries, one.model._term_values(m), columns[~inertial], strict=True
+        ):
+            w[:, row, np.searchsorted(columns, column)] = values
+        flat = w.reshape(-1, len(columns))
+        return criterion(flat.T @ flat)[0]
+
+    def finite_differences() -> np.ndarray:
+        reference, step, gradient = criterion_through_pinocchio(delta), 1e-6, np.empty(delta.size)
+        for k in range(delta.size):
+            moved = delta.copy()
+            moved.flat[k] += step
+            gradient[k] = (criterion_through_pinocchio(moved) - reference) / step
+        return gradient
+
+    value, exact = one.value_and_gradient(delta)
+    print(f"criterion {value:.6f}, through Pinocchio {criterion_through_pinocchio(delta):.6f}")
+    differences = finite_differences()
+    print(
+        f"exact gradient against finite differences: {np.abs(exact.ravel() - differences).max() / np.abs(exact).max():.1e}"
+    )
+
+    candidates: dict[str, Callable[[], object]] = {
+        "Numba W": lambda: one.model.dynamics.regressor(motion),
+        "Numba Gram matrix": lambda: one.model.gram(motion, one.columns, weights),
+        "Numba criterion + gradient": lambda: one.value_and_gradient(delta),
+        "Numba criterion + gradient, two threads": lambda: two.value_and_gradient(delta),
+        "NumPy W": lambda: plain.model.dynamics.regressor(motion),
+        "NumPy criterion + gradient": lambda: plain.value_and_gradient(delta),
+    }
+    ratios: dict[str, list[float]] = {name: [] for name in candidates}
+    for work in (*candidates.values(), pinocchio_loop):
+        work()
+    for _ in range(rounds):
+        for name, work in candidates.items():
+            reference = seconds(pinocchio_loop)
+            ratios[name].append(min(seconds(work) for _ in range(2)) / reference)
+    speedup = [seconds(finite_differences) / seconds(lambda: one.value_and_gradient(delta)) for _ in range(3)]
+
+    print(f"\nratio to Pinocchio's regressor in a Python loop (median of {rounds} rounds)   [target]")
+    for name, values in ratios.items():
+        target = f"[≤ {TARGETS[name]:g}]" if name in TARGETS else ""
+        print(f"  {name:42s} {np.median(values):8.3f}   {target}")
+    print(
+        f"  {'exact gradient, times faster than finite differences through Pinocchio':42s} {np.median(speedup):.0f}×   [≥ 100]"
+    )
+
+
+if __name__ == "__main__":
+    main()

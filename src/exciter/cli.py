@@ -1,0 +1,232 @@
+"""The command line: words in, settings objects inside, one clear line and exit code 2 when something is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from exciter import __version__
+from exciter.errors import ExciterError
+
+if TYPE_CHECKING:  # imports are late everywhere here: `exciter --help` must not wait for numerics
+    from rich.console import Console
+
+    from exciter.dynamics.model import DynamicModel
+    from exciter.parameters.identifiability import Identifiability
+    from exciter.parameters.terms import JointTerm
+    from exciter.robot import Robot
+
+TERM_WORDS = ("rotor", "viscous", "coulomb", "offset")
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"exciter: {message}; see '{self.prog} --help'\n")
+
+
+def parser() -> Parser:
+    top = Parser(prog="exciter", description="Identify the dynamics of robots.")
+    top.add_argument("--version", action="version", version=f"exciter {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    demo = commands.add_parser("demo", help="the whole story on an embedded robot: design, experiment, identification")
+    demo.add_argument("-o", "--output", type=Path, metavar="DIR", help="also write result.json there")
+    demo.add_argument("--robot", default="panda", help="embedded robot or file (default: panda)")
+    demo.add_argument("--seed", type=int, default=0, help="of the start and of the noise (default: 0)")
+    demo.set_defaults(run=run_demo)
+
+    base = commands.add_parser("base", help="base parameters: what can be identified, in which combinations, and why")
+    base.add_argument("robot", metavar="ROBOT", help="URDF, MJCF or modified-DH file, or an embedded robot")
+    base.add_argument("--json", action="store_true", help="print plain data instead of tables")
+    base.add_argument("--all", action="store_true", help="say of every standard parameter what becomes of it")
+    base.add_argument("--only", choices=("gravity", "inertia"), help="poses at rest, or second moments, only")
+    base.add_argument(
+        "--terms",
+        metavar="LIST",
+        help=f"joint terms, comma-separated from {', '.join(TERM_WORDS)}, or none (default: those the robot declares)",
+    )
+    base.add_argument("--lock", action="append", default=[], metavar="JOINT[=POSITION]", help="freeze a joint")
+    base.add_argument(
+        "--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="gravity in the base frame [m/s²]"
+    )
+    base.add_argument("--config", type=Path, metavar="F", help="YAML file with limits, gravity, lock")
+    base.add_argument("--numeric", action="store_true", help="decide from random samples instead of in closed form")
+    base.set_defaults(run=run_base)
+
+    robots = commands.add_parser("robots", help="the embedded robots")
+    robots.add_argument("--json", action="store_true", help="print plain data instead of a table")
+    robots.set_defaults(run=run_robots)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line; leaves with 0, with 2 on wrong input, with 130 when interrupted."""
+    arguments = parser().parse_args(argv)
+    try:
+        arguments.run(arguments)
+    except ExciterError as error:
+        print(f"exciter: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("exciter: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader (head, less) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
+
+
+# -- robots ------------------------------------------------------------------------------------------------------
+
+
+def run_robots(arguments: argparse.Namespace) -> None:
+    from exciter.robot import library
+
+    rows = [(name, library.embedded(name)) for name in library.names()]
+    if arguments.json:
+        print(
+            json.dumps(
+                [{"name": n, "joints": r.n, "nominal": r.nominal, "source": r.source} for n, r in rows], indent=2
+            )
+        )
+        return
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 1, 0))
+    for heading in ("robot", "axes", "source"):
+        table.add_column(heading, justify="right" if heading == "axes" else "left", no_wrap=heading == "robot")
+    for name, robot in rows:
+        table.add_row(name, str(robot.n), " ".join(robot.source.split()))
+    console().print(table)
+
+
+# -- base --------------------------------------------------------------------------------------------------------
+
+
+def run_base(arguments: argparse.Namespace) -> None:
+    from exciter.dynamics.base import inertia_base, numeric_model_base, static_base
+    from exciter.dynamics.model import DynamicModel
+    from exciter.dynamics.numpy_engine import NumpyEngine
+    from exciter.parameters.identifiability import identifiability
+
+    robot = chosen_robot(arguments)
+    model = DynamicModel(robot, chosen_terms(arguments.terms, robot), NumpyEngine())  # a handful of samples at most
+    if arguments.only == "inertia":
+        if arguments.numeric:
+            raise ExciterError("--only inertia is decided in closed form; leave out --numeric")
+        base = inertia_base(model)
+    elif arguments.numeric:
+        base = numeric_model_base(model, static=arguments.only == "gravity")
+    else:
+        base = static_base(model) if arguments.only == "gravity" else model.base
+    verdicts = identifiability(model.dynamics.robot, base, kinetic=arguments.only != "gravity")
+    if arguments.json:
+        print(json.dumps(verdicts.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        print_base(model, verdicts, everything=arguments.all)
+
+
+def chosen_robot(arguments: argparse.Namespace) -> Robot:
+    from exciter.robot import load
+    from exciter.robot.options import read_options
+
+    robot = load(arguments.robot, None if arguments.config is None else read_options(arguments.config))
+    if arguments.gravity is not None:
+        robot = robot.with_gravity(arguments.gravity)
+    if arguments.lock:
+        robot = robot.lock(dict(locked(text) for text in arguments.lock))
+    return robot
+
+
+def locked(text: str) -> tuple[str, float]:
+    """'joint' or 'joint=0.3' → (name, position)."""
+    name, _, position = text.partition("=")
+    try:
+        return name, float(position or 0.0)
+    except ValueError:
+        raise ExciterError(f"--lock {text}: '{position}' is not a number; write JOINT or JOINT=POSITION") from None
+
+
+def chosen_terms(words: str | None, robot: Robot) -> tuple[JointTerm, ...]:
+    """Joint terms by word; without words, those whose values the description declares."""
+    from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
+    from exciter.parameters.terms.declared import declared_terms
+
+    if words is None:
+        return declared_terms(robot)
+    known: dict[str, JointTerm] = dict(zip(TERM_WORDS, (RotorInertia(), Viscous(), Coulomb(), Offset()), strict=True))
+    wanted = [] if words == "none" else words.split(",")
+    for word in wanted:
+        if word not in known:
+            raise ExciterError(f"--terms has '{word}'; allowed are none, or a list of {', '.join(known)}")
+    return tuple(known[word] for word in dict.fromkeys(wanted))
+
+
+def print_base(model: DynamicModel, verdicts: Identifiability, *, everything: bool) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    base, out = verdicts.base, console()
+    units = dict(zip(model.standard, model.units, strict=True))
+    joints = "1 joint" if model.n == 1 else f"{model.n} joints"
+    out.print(
+        f"[bold]{model.robot.name}[/]: {joints}, {len(base.standard)} standard parameters → "
+        f"[bold]{len(base)} base parameters[/] ({base.inertial_count} inertial, "
+        f"{len(base) - base.inertial_count} of joint terms)"
+    )
+    out.print(f"{base.method}; {base.decision.words}", style="dim", markup=False)
+    out.print("Parameters are those of the links in modified-DH frames; R marks a regrouped one.\n", style="dim")
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("base parameter", "unit", "is"):
+        table.add_column(heading, no_wrap=heading != "is")
+    for k, (name, expression) in enumerate(zip(base.names, base.expressions, strict=True)):
+        alone = expression.partition(" = ")[2] or "itself"
+        table.add_row(Text(name), Text(units[base.standard[base.independent[k]]]), Text(alone))
+    out.print(table)
+
+    shown = verdicts.verdicts if everything else verdicts.with_status("unidentifiable")
+    if shown:
+        title = "every standard parameter" if everything else "not identifiable"
+        table = Table(box=None, padding=(0, 2, 0, 0), title=f"\n{title}", title_justify="left")
+        for heading in ("parameter", "status", "why") if everything else ("parameter", "why"):
+            table.add_column(heading, no_wrap=heading != "why")
+        for names, status, reason in grouped_reasons(shown):
+            table.add_row(*(Text(cell) for cell in ((names, status, reason) if everything else (names, reason))))
+        out.print(table)
+    for note in model.robot.notes:
+        out.print(f"note: {note}", style="yellow", markup=False)
+
+
+def grouped_reasons(verdicts: Sequence[Any]) -> list[tuple[str, str, str]]:
+    """(names, status, reason), neighbours with the same reason on one line."""
+    rows: list[tuple[str, str, str]] = []
+    words = {"identifiable": "identifiable", "combination": "only in combination", "unidentifiable": "not identifiable"}
+    for verdict in verdicts:
+        status = words[verdict.status]
+        if rows and rows[-1][1:] == (status, verdict.reason):
+            rows[-1] = (f"{rows[-1][0]}, {verdict.name}", status, verdict.reason)
+        else:
+            rows.append((verdict.name, status, verdict.reason))
+    return rows
+
+
+# -- demo --------------------------------------------------------------------------------------------------------
+
+
+def run_demo(arguments: argparse.Namespace) -> None:
+    from exciter.demo import demo
+
+    demo(console(), arguments.robot, arguments.seed, arguments.output)
+
+
+def console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=False)

@@ -1,0 +1,132 @@
+"""The whole story in one go: design a motion, run it on a synthetic robot, identify it, compare with the truth."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter import __version__
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError
+from exciter.excitation.design import Design, design
+from exciter.excitation.fourier import Fourier
+from exciter.experiment.synthetic import synthetic
+from exciter.identification.least_squares import Estimate, weighted_least_squares
+from exciter.parameters.terms.declared import declared_terms
+from exciter.robot import load
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Array = NDArray[np.float64]
+RATE = 200.0  # samples per second of the synthetic log
+PERIODS = 2
+
+
+def demo(out: Console, robot_name: str, seed: int, folder: Path | None) -> None:
+    """Print the story; with a folder, also write result.json there."""
+    if folder is not None:
+        prepare(folder)
+    robot = load(robot_name)
+    model = DynamicModel(robot, declared_terms(robot))
+    truth = secret(model, seed)
+    noise = 0.02 * np.where(np.isfinite(robot.limit("torque")), robot.limit("torque"), 50.0)
+    base = model.base
+
+    out.print(f"[bold]1  robot[/]       {robot.name}: {robot.n} joints, {len(base)} base parameters")
+    start = time.perf_counter()
+    trajectory = Fourier(period=10.0, harmonics=5)
+    with out.status("designing …") as status:
+        designed = design(
+            model, trajectory, noise=noise, seed=seed, progress=lambda k, f: status.update(f"designing … {k}: {f:.2f}")
+        )
+    out.print(
+        f"[bold]2  design[/]      Fourier, D-optimal: −log det = {designed.value:.2f} after {designed.evaluations} "
+        f"evaluations in {time.perf_counter() - start:.1f} s; at most {100 * designed.margin:.1f} % "
+        "of any joint limit, at every instant"
+    )
+    samples = int(PERIODS * trajectory.period * RATE)
+    data = synthetic(model, trajectory.motion(designed.coefficients, np.arange(samples) / RATE), truth, noise, seed)
+    out.print(
+        f"[bold]3  experiment[/]  synthetic: {PERIODS} periods at {RATE:g} Hz, {samples} samples, "
+        f"torque noise {noise.min():.2g} … {noise.max():.2g} N·m"
+    )
+    found = weighted_least_squares(model, data.motion, data.torque, data.noise)
+    true = base.base_values(truth)
+    inside = int((np.abs(found.values - true) < 2 * found.std).sum())
+    out.print(
+        f"[bold]4  identify[/]    weighted least squares: residual / noise = {found.sigma0:.3f}; "
+        f"{inside} of {len(base)} within 2 σ of the truth (95 % expected)\n"
+    )
+    print_estimate(out, model, found, true)
+    if folder is not None:
+        write_json(folder / "result.json", summary(model, designed, found, true, seed))
+        out.print(f"\nwritten: {folder / 'result.json'}", markup=False)
+
+
+def secret(model: DynamicModel, seed: int) -> Array:
+    """True parameters that the estimator never sees: every link and every friction off by some 20 %.
+
+    A link's ten parameters are scaled together, so that it stays a body that can exist.
+    """
+    rng = np.random.default_rng(seed + 1)
+    factors = np.exp(0.2 * rng.standard_normal(model.n))
+    truth = model.nominal * np.exp(0.2 * rng.standard_normal(model.nominal.size))
+    truth[: 10 * model.n] = model.nominal[: 10 * model.n] * np.repeat(factors, 10)
+    return truth
+
+
+def print_estimate(out: Console, model: DynamicModel, found: Estimate, true: Array) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    units = dict(zip(model.standard, model.units, strict=True))
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("parameter")
+    table.add_column("unit")
+    for heading in ("true", "identified", "σ", "error / σ"):
+        table.add_column(heading, justify="right")
+    for k, name in enumerate(found.names):
+        error = (found.values[k] - true[k]) / found.std[k]
+        unit = units[model.standard[model.base.independent[k]]]
+        numbers = (f"{true[k]:.4f}", f"{found.values[k]:.4f}", f"{found.std[k]:.4f}", f"{error:+.1f}")
+        table.add_row(Text(name), Text(unit), *numbers)
+    out.print(table)
+
+
+def summary(model: DynamicModel, designed: Design, found: Estimate, true: Array, seed: int) -> dict[str, Any]:
+    columns = zip(found.names, true, found.values, found.std, strict=True)
+    return {
+        "exciter": __version__,
+        "robot": model.robot.name,
+        "seed": seed,
+        "design": {"criterion": "d-optimal", "value": designed.value, "evaluations": designed.evaluations},
+        "sigma0": found.sigma0,
+        "parameters": [{"name": n, "true": t, "value": v, "std": s} for n, t, v, s in columns],
+    }
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder before any work is done, so that a bad place is told at once."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(13, "not writable")
+    except OSError as error:
+        raise ExciterError(f"cannot write to '{folder}': {error.strerror}; choose another folder with -o") from None
+
+
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    """Write to a temporary name, then rename: a reader never sees half a file."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8") as file:
+        json.dump(data, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+    os.chmod(file.name, 0o644)
+    os.replace(file.name, path)

@@ -1,0 +1,76 @@
+"""What the kernels see of a robot: plain arrays, every joint axis along z of its own frame.
+
+A robot whose axes point elsewhere is seen through frames turned so that they do; ``parameter_map`` turns the
+inertial parameters along, so that the rest of the package never notices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.robot.robot import BASE, Robot
+from exciter.robot.spatial import inertia_transform, rotation_to
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Kinematic tree of n joints and its P pairs (link i, ancestor-or-own joint j), ordered by link, from the base.
+
+    parent (n,), prismatic (n,); rotation (n, 3, 3), origin (n, 3) [m]: link frame in its parent's at q = 0;
+    gravity (3,) [m/s²]. Pairs of link i are first[i] … first[i+1]; joint (P,) and link_of (P,) name them.
+    Pairs of row (joint) j are row_pairs[row_first[j] … row_first[j+1]], by increasing link.
+    parameter_map (n, 10, 10): φ seen in this chain's frames = parameter_map[i] @ φ in the robot's joint frames.
+    axis_frames (n, 3, 3): this chain's link frame in the robot's joint frame.
+    """
+
+    parent: Index
+    prismatic: NDArray[np.bool_]
+    rotation: Array
+    origin: Array
+    gravity: Array
+    first: Index
+    joint: Index
+    link_of: Index
+    row_pairs: Index
+    row_first: Index
+    parameter_map: Array
+    axis_frames: Array
+
+    @classmethod
+    def of(cls, robot: Robot) -> Chain:
+        turned = np.array([rotation_to(joint.axis) for joint in robot.joints])
+        above = [np.eye(3) if j.parent == BASE else turned[j.parent] for j in robot.joints]
+        rotation = [u.T @ j.rotation @ t for u, j, t in zip(above, robot.joints, turned, strict=True)]
+        origin = [u.T @ j.translation for u, j in zip(above, robot.joints, strict=True)]
+        ancestors = [robot.ancestors(i) for i in range(robot.n)]
+        joint = np.array([j for path in ancestors for j in path], dtype=np.int64)
+        depth = [len(path) for path in ancestors]
+        return cls(
+            parent=robot.parents,
+            prismatic=np.array([j.is_prismatic for j in robot.joints]),
+            rotation=np.array(rotation),
+            origin=np.array(origin),
+            gravity=np.array(robot.gravity),
+            first=np.concatenate([[0], np.cumsum(depth)]).astype(np.int64),
+            joint=joint,
+            link_of=np.repeat(np.arange(robot.n), depth).astype(np.int64),
+            row_pairs=np.argsort(joint, kind="stable").astype(np.int64),
+            row_first=np.searchsorted(np.sort(joint), np.arange(robot.n + 1)).astype(np.int64),
+            parameter_map=np.array([inertia_transform(t.T, np.zeros(3)) for t in turned]),
+            axis_frames=turned,
+        )
+
+    @property
+    def n(self) -> int:
+        return int(self.parent.size)
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether the robot's own axes are already along z, so that no parameter needs turning."""
+        return bool((self.axis_frames == np.eye(3)).all())

@@ -1,0 +1,138 @@
+"""Dynamics of a robot in its own joint frames, for any batch of samples.
+
+Shapes: N samples, n joints; inertial columns are 10 n, link by link, in Pinocchio's order (see ``Joint.inertia``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.dynamics.chain import Chain
+from exciter.dynamics.engine import Engine, LagrangeRows, default_engine
+from exciter.dynamics.layout import ColumnLayout
+from exciter.errors import MotionError
+from exciter.robot.motion import Motion, MotionGradient
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+def samples_last(*arrays: Array) -> tuple[Array, ...]:
+    """(N, n) → contiguous (n, N)."""
+    return tuple(np.array(a.T, order="C") for a in arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class Dynamics:
+    """Regressor, inverse dynamics, energies, inertia matrix and kinematics of ``robot``."""
+
+    robot: Robot
+    engine: Engine = field(default_factory=default_engine)
+
+    @cached_property
+    def chain(self) -> Chain:
+        return Chain.of(self.robot)
+
+    # -- torque ----------------------------------------------------------------------------------------------
+
+    def regressor(self, motion: Motion) -> Array:
+        """Φ(q, q̇, q̈) (N, n, 10 n): τ = Φ χ. A view of memory with samples last."""
+        self._check(motion)
+        phi = self.engine.regressor(self.chain, *samples_last(motion.q, motion.qd, motion.qdd))
+        return self._dense(phi)
+
+    def inverse_dynamics(self, motion: Motion, inertias: ArrayLike | None = None) -> Array:
+        """τ (N, n) [N·m or N] of inertial parameters (n, 10), the robot's own unless given."""
+        self._check(motion)
+        arrays = samples_last(motion.q, motion.qd, motion.qdd)
+        return self.engine.torque(self.chain, self.chain_inertias(inertias), *arrays).T
+
+    def torque_pullback(self, motion: Motion, seed: Array, inertias: ArrayLike | None = None) -> MotionGradient:
+        """Jᵀλ: gradient of Σ seed ⊙ τ, seed (N, n), with respect to every sample."""
+        self._check(motion)
+        layout = ColumnLayout.select(self.robot.n, [], [])
+        arrays = samples_last(motion.q, motion.qd, motion.qdd)
+        q, qd, qdd, _ = self.engine.adjoint(
+            self.chain,
+            layout,
+            np.zeros((0, len(motion))),
+            np.zeros(self.robot.n),
+            None,
+            *samples_last(np.asarray(seed, dtype=float)),
+            self.chain_inertias(inertias),
+            *arrays,
+        )
+        return MotionGradient(q.T, qd.T, qdd.T)
+
+    def inertia_matrix(self, q: ArrayLike, inertias: ArrayLike | None = None) -> Array:
+        """A(q) (N, n, n) [kg·m² …]: column k is the torque of a unit acceleration of joint k without gravity."""
+        q = np.atleast_2d(np.asarray(q, dtype=float))
+        samples, n = q.shape
+        still = Dynamics(self.robot.with_gravity(np.zeros(3)), self.engine)
+        unit = np.tile(np.eye(n), (samples, 1))
+        repeated = np.repeat(q, n, axis=0)
+        tau = still.inverse_dynamics(Motion.at(repeated, np.zeros_like(repeated), unit), inertias)
+        return tau.reshape(samples, n, n).swapaxes(1, 2)
+
+    # -- energy ----------------------------------------------------------------------------------------------
+
+    def lagrange(self, motion: Motion) -> LagrangeRows:
+        """Energy and momentum rows in the robot's joint frames, samples first: e, u (N, 10 n), others (N, n, 10 n)."""
+        self._check(motion)
+        rows = self.engine.lagrange(self.chain, *samples_last(motion.q, motion.qd))
+        e, u = self._dense(rows.e[None])[:, 0], self._dense(rows.u[None])[:, 0]
+        return LagrangeRows(e, u, *(self._dense(x) for x in (rows.momentum, rows.de_dq, rows.du_dq)))
+
+    # -- kinematics ------------------------------------------------------------------------------------------
+
+    def placement(self, frame: str, q: ArrayLike) -> tuple[Array, Array]:
+        """Rotation (N, 3, 3) and origin (N, 3) [m] of a frame in the base, at positions q (N, n)."""
+        rotation, origin, _ = self._kinematics(frame, q)
+        return rotation, origin
+
+    def jacobian(self, frame: str, q: ArrayLike) -> Array:
+        """(N, 6, n): velocity of the frame's origin (3) and angular velocity (3), in base axes, per joint velocity."""
+        return self._kinematics(frame, q)[2]
+
+    def _kinematics(self, name: str, q: ArrayLike) -> tuple[Array, Array, Array]:
+        frame, chain = self.robot.frame(name), self.chain
+        q = np.atleast_2d(np.asarray(q, dtype=float))
+        samples, n = q.shape
+        jacobian = np.zeros((samples, 6, n))
+        if frame.joint < 0:
+            return np.tile(frame.rotation, (samples, 1, 1)), np.tile(frame.translation, (samples, 1)), jacobian
+        links = self.engine.placements(chain, *samples_last(q))
+        turned, i = chain.axis_frames[frame.joint], frame.joint
+        link = np.moveaxis(links.rotation[i], -1, 0)
+        offset = turned.T @ frame.translation
+        pairs = slice(int(chain.first[i]), int(chain.first[i + 1]))
+        sv = np.moveaxis(links.sv[pairs], -1, 0)  # (N, d, 3)
+        sw = np.moveaxis(links.sw[pairs], -1, 0)
+        joints = chain.joint[pairs]
+        jacobian[:, :3, joints] = link @ (sv + np.cross(sw, offset)).swapaxes(1, 2)
+        jacobian[:, 3:, joints] = link @ sw.swapaxes(1, 2)
+        return link @ turned.T @ frame.rotation, links.origin[i].T + link @ offset, jacobian
+
+    # -- helpers ---------------------------------------------------------------------------------------------
+
+    def chain_inertias(self, inertias: ArrayLike | None) -> Array:
+        """(n, 10) in the chain's frames."""
+        given = self.robot.inertias if inertias is None else np.asarray(inertias, dtype=float)
+        return np.einsum("iab,ib->ia", self.chain.parameter_map, given.reshape(self.robot.n, 10))
+
+    def _dense(self, rows: Array) -> Array:
+        """(r, n, 10, N) in the chain's frames → (N, r, 10 n) in the robot's."""
+        if not self.chain.is_aligned:
+            rows = np.einsum("jicN,ick->jikN", rows, self.chain.parameter_map)
+        return rows.reshape(rows.shape[0], -1, rows.shape[-1]).transpose(2, 0, 1)
+
+    def _check(self, motion: Motion) -> None:
+        if motion.n != self.robot.n:
+            raise MotionError(
+                f"the motion has {motion.n} joints, robot '{self.robot.name}' has {self.robot.n}: "
+                f"{', '.join(self.robot.joint_names)}"
+            )

@@ -1,0 +1,1 @@
+"""Compiled kernels: blocks of samples, one idea per file."""

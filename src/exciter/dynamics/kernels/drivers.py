@@ -1,0 +1,150 @@
+"""Entry points of the compiled kernels: loops over the blocks of a range of samples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exciter.dynamics.kernels.blocks import (
+    LINK,
+    SCREW,
+    TEN,
+    B,
+    backward,
+    base_link,
+    forward,
+    jit,
+    load,
+    project,
+    regressor_adjoint,
+    regressor_rows,
+    wrench,
+)
+from exciter.dynamics.kernels.packed import add_gram, copy_row, multiply, pack
+
+
+@jit
+def regressor(parent, prismatic, rotation, origin, gravity, first, joint, q, qd, qdd, begin, end, out):
+    """Φ of samples begin … end into out (n, n, 10, N): joint row, link, parameter, sample."""
+    n = parent.size
+    links, screws = np.empty((n + 1) * LINK), np.empty(first[n] * SCREW)
+    bq, bv, ba, cs, ten = np.empty(n * B), np.empty(n * B), np.empty(n * B), np.empty(2 * B), np.empty(TEN)
+    base_link(links, gravity)
+    for start in range(begin, end, B):
+        count = min(B, end - start)
+        load(n, start, count, q, bq)
+        load(n, start, count, qd, bv)
+        load(n, start, count, qdd, ba)
+        forward(parent, prismatic, rotation, origin, first, bq, bv, ba, links, screws, cs)
+        for i in range(n):
+            for k in range(first[i], first[i + 1]):
+                regressor_rows(links[(i + 1) * LINK : (i + 2) * LINK], screws[k * SCREW : (k + 1) * SCREW], ten)
+                for c in range(10):
+                    target = out[joint[k], i, c, start : start + count]
+                    row = ten[c * B : (c + 1) * B]
+                    for b in range(count):
+                        target[b] = row[b]
+
+
+@jit
+def gram(parent, prismatic, rotation, origin, gravity, first, joint, link_of, row_pairs, row_first,
+         column, terms, term_row, term_column, weight, q, qd, qdd, begin, end, h):  # fmt: skip
+    """Add Σ_j weight_j W_jᵀ W_j over samples begin … end to h (upper part, see ``add_gram``)."""
+    n = parent.size
+    links, screws = np.empty((n + 1) * LINK), np.empty(first[n] * SCREW)
+    bq, bv, ba, cs, ten = np.empty(n * B), np.empty(n * B), np.empty(n * B), np.empty(2 * B), np.empty(TEN)
+    width = 10 * n + term_row.size + 4
+    w, index = np.empty(width * B), np.empty(width, dtype=np.int64)
+    base_link(links, gravity)
+    for start in range(begin, end, B):
+        count = min(B, end - start)
+        load(n, start, count, q, bq)
+        load(n, start, count, qd, bv)
+        load(n, start, count, qdd, ba)
+        forward(parent, prismatic, rotation, origin, first, bq, bv, ba, links, screws, cs)
+        for j in range(n):
+            pairs = row_pairs[row_first[j] : row_first[j + 1]]
+            m = pack(j, count, links, screws, pairs, link_of, column, terms, term_row, term_column,
+                     start, ten, w, index)  # fmt: skip
+            add_gram(w, m, index, weight[j], h)
+
+
+@jit
+def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of, row_pairs, row_first,
+            column, terms, term_row, term_column, weight, matrix, torque_seed, chi, q, qd, qdd, begin, end,
+            q_bar, qd_bar, qdd_bar, terms_bar):  # fmt: skip
+    """Gradient of f(H) + Σ λ·τ with respect to every sample: matrix = ∂f/∂H + transpose, torque_seed = λ (n, N).
+
+    An empty matrix or torque_seed leaves that part out. terms_bar receives ∂f/∂(term values), for the terms'
+    own pullbacks.
+    """
+    n = parent.size
+    links, screws = np.empty((n + 1) * LINK), np.empty(first[n] * SCREW)
+    link_bars, screw_bars = np.empty((n + 1) * 9 * B), np.empty(first[n] * SCREW)
+    bq, bv, ba, cs, ten = np.empty(n * B), np.empty(n * B), np.empty(n * B), np.empty(2 * B), np.empty(TEN)
+    width = 10 * n + term_row.size + 4
+    w, g, index = np.empty(width * B), np.empty(width * B), np.empty(width, dtype=np.int64)
+    local, grads, lam = np.empty((width, width)), np.empty(3 * n * B), np.zeros(B)
+    base_link(links, gravity)
+    for start in range(begin, end, B):
+        count = min(B, end - start)
+        load(n, start, count, q, bq)
+        load(n, start, count, qd, bv)
+        load(n, start, count, qdd, ba)
+        forward(parent, prismatic, rotation, origin, first, bq, bv, ba, links, screws, cs)
+        link_bars[:] = 0.0
+        for j in range(n):
+            pairs = row_pairs[row_first[j] : row_first[j + 1]]
+            if matrix.size > 0:
+                m = pack(j, count, links, screws, pairs, link_of, column, terms, term_row, term_column,
+                         start, ten, w, index)  # fmt: skip
+                multiply(w, m, index, weight[j], matrix, local, g)
+            if torque_seed.size > 0:
+                copy_row(torque_seed[j, start : start + count], lam, count)
+            m = 0
+            for k in pairs:
+                i = link_of[k]
+                for c in range(10):
+                    seed = ten[c * B : (c + 1) * B]
+                    seed[:] = chi[i, c] * lam
+                    if matrix.size > 0 and column[i, c] >= 0:
+                        seed += g[m * B : (m + 1) * B]
+                        m += 1
+                screw = slice(k * SCREW, (k + 1) * SCREW)
+                bar = link_bars[(i + 1) * 9 * B : (i + 2) * 9 * B]
+                regressor_adjoint(links[(i + 1) * LINK : (i + 2) * LINK], screws[screw], ten, bar, screw_bars[screw])
+            for e in range(term_row.size):
+                if term_row[e] == j and term_column[e] >= 0 and matrix.size > 0:
+                    for b in range(count):
+                        terms_bar[e, start + b] = g[m * B + b]
+                    m += 1
+        backward(parent, prismatic, first, bv, links, screws, link_bars, screw_bars, grads)
+        for i in range(n):
+            for b in range(count):
+                q_bar[i, start + b] = grads[3 * i * B + b]
+                qd_bar[i, start + b] = grads[(3 * i + 1) * B + b]
+                qdd_bar[i, start + b] = grads[(3 * i + 2) * B + b]
+
+
+@jit
+def torque(parent, prismatic, rotation, origin, gravity, first, joint, inertias, q, qd, qdd, begin, end, out):
+    """Inverse dynamics of inertial parameters (n, 10) for samples begin … end into out (n, N)."""
+    n = parent.size
+    links, screws = np.empty((n + 1) * LINK), np.empty(first[n] * SCREW)
+    bq, bv, ba, cs = np.empty(n * B), np.empty(n * B), np.empty(n * B), np.empty(2 * B)
+    rows, tau = np.empty(6 * B), np.empty(n * B)
+    base_link(links, gravity)
+    for start in range(begin, end, B):
+        count = min(B, end - start)
+        load(n, start, count, q, bq)
+        load(n, start, count, qd, bv)
+        load(n, start, count, qdd, ba)
+        forward(parent, prismatic, rotation, origin, first, bq, bv, ba, links, screws, cs)
+        tau[:] = 0.0
+        for i in range(n):
+            wrench(links[(i + 1) * LINK : (i + 2) * LINK], inertias[i], rows)
+            for k in range(first[i], first[i + 1]):
+                j = joint[k]
+                project(screws[k * SCREW : (k + 1) * SCREW], rows, tau[j * B : (j + 1) * B])
+        for j in range(n):
+            for b in range(count):
+                out[j, start + b] = tau[j * B + b]

@@ -1,0 +1,36 @@
+"""Which columns of the standard regressor enter a Gram matrix, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnLayout:
+    """Column numbers of H for inertial parameters and joint terms; −1 marks a column left out.
+
+    inertial (n, 10); term_row (E,): joint row of each term entry; term_column (E,): its column. size: order of H.
+    """
+
+    inertial: Index
+    term_row: Index
+    term_column: Index
+    size: int
+
+    @classmethod
+    def select(cls, n: int, entries: Sequence[tuple[int, int]], columns: Sequence[int] | Index) -> ColumnLayout:
+        """Keep the given standard columns, in the given order.
+
+        Standard columns are the 10 n inertial ones, then the term columns; entries are (joint row, term column).
+        """
+        place = np.full(10 * n + 1 + max((c for _, c in entries), default=0), -1, dtype=np.int64)
+        place[np.asarray(columns, dtype=np.int64)] = np.arange(len(columns))
+        rows = np.array([row for row, _ in entries], dtype=np.int64)
+        terms = np.array([10 * n + c for _, c in entries], dtype=np.int64)
+        return cls(place[: 10 * n].reshape(n, 10).copy(), rows, place[terms], len(columns))

@@ -1,0 +1,248 @@
+"""The dynamic model: rigid bodies plus joint terms, linear in one standard parameter vector χ.
+
+τ = Φ(q, q̇, q̈) χ. Inertial parameters are those of the links in modified-DH frames, so that the papers' names and
+groupings apply and the base projection is a selection of columns; joint-term parameters follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.dynamics.dynamics import Dynamics, samples_last
+from exciter.dynamics.engine import Engine, default_engine
+from exciter.dynamics.layout import ColumnLayout
+from exciter.errors import ParameterError
+from exciter.parameters import inertial
+from exciter.parameters.base import BaseParameters
+from exciter.parameters.terms import BoundTerm, JointTerm
+from exciter.robot.mdh import MDHTable
+from exciter.robot.motion import Motion, MotionGradient
+from exciter.robot.robot import Robot
+from exciter.robot.spatial import transform_inertia
+from exciter.robot.to_mdh import in_mdh_frames
+
+Array = NDArray[np.float64]
+NOMINAL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
+
+
+@dataclass(frozen=True, eq=False)
+class RigidBodies:
+    """Torque of the robot's nominal rigid bodies, for terms that depend on the load."""
+
+    dynamics: Dynamics
+
+    def value(self, motion: Motion) -> Array:
+        return self.dynamics.inverse_dynamics(motion)
+
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        return self.dynamics.torque_pullback(motion, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicModel:
+    """Robot and joint terms. ``standard`` names χ; columns of every matrix follow that order."""
+
+    robot: Robot
+    terms: tuple[JointTerm, ...] = ()
+    engine: Engine = field(default_factory=default_engine)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", tuple(self.terms))
+        repeated = {name for name in self.standard if self.standard.count(name) > 1}
+        if repeated:
+            raise ParameterError(f"two joint terms give the parameter {sorted(repeated)[0]}; use one of them")
+
+    @cached_property
+    def _in_mdh(self) -> tuple[Robot, MDHTable]:
+        return in_mdh_frames(self.robot)
+
+    @property
+    def mdh(self) -> MDHTable:
+        """The modified-DH table whose frames carry the inertial parameters."""
+        return self._in_mdh[1]
+
+    @cached_property
+    def dynamics(self) -> Dynamics:
+        """Rigid-body dynamics in modified-DH frames."""
+        return Dynamics(self._in_mdh[0], self.engine)
+
+    @cached_property
+    def bound(self) -> tuple[BoundTerm, ...]:
+        rigid = RigidBodies(self.dynamics)
+        return tuple(term.bind(self.dynamics.robot, rigid) for term in self.terms)
+
+    # -- the standard parameters -------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        return self.robot.n
+
+    @cached_property
+    def standard(self) -> tuple[str, ...]:
+        """Names of χ: M1, MX1, … ZZn, then the joint terms'."""
+        return inertial.names(self.n) + tuple(name for term in self.bound for name in term.names)
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        return inertial.units(self.n) + tuple(unit for term in self.bound for unit in term.units)
+
+    @cached_property
+    def nominal(self) -> Array:
+        """χ of the description: its inertias in modified-DH frames, its friction, zero where nothing is known."""
+        values = dict(zip(inertial.names(self.n), self.dynamics.robot.inertias.ravel(), strict=True))
+        for symbol, key in NOMINAL.items():
+            for j, value in enumerate(self.robot.friction.get(key, np.zeros(self.n))):
+                values[f"{symbol}{j + 1}"] = value
+        return np.array([values.get(name, 0.0) for name in self.standard])
+
+    def joint_frame_inertias(self, chi: ArrayLike) -> Array:
+        """(n, 10) inertial part of χ in the robot's own joint frames, as URDF and Pinocchio want it."""
+        links = np.asarray(chi, dtype=float)[: 10 * self.n].reshape(self.n, 10)
+        placed = zip(links, self.mdh.rotations, self.mdh.translations, strict=True)
+        return np.array([transform_inertia(phi, r, p) for phi, r, p in placed])
+
+    # -- rows ----------------------------------------------------------------------------------------------------
+
+    def regressor(self, motion: Motion) -> Array:
+        """Φ (N, n, p)."""
+        phi = np.zeros((self.n, len(self.standard), len(motion)))  # samples last: every write is contiguous
+        phi[:, : 10 * self.n] = self.dynamics.regressor(motion).transpose(1, 2, 0)
+        for (row, column), values in zip(self._entries, self._term_values(motion), strict=True):
+            phi[row, 10 * self.n + column] = values
+        return phi.transpose(2, 0, 1)
+
+    def torque(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
+        """τ = Φ χ (N, n), χ nominal unless given."""
+        chi = self.nominal if chi is None else np.asarray(chi, dtype=float)
+        tau = np.array(self.dynamics.inverse_dynamics(motion, chi[: 10 * self.n]))
+        for (row, column), values in zip(self._entries, self._term_values(motion), strict=True):
+            tau[:, row] += chi[10 * self.n + column] * values
+        return tau
+
+    def torque_pullback(self, motion: Motion, seed: Array, chi: ArrayLike | None = None) -> MotionGradient:
+        """Gradient of Σ seed ⊙ τ, seed (N, n), with respect to every sample of the motion."""
+        chi = self.nominal if chi is None else np.asarray(chi, dtype=float)
+        gradient = self.dynamics.torque_pullback(motion, seed, chi[: 10 * self.n])
+        seeds = [chi[10 * self.n + column] * seed[:, row] for row, column in self._entries]
+        return gradient + self._terms_pullback(motion, np.array(seeds).reshape(len(seeds), len(motion)))
+
+    def energy(self, motion: Motion) -> Array:
+        """h = e + u (N, p): total energy per parameter [12.42]; NaN for columns that are not conservative."""
+        rows = self.dynamics.lagrange(motion)
+        h = np.full((len(motion), len(self.standard)), np.nan)
+        h[:, : 10 * self.n] = rows.e + rows.u
+        at = 10 * self.n
+        for term in self.bound:
+            kept = np.array(term.conservative)
+            block = np.where(kept, 0.0, np.nan)[:, None] * np.ones(len(motion))
+            for part in (term.kinetic(motion), term.potential(motion)):
+                block = block if part is None else block + np.where(kept[:, None], part, 0.0)
+            h[:, at : at + len(term.names)] = block.T
+            at += len(term.names)
+        return h
+
+    def energy_pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        """Gradient of Σ seed ⊙ h, seed (N, p); seeds of columns that are not conservative must be zero."""
+        rows = self.dynamics.lagrange(motion)
+        own = seed[:, : 10 * self.n]
+        q = np.einsum("Njp,Np->Nj", rows.de_dq + rows.du_dq, own)
+        gradient = MotionGradient(q, np.einsum("Njp,Np->Nj", rows.momentum, own), np.zeros_like(q))
+        at = 10 * self.n
+        for term in self.bound:
+            part = np.ascontiguousarray(seed[:, at : at + len(term.names)].T)
+            gradient = gradient + term.energy_pullback(motion, part, part)
+            at += len(term.names)
+        return gradient
+
+    def momentum_rows(self, motion: Motion) -> tuple[Array, Array]:
+        """B1 = ∂e/∂q̇ and B2 = ∂u/∂q − ∂e/∂q (N, n, p) [12.36, 12.37]: Γ = (d/dt B1 + B2) χ.
+
+        A joint term that stores no energy (friction) is wholly in B2, as in [12.35].
+        """
+        rows = self.dynamics.lagrange(motion)
+        b1, b2 = np.zeros((2, len(motion), self.n, len(self.standard)))
+        b1[:, :, : 10 * self.n] = rows.momentum
+        b2[:, :, : 10 * self.n] = rows.du_dq - rows.de_dq
+        at = 10 * self.n
+        for term in self.bound:
+            momentum, force, values = term.momentum(motion), term.force(motion), term.values(motion)
+            for k, (row, column) in enumerate(term.rows):
+                if not term.conservative[column]:
+                    b2[:, row, at + column] = values[k]
+                    continue
+                b1[:, row, at + column] = 0.0 if momentum is None else momentum[k]
+                b2[:, row, at + column] = 0.0 if force is None else force[k]
+            at += len(term.names)
+        return b1, b2
+
+    # -- Gram matrix and its adjoint -----------------------------------------------------------------------------
+
+    def gram(self, motion: Motion, columns: Sequence[int], weights: ArrayLike | None = None) -> Array:
+        """H = Σ_j w_j W_jᵀ W_j (b, b) of the given standard columns; w_j = 1/σ_j² [1/(N·m)²]. W is never stored."""
+        layout = ColumnLayout.select(self.n, self._entries, columns)
+        arrays = samples_last(motion.q, motion.qd, motion.qdd)
+        return self.engine.gram(self.dynamics.chain, layout, self._term_values(motion), self._weights(weights), *arrays)
+
+    def gram_pullback(
+        self,
+        motion: Motion,
+        columns: Sequence[int],
+        dfdh: Array,
+        weights: ArrayLike | None = None,
+        torque_seed: Array | None = None,
+    ) -> MotionGradient:
+        """Gradient of f(H) for ∂f/∂H (b, b) with respect to every sample; plus Σ torque_seed ⊙ τ of the nominal
+        rigid bodies in the same pass, when torque_seed (N, n) is given."""
+        layout = ColumnLayout.select(self.n, self._entries, columns)
+        q, qd, qdd, terms = self.engine.adjoint(
+            self.dynamics.chain,
+            layout,
+            self._term_values(motion),
+            self._weights(weights),
+            dfdh + dfdh.T,
+            None if torque_seed is None else samples_last(torque_seed)[0],
+            self.dynamics.robot.inertias,
+            *samples_last(motion.q, motion.qd, motion.qdd),
+        )
+        return MotionGradient(q.T, qd.T, qdd.T) + self._terms_pullback(motion, terms)
+
+    # -- base parameters -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """The base parameters of this model: in closed form, or from random samples where a term has no rule."""
+        from exciter.dynamics.base import model_base
+
+        return model_base(self)
+
+    # -- helpers -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _entries(self) -> tuple[tuple[int, int], ...]:
+        """(joint row, term column) of every structurally non-zero term entry."""
+        entries: list[tuple[int, int]] = []
+        at = 0
+        for term in self.bound:
+            entries += [(row, at + column) for row, column in term.rows]
+            at += len(term.names)
+        return tuple(entries)
+
+    def _term_values(self, motion: Motion) -> Array:
+        values = [term.values(motion) for term in self.bound]
+        return np.concatenate(values) if values else np.zeros((0, len(motion)))
+
+    def _terms_pullback(self, motion: Motion, seeds: Array) -> MotionGradient:
+        gradient = MotionGradient.zeros(motion)
+        at = 0
+        for term in self.bound:
+            gradient = gradient + term.pullback(motion, seeds[at : at + len(term.rows)])
+            at += len(term.rows)
+        return gradient
+
+    def _weights(self, weights: ArrayLike | None) -> Array:
+        return np.ones(self.n) if weights is None else np.broadcast_to(np.asarray(weights, dtype=float), (self.n,))

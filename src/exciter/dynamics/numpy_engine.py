@@ -1,0 +1,165 @@
+"""The NumPy engine: ``reference`` applied to batches of samples that fit the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.chain import Chain
+from exciter.dynamics.engine import LagrangeRows, Placements
+from exciter.dynamics.layout import ColumnLayout
+from exciter.dynamics.reference import (
+    LinkAdjoint,
+    LinkState,
+    backward,
+    cross,
+    dot,
+    forward,
+    matvec,
+    regressor_rows,
+    regressor_rows_adjoint,
+    wrench,
+)
+
+Array = NDArray[np.float64]
+BATCH = 512  # samples at a time: keeps every temporary in the cache, and memory flat for long logs
+
+
+def batches(samples: int) -> Iterator[slice]:
+    return (slice(start, min(start + BATCH, samples)) for start in range(0, samples, BATCH))
+
+
+@dataclass(frozen=True)
+class NumpyEngine:
+    """See ``engine.Engine``."""
+
+    name: str = "numpy"
+
+    def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array) -> Array:
+        out = np.zeros((chain.n, chain.n, 10, q.shape[1]))
+        for s in batches(q.shape[1]):
+            for i, link in enumerate(forward(chain, q[:, s], qd[:, s], qdd[:, s])):
+                out[_joints(chain, i), i, :, s] = regressor_rows(link)
+        return out
+
+    def torque(self, chain: Chain, inertias: Array, q: Array, qd: Array, qdd: Array) -> Array:
+        out = np.zeros((chain.n, q.shape[1]))
+        for s in batches(q.shape[1]):
+            for i, link in enumerate(forward(chain, q[:, s], qd[:, s], qdd[:, s])):
+                force, moment = wrench(link, inertias[i][:, None])
+                out[_joints(chain, i), s] += (dot(link.sv, force) + dot(link.sw, moment))[:, 0]
+        return out
+
+    def gram(
+        self, chain: Chain, layout: ColumnLayout, terms: Array, weights: Array, q: Array, qd: Array, qdd: Array
+    ) -> Array:
+        h = np.zeros((layout.size, layout.size))
+        for s in batches(q.shape[1]):
+            links = forward(chain, q[:, s], qd[:, s], qdd[:, s])
+            for w, weight in zip(_rows(chain, layout, links, terms[:, s]), weights, strict=True):
+                h += weight * (w @ w.T)
+        return h
+
+    def adjoint(
+        self,
+        chain: Chain,
+        layout: ColumnLayout,
+        terms: Array,
+        weights: Array,
+        matrix: Array | None,
+        torque_seed: Array | None,
+        inertias: Array,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+    ) -> tuple[Array, Array, Array, Array]:
+        gradient, terms_bar = np.empty((3, *q.shape)), np.zeros_like(terms)
+        for s in batches(q.shape[1]):
+            links = forward(chain, q[:, s], qd[:, s], qdd[:, s])
+            seeds = np.zeros((chain.n, layout.size, q[:, s].shape[1]))
+            if matrix is not None:
+                for j, w in enumerate(_rows(chain, layout, links, terms[:, s])):
+                    seeds[j] = weights[j] * (matrix @ w)
+            bars: list[LinkAdjoint] = []
+            for i, link in enumerate(links):
+                wanted = layout.inertial[i] >= 0
+                g = np.zeros((link.sv.shape[0], 10, link.sv.shape[2]))
+                g[:, wanted] = seeds[_joints(chain, i)][:, layout.inertial[i][wanted]]
+                if torque_seed is not None:
+                    g += torque_seed[_joints(chain, i), None, s] * inertias[i][:, None]
+                bars.append(regressor_rows_adjoint(link, g))
+            gradient[:, :, s] = backward(chain, links, bars, qd[:, s])
+            used = layout.term_column >= 0
+            terms_bar[used, s] = seeds[layout.term_row[used], layout.term_column[used]]
+        return gradient[0], gradient[1], gradient[2], terms_bar
+
+    def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
+        n, samples = q.shape
+        rows = LagrangeRows(*np.zeros((2, n, 10, samples)), *np.zeros((3, n, n, 10, samples)))
+        for s in batches(samples):
+            _lagrange_batch(chain, q[:, s], qd[:, s], rows, s)
+        return rows
+
+    def placements(self, chain: Chain, q: Array) -> Placements:
+        links = forward(chain, q, np.zeros_like(q), np.zeros_like(q))
+        rotation, origin = np.empty((chain.n, 3, 3, q.shape[1])), np.empty((chain.n, 3, q.shape[1]))
+        for i, link in enumerate(links):
+            rotation[i], origin[i] = link.rotation, link.p
+            if (k := chain.parent[i]) >= 0:
+                rotation[i] = np.einsum("abn,bcn->acn", rotation[k], link.rotation)
+                origin[i] = origin[k] + matvec(rotation[k], link.p)
+        return Placements(
+            rotation, origin, np.concatenate([x.sv for x in links]), np.concatenate([x.sw for x in links])
+        )
+
+
+def _joints(chain: Chain, i: int) -> NDArray[np.int64]:
+    """Joints that move link i, from the base to its own."""
+    return chain.joint[chain.first[i] : chain.first[i + 1]]
+
+
+def _rows(chain: Chain, layout: ColumnLayout, links: list[LinkState], terms: Array) -> Array:
+    """(n, b, N): the wanted columns of every joint's rows."""
+    out = np.zeros((chain.n, layout.size, links[0].p.shape[1]))
+    for i, link in enumerate(links):
+        wanted = layout.inertial[i] >= 0
+        columns = layout.inertial[i][wanted]
+        out[_joints(chain, i)[:, None], columns] = regressor_rows(link)[:, wanted]
+    used = layout.term_column >= 0
+    out[layout.term_row[used], layout.term_column[used]] = terms[used]
+    return out
+
+
+def _lagrange_batch(chain: Chain, q: Array, qd: Array, rows: LagrangeRows, s: slice) -> None:
+    """Momentum is Newton–Euler of velocities: with q̇ = 0, q̈ := q̇ and no gravity, α and a are ω and v."""
+    still = np.zeros_like(q)
+    moving = forward(chain, q, still, qd, gravity=np.zeros(3))
+    resting = forward(chain, q, still, still)
+    twists: list[tuple[Array, Array]] = []  # ∂V_i/∂q_j = V_j × S_j, carried outward like a screw
+    for i, (link, rest) in enumerate(zip(moving, resting, strict=True)):
+        parent, joints = chain.parent[i], _joints(chain, i)
+        omega, v, sv, sw = link.alpha, link.acc, link.sv[-1:], link.sw[-1:]
+        dv, dw = cross(omega, sv) + cross(v, sw), cross(omega, sw)
+        if parent >= 0:
+            up_v, up_w = twists[parent]
+            dv = np.concatenate([link.to_child(up_v + cross(up_w, link.p)), dv])
+            dw = np.concatenate([link.to_child(up_w), dw])
+        twists.append((dv, dw))
+        rows.momentum[joints, i, :, s] = regressor_rows(link)
+        rows.de_dq[joints, i, :, s] = regressor_rows(link, dv, dw)
+        rows.du_dq[joints, i, :, s] = regressor_rows(rest)
+        rows.e[i, :, s] = kinetic_row(omega, v)
+        height = dot(rest.p, resting[parent].acc)[0] if parent >= 0 else -chain.gravity @ rest.p
+        rows.u[i, 0, s] = height + (rows.u[parent, 0, s] if parent >= 0 else 0.0)
+        rows.u[i, 1:4, s] = rest.acc  # −g in the link frame
+
+
+def kinetic_row(omega: Array, v: Array) -> Array:
+    """(10, N) kinetic energy per parameter of a link [12.33]."""
+    x, y, z = omega
+    moments = cross(v, omega)
+    inertia = [0.5 * x * x, x * y, 0.5 * y * y, x * z, y * z, 0.5 * z * z]
+    return np.stack([0.5 * dot(v, v)[0], *moments, *inertia])

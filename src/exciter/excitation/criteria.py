@@ -1,0 +1,48 @@
+"""Criteria: from the Gram matrix H = WᵀΣ⁻¹W to a number to be made small, with its exact derivative ∂f/∂H."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Criterion(Protocol):
+    """One class per criterion."""
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        """Value and symmetric ∂f/∂H (b, b); infinite when H is singular."""
+
+
+@dataclass(frozen=True)
+class DOptimality:
+    """−log det H: the logarithm of the volume of the parameters' confidence ellipsoid (Swevers et al. 1997)."""
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        scale = np.sqrt(h.diagonal())  # equilibrated first: parameters have different units
+        if not (scale > 0).all():
+            return np.inf, np.zeros_like(h)
+        try:
+            lower = np.linalg.cholesky(h / np.outer(scale, scale))
+        except np.linalg.LinAlgError:
+            return np.inf, np.zeros_like(h)
+        inverse = np.linalg.inv(lower)
+        value = -2.0 * float(np.log(lower.diagonal()).sum() + np.log(scale).sum())
+        return value, -(inverse.T @ inverse) / np.outer(scale, scale)
+
+
+@dataclass(frozen=True)
+class ConditionNumber:
+    """cond(W) = √(λ_max/λ_min) of H [12.12], Gautier & Khalil (16)."""
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        values, vectors = np.linalg.eigh(h)
+        if values[0] <= values[-1] * np.finfo(float).eps:
+            return np.inf, np.zeros_like(h)
+        cond = float(np.sqrt(values[-1] / values[0]))
+        small, large = vectors[:, 0], vectors[:, -1]
+        return cond, 0.5 * cond * (np.outer(large, large) / values[-1] - np.outer(small, small) / values[0])

@@ -1,0 +1,207 @@
+"""The inertial parameters as other tools write them: the only place that converts.
+
+Inside, a body is φ = (M, MX, MY, MZ, XX, XY, YY, XZ, YZ, ZZ) about its joint frame (see ``inertial``).
+Every tool has ``to_<tool>(φ)`` and ``from_<tool>(…)``; the frame is always the joint frame, except where
+the tool itself carries a placement of the inertia (URDF's origin, MuJoCo's ipos and iquat). Conversions say
+nothing about whether φ is physical: ask ``consistency``.
+
+=========  ==================================================================================================
+Pinocchio  ten numbers, φ itself (``Inertia.toDynamicParameters``)
+iDynTree   ten numbers, the inertia row by row: m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz
+Papers     ten numbers, modified Denavit–Hartenberg frame: XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M
+Drake      mass, centre of mass, unit inertia G = I/m about the frame's origin
+MuJoCo     mass, centre of mass (ipos), principal axes (iquat) and principal moments (diaginertia) about it
+URDF       mass, and the inertia about the centre of mass in the axes of the inertial frame (origin xyz, rpy)
+=========  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.errors import ParameterError
+from exciter.parameters.inertial import (
+    UPPER_TRIANGLE,
+    centre_of_mass,
+    checked,
+    from_mass_com_inertia,
+    inertia_matrix,
+    mass_com_inertia,
+    symmetric,
+    upper_triangle,
+)
+from exciter.robot.spatial import axis_rotation
+
+Array = NDArray[np.float64]
+Triple = tuple[float, float, float]
+Quadruple = tuple[float, float, float, float]
+Sextuple = tuple[float, float, float, float, float, float]
+
+#: Names in the papers' order, modified Denavit–Hartenberg frame.
+PAPER_NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
+_PAPER_ORDER = (*UPPER_TRIANGLE, 1, 2, 3, 0)
+_IDYNTREE_ORDER = (0, 1, 2, 3, *UPPER_TRIANGLE)
+
+
+# -- ten numbers in another order: arrays (…, 10) in, arrays (…, 10) out -------------------------------
+
+
+def to_pinocchio(phi: ArrayLike) -> Array:
+    """What ``Inertia.toDynamicParameters`` returns: φ itself."""
+    return checked(phi)
+
+
+def from_pinocchio(parameters: ArrayLike) -> Array:
+    return checked(parameters)
+
+
+def to_idyntree(phi: ArrayLike) -> Array:
+    """What ``SpatialInertia.asVector`` returns."""
+    return checked(phi)[..., list(_IDYNTREE_ORDER)]
+
+
+def from_idyntree(parameters: ArrayLike) -> Array:
+    return checked(parameters)[..., np.argsort(_IDYNTREE_ORDER)]
+
+
+def to_papers(phi: ArrayLike) -> Array:
+    """In the order of ``PAPER_NAMES``."""
+    return checked(phi)[..., list(_PAPER_ORDER)]
+
+
+def from_papers(parameters: ArrayLike) -> Array:
+    return checked(parameters)[..., np.argsort(_PAPER_ORDER)]
+
+
+# -- Drake ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DrakeInertia:
+    """Drake's ``SpatialInertia(mass, p_PScm_E, UnitInertia(Gxx, Gyy, Gzz, Gxy, Gxz, Gyz))``.
+
+    mass [kg]; com [m]; moments (Gxx, Gyy, Gzz) and products (Gxy, Gxz, Gyz) [m²] of I/m about the frame's
+    origin.
+    """
+
+    mass: float
+    com: Triple
+    moments: Triple
+    products: Triple
+
+
+def to_drake(phi: ArrayLike) -> DrakeInertia:
+    com = centre_of_mass(phi)
+    mass = float(checked(phi)[0])
+    gxx, gxy, gxz, gyy, gyz, gzz = (upper_triangle(inertia_matrix(phi)) / mass).tolist()
+    return DrakeInertia(mass, _triple(com), (gxx, gyy, gzz), (gxy, gxz, gyz))
+
+
+def from_drake(body: DrakeInertia) -> Array:
+    (gxx, gyy, gzz), (gxy, gxz, gyz) = body.moments, body.products
+    return checked(body.mass * np.array([1.0, *body.com, gxx, gxy, gyy, gxz, gyz, gzz]))
+
+
+# -- MuJoCo --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MuJoCoInertia:
+    """MuJoCo's ``body_mass, body_ipos, body_iquat, body_inertia``.
+
+    mass [kg]; ipos [m] centre of mass; iquat (w, x, y, z) from the principal axes to the body frame;
+    diaginertia [kg·m²] principal moments, largest first as MuJoCo sorts them.
+    """
+
+    mass: float
+    ipos: Triple
+    iquat: Quadruple
+    diaginertia: Triple
+
+    @property
+    def fullinertia(self) -> Sextuple:
+        """MJCF's ``fullinertia`` about the centre of mass [kg·m²]: xx, yy, zz, xy, xz, yz, in body axes."""
+        rotation = _from_quaternion(self.iquat)
+        xx, xy, xz, yy, yz, zz = upper_triangle((rotation * self.diaginertia) @ rotation.T).tolist()
+        return xx, yy, zz, xy, xz, yz
+
+
+def to_mujoco(phi: ArrayLike) -> MuJoCoInertia:
+    mass, com, inertia = mass_com_inertia(phi)
+    moments, axes = np.linalg.eigh(inertia)
+    moments, axes = moments[::-1], axes[:, ::-1]
+    if np.linalg.det(axes) < 0:  # eigenvectors may form a left-handed frame, which no quaternion describes
+        axes = axes * np.array([1.0, 1.0, -1.0])
+    return MuJoCoInertia(mass, _triple(com), _to_quaternion(axes), _triple(moments))
+
+
+def from_mujoco(body: MuJoCoInertia) -> Array:
+    rotation = _from_quaternion(body.iquat)
+    return from_mass_com_inertia(body.mass, body.ipos, (rotation * body.diaginertia) @ rotation.T)
+
+
+def from_mujoco_full(mass: float, ipos: ArrayLike, fullinertia: Sextuple) -> Array:
+    """φ of an MJCF ``<inertial>`` that gives ``fullinertia`` instead of ``diaginertia``."""
+    xx, yy, zz, xy, xz, yz = fullinertia
+    return from_mass_com_inertia(mass, ipos, symmetric(xx, xy, xz, yy, yz, zz))
+
+
+# -- URDF ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class UrdfInertia:
+    """URDF's ``<inertial>``: mass [kg], origin xyz [m] and rpy [rad], inertia about that origin [kg·m²].
+
+    The six numbers are matrix entries in the axes of the inertial frame, R = Rz(yaw) Ry(pitch) Rx(roll).
+    """
+
+    mass: float
+    xyz: Triple
+    rpy: Triple
+    ixx: float
+    ixy: float
+    ixz: float
+    iyy: float
+    iyz: float
+    izz: float
+
+
+def to_urdf(phi: ArrayLike) -> UrdfInertia:
+    """Axes of the joint frame, so rpy = 0."""
+    mass, com, inertia = mass_com_inertia(phi)
+    return UrdfInertia(mass, _triple(com), (0.0, 0.0, 0.0), *upper_triangle(inertia).tolist())
+
+
+def from_urdf(body: UrdfInertia) -> Array:
+    roll, pitch, yaw = body.rpy
+    rotation = axis_rotation([0, 0, 1], yaw) @ axis_rotation([0, 1, 0], pitch) @ axis_rotation([1, 0, 0], roll)
+    inertia = symmetric(body.ixx, body.ixy, body.ixz, body.iyy, body.iyz, body.izz)
+    return from_mass_com_inertia(body.mass, body.xyz, rotation @ inertia @ rotation.T)
+
+
+# -- helpers -------------------------------------------------------------------------------------------
+
+
+def _triple(values: Array) -> Triple:
+    x, y, z = values.tolist()
+    return x, y, z
+
+
+def _to_quaternion(rotation: Array) -> Quadruple:
+    from scipy.spatial.transform import Rotation
+
+    x, y, z, w = Rotation.from_matrix(rotation).as_quat().tolist()
+    return w, x, y, z
+
+
+def _from_quaternion(quaternion: Quadruple) -> Array:
+    from scipy.spatial.transform import Rotation
+
+    w, x, y, z = quaternion
+    if not np.isfinite(quaternion).all() or not any(quaternion):
+        raise ParameterError(f"iquat {quaternion} is not a rotation; give a finite quaternion w, x, y, z that is not 0")
+    return np.asarray(Rotation.from_quat([x, y, z, w]).as_matrix(), dtype=np.float64)

@@ -1,0 +1,39 @@
+"""Coulomb friction with one coefficient per direction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.parameters.terms.columns import TORQUE, Column
+from exciter.parameters.terms.dry_friction import BoundDryFriction, DryFriction
+from exciter.parameters.terms.term import BoundTerm, RigidTorque, scatter
+from exciter.robot.motion import Motion, MotionGradient
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+FORWARD = Column("Fsp", TORQUE, nonnegative=True)
+BACKWARD = Column("Fsn", TORQUE, nonnegative=True)
+
+
+@dataclass(frozen=True)
+class AsymmetricCoulomb(DryFriction):
+    """Γ = Fsp max(z, 0) + Fsn min(z, 0), both ≥ 0; in motion the same as Coulomb plus an offset."""
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        return _AsymmetricCoulomb(*self.bound_parts(robot, FORWARD, BACKWARD))
+
+
+class _AsymmetricCoulomb(BoundDryFriction):
+    def values(self, motion: Motion) -> Array:
+        z = self.direction(self.samples(motion))
+        return np.concatenate([np.maximum(z, 0.0), np.minimum(z, 0.0)])
+
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        at = self.samples(motion)
+        z = self.direction(at)
+        forward, backward = np.split(seed, 2)
+        onto_z = np.where(z > 0, forward, np.where(z < 0, backward, 0.5 * (forward + backward)))
+        return scatter(motion, self.joints, *self.shape.pullback(at.q, at.qd, onto_z))

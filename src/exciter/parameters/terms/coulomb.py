@@ -1,0 +1,37 @@
+"""Coulomb friction: Fs z, where z is the direction of motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.parameters.terms.columns import TORQUE, Column
+from exciter.parameters.terms.dry_friction import BoundDryFriction, DryFriction
+from exciter.parameters.terms.term import BoundTerm, RigidTorque, scatter
+from exciter.robot.motion import Motion, MotionGradient
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+FS = Column("Fs", TORQUE, nonnegative=True)
+
+
+@dataclass(frozen=True)
+class Coulomb(DryFriction):
+    """Γ = Fs z.
+
+    ``Coulomb()`` has z = sgn q̇, ``Coulomb(Tanh(0.03))`` is smooth, ``Coulomb(Dahl(1e-3))`` pre-slides.
+    """
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        return _Coulomb(*self.bound_parts(robot, FS))
+
+
+class _Coulomb(BoundDryFriction):
+    def values(self, motion: Motion) -> Array:
+        return self.direction(self.samples(motion))
+
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        at = self.samples(motion)
+        return scatter(motion, self.joints, *self.shape.pullback(at.q, at.qd, seed))

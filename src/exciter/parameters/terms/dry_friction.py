@@ -1,0 +1,51 @@
+"""Common part of every friction term with a direction of motion: the joints, and their shape z in −1 … 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.parameters.terms.columns import Column, Columns, joint_columns, joint_indices
+from exciter.parameters.terms.pointwise import Samples
+from exciter.parameters.terms.shape import BoundShape, FrictionShape, Sign
+from exciter.parameters.terms.term import BoundTerm, JointTerm
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DryFriction(JointTerm):
+    """Settings: the shape (``Sign()``, ``Tanh(width)`` or ``Dahl(delta)``) and the joints, None for all."""
+
+    shape: FrictionShape = field(default_factory=Sign)
+    joints: tuple[str, ...] | None = None
+
+    def smoothed(self, width: float) -> Self:
+        return replace(self, shape=self.shape.smoothed(width))
+
+    def bound_parts(self, robot: Robot, *kinds: Column) -> tuple[Columns, list[int], BoundShape]:
+        """Columns of the given kinds, the joints, and the shape on them."""
+        joints = joint_indices(robot, self.joints)
+        shape = self.shape.bind([robot.joint_names[j] for j in joints])
+        return joint_columns(robot, joints, *kinds), joints, shape
+
+
+@dataclass(frozen=True, eq=False)
+class BoundDryFriction(BoundTerm):
+    """Work: ``joints`` (m) and their shape."""
+
+    joints: list[int]
+    shape: BoundShape
+
+    def samples(self, motion: Motion) -> Samples:
+        self.check(motion)
+        return Samples.of(motion, self.joints)
+
+    def direction(self, at: Samples) -> Array:
+        """(m, N) z."""
+        return self.shape.values(at.q, at.qd)

@@ -1,0 +1,58 @@
+"""Gravity compensation by a spring whose free length is zero: a pure sine of the joint's angle."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ParameterError
+from exciter.parameters.terms.columns import TORQUE, Column, joint_columns, revolute_index
+from exciter.parameters.terms.pointwise import Partials, PotentialTerm, Samples
+from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+SINE = Column("Gs", TORQUE, conservative=True)
+COSINE = Column("Gc", TORQUE, conservative=True)
+
+
+@dataclass(frozen=True)
+class GravitySpring(JointTerm):
+    """Γ = Gs sin(q + offset) + Gc cos(q + offset), amplitude and phase both unknown.
+
+    A spring of stiffness K between points at distances a and b from the axis gives K a b sin(q − q0): the
+    two columns hold K a b cos(q0 + offset) and −K a b sin(q0 + offset). On a joint whose axis is always
+    horizontal the link's own weight has the same shape, and only the sum can be identified; a spring with a
+    free length (``Spring``) has a shape of its own.
+    """
+
+    joint: str
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.offset):
+            raise ParameterError(f"the offset of GravitySpring is {self.offset}; it must be a finite angle [rad]")
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        joint = revolute_index(robot, self.joint, "GravitySpring")
+        return _GravitySpring(joint_columns(robot, [joint], SINE, COSINE), self.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class _GravitySpring(PotentialTerm):
+    offset: float
+
+    def entries(self, at: Samples) -> Array:
+        angle = at.q[0] + self.offset
+        return np.stack([np.sin(angle), np.cos(angle)])
+
+    def partials(self, at: Samples) -> Partials:
+        angle = at.q[0] + self.offset
+        return Partials(q=np.stack([np.cos(angle), -np.sin(angle)]))
+
+    def energies(self, at: Samples) -> Array:
+        angle = at.q[0] + self.offset
+        return np.stack([-np.cos(angle), np.sin(angle)])

@@ -1,0 +1,37 @@
+"""Torque offset: a constant of the amplifier or the sensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.parameters.terms.columns import TORQUE, Column, joint_columns, joint_indices
+from exciter.parameters.terms.pointwise import Partials, PotentialTerm, Samples
+from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+OFF = Column("off", TORQUE, conservative=True)
+
+
+@dataclass(frozen=True)
+class Offset(JointTerm):
+    """Γ = off, potential energy off · q."""
+
+    joints: tuple[str, ...] | None = None
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        return _Offset(joint_columns(robot, joint_indices(robot, self.joints), OFF))
+
+
+class _Offset(PotentialTerm):
+    def entries(self, at: Samples) -> Array:
+        return np.ones_like(at.q)
+
+    def partials(self, at: Samples) -> Partials:
+        return Partials()
+
+    def energies(self, at: Samples) -> Array:
+        return at.q

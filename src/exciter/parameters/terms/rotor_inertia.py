@@ -1,0 +1,42 @@
+"""Rotor inertia: Ia q̈, the motor's rotor and gears seen at the joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.parameters.terms.columns import Column, joint_columns, joint_indices
+from exciter.parameters.terms.pointwise import Partials, PointwiseTerm, Samples
+from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+IA = Column("Ia", ("kg·m²", "kg"), nonnegative=True, conservative=True)
+
+
+@dataclass(frozen=True)
+class RotorInertia(JointTerm):
+    """Γ = Ia q̈, kinetic energy ½ Ia q̇² (the rotor's gyroscopic effect on the arm is left out)."""
+
+    joints: tuple[str, ...] | None = None
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        return _RotorInertia(joint_columns(robot, joint_indices(robot, self.joints), IA))
+
+
+class _RotorInertia(PointwiseTerm):
+    def entries(self, at: Samples) -> Array:
+        return at.qdd
+
+    def partials(self, at: Samples) -> Partials:
+        return Partials(qdd=np.ones_like(at.qdd))
+
+    def kinetic(self, motion: Motion) -> Array:
+        energy: Array = 0.5 * self.samples(motion).qd ** 2
+        return energy
+
+    def momentum(self, motion: Motion) -> Array:
+        return self.samples(motion).qd

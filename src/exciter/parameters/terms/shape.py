@@ -1,0 +1,81 @@
+"""How dry friction follows the direction of motion: true sign, smooth sign (pre-sliding: ``dahl``)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.parameters.terms.per_joint import PerJoint, check_positive, per_joint
+
+Array = NDArray[np.float64]
+
+
+class BoundShape(ABC):
+    """z in −1 … 1 of each joint over time, from its q and q̇ (m, N)."""
+
+    @abstractmethod
+    def values(self, q: Array, qd: Array) -> Array:
+        """(m, N) z."""
+
+    @abstractmethod
+    def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:
+        """Gradients of Σ seed ⊙ z with respect to q and q̇, each (m, N); None where it is zero."""
+
+
+class FrictionShape(ABC):
+    """Settings of a shape, frozen, without joints."""
+
+    @abstractmethod
+    def bind(self, joints: Sequence[str]) -> BoundShape:
+        """The shape on the named joints, in that order."""
+
+    def smoothed(self, width: float) -> FrictionShape:
+        """The shape to optimise with; only the true sign needs another."""
+        return self
+
+
+@dataclass(frozen=True)
+class Sign(FrictionShape):
+    """z = sgn(q̇), 0 at rest; its derivative is taken as zero."""
+
+    def bind(self, joints: Sequence[str]) -> BoundShape:
+        return _Sign()
+
+    def smoothed(self, width: float) -> FrictionShape:
+        return Tanh(width)
+
+
+class _Sign(BoundShape):
+    def values(self, q: Array, qd: Array) -> Array:
+        return np.sign(qd)
+
+    def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:
+        return None, None
+
+
+@dataclass(frozen=True)
+class Tanh(FrictionShape):
+    """z = tanh(q̇/width): smooth, for optimisation; width [rad/s or m/s], one or per joint."""
+
+    width: PerJoint
+
+    def __post_init__(self) -> None:
+        check_positive(self.width, "the width of Tanh")
+
+    def bind(self, joints: Sequence[str]) -> BoundShape:
+        return _Tanh(per_joint(self.width, joints, "the width of Tanh"))
+
+
+@dataclass(frozen=True, eq=False)
+class _Tanh(BoundShape):
+    width: Array
+
+    def values(self, q: Array, qd: Array) -> Array:
+        return np.tanh(qd / self.width)
+
+    def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:
+        return None, seed * (1.0 - np.tanh(qd / self.width) ** 2) / self.width

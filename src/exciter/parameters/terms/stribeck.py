@@ -1,0 +1,49 @@
+"""Stribeck friction: what sticks at low speed beyond Coulomb, with a given velocity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.parameters.terms.columns import TORQUE, Column
+from exciter.parameters.terms.dry_friction import BoundDryFriction, DryFriction
+from exciter.parameters.terms.per_joint import PerJoint, check_positive, per_joint
+from exciter.parameters.terms.term import BoundTerm, RigidTorque, scatter
+from exciter.robot.motion import Motion, MotionGradient
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+FST = Column("Fst", TORQUE, nonnegative=True)
+
+
+@dataclass(frozen=True)
+class Stribeck(DryFriction):
+    """Γ = Fst z exp(−(q̇/v_s)²), on top of Coulomb; ``velocity`` v_s [rad/s or m/s], one or per joint."""
+
+    velocity: PerJoint = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_positive(self.velocity, "the velocity of Stribeck")
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        columns, joints, shape = self.bound_parts(robot, FST)
+        names = [robot.joint_names[j] for j in joints]
+        return _Stribeck(columns, joints, shape, per_joint(self.velocity, names, "the velocity of Stribeck"))
+
+
+@dataclass(frozen=True, eq=False)
+class _Stribeck(BoundDryFriction):
+    velocity: Array
+
+    def values(self, motion: Motion) -> Array:
+        at = self.samples(motion)
+        return self.direction(at) * np.exp(-((at.qd / self.velocity) ** 2))
+
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        at = self.samples(motion)
+        bell = np.exp(-((at.qd / self.velocity) ** 2))
+        q, qd = self.shape.pullback(at.q, at.qd, seed * bell)
+        slope = seed * self.direction(at) * bell * (-2.0 * at.qd / self.velocity**2)
+        return scatter(motion, self.joints, q, slope if qd is None else qd + slope)

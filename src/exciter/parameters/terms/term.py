@@ -1,0 +1,160 @@
+"""What a joint term is: a motion in, named linear torque columns and their exact derivatives out.
+
+The torque that the drives must give is Γ = Φ χ; a joint term adds columns to Φ and parameters to χ.
+Everything that acts at the joints and is linear in its parameters is one: friction, rotor inertia, offset,
+springs, drive coupling. A term maps a whole motion, arrays over time, because pre-sliding friction
+remembers where it came from.
+
+Settings and work are two objects: a ``JointTerm`` is a small frozen settings object that knows no robot,
+``bind`` makes the ``BoundTerm`` that computes. Only structurally non-zero entries (joint row, column) are
+ever stored.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import MotionError
+from exciter.parameters.terms.columns import Columns
+from exciter.robot.motion import Motion, MotionGradient
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+class RigidTorque(Protocol):
+    """Torque of the rigid bodies with given inertias, for terms that depend on load."""
+
+    def value(self, motion: Motion) -> Array:
+        """(N, n) [N·m or N]."""
+
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        """Gradient of Σ seed ⊙ value with respect to the motion; seed (N, n)."""
+
+
+class JointTerm(ABC):
+    """Settings of a term, frozen, without a robot."""
+
+    @abstractmethod
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        """The term on this robot. ``rigid`` is needed by load-dependent friction only."""
+
+    def smoothed(self, width: float) -> JointTerm:
+        """The term to optimise with: a true sign of the velocity becomes tanh(q̇/width), others stay."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class BoundTerm(ABC):
+    """k columns on a robot with n joints, non-zero in the entries ``rows`` only.
+
+    Conservative columns also come as energies: kinetic ones depend on q̇ alone, potential ones on q alone,
+    and such a column is d/dt(momentum) + force, with q̇ᵀ · column = d/dt(kinetic + potential).
+    """
+
+    columns: Columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the k parameters: the papers' symbol and the joint number from 1 (Ia1, Fv1, Fs1, off1)."""
+        return self.columns.names
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Units of the k parameters."""
+        return self.columns.units
+
+    @property
+    def rows(self) -> tuple[tuple[int, int], ...]:
+        """(joint row, column) of every entry that can be non-zero."""
+        return self.columns.rows
+
+    @property
+    def nonnegative(self) -> tuple[bool, ...]:
+        """Whether physics wants each parameter ≥ 0 (friction, rotor inertia, stiffness)."""
+        return self.columns.nonnegative
+
+    @property
+    def conservative(self) -> tuple[bool, ...]:
+        """Whether each column derives from an energy; the others work through their power q̇ᵀ · column."""
+        return self.columns.conservative
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know about how the term computes, in words."""
+        return ()
+
+    # -- torque ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def values(self, motion: Motion) -> Array:
+        """(len(rows), N) each entry over time, contiguous [torque per unit of the parameter]."""
+
+    @abstractmethod
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        """Gradient of Σ seed ⊙ values with respect to every sample of q, q̇, q̈; seed (len(rows), N)."""
+
+    # -- energy: None when no column has such an energy ------------------------------------------------
+
+    def kinetic(self, motion: Motion) -> Array | None:
+        """(k, N) kinetic energy per unit of each parameter, zero for columns without one."""
+        return None
+
+    def potential(self, motion: Motion) -> Array | None:
+        """(k, N) potential energy per unit of each parameter, zero for columns without one."""
+        return None
+
+    def momentum(self, motion: Motion) -> Array | None:
+        """(len(rows), N) ∂ kinetic / ∂q̇ of the entry's joint: the entries of B1."""
+        return None
+
+    def force(self, motion: Motion) -> Array | None:
+        """(len(rows), N) ∂ potential / ∂q of the entry's joint: the entries of B2."""
+        return None
+
+    def energy_pullback(
+        self, motion: Motion, kinetic_seed: Array | None = None, potential_seed: Array | None = None
+    ) -> MotionGradient:
+        """Gradient of Σ kinetic_seed ⊙ kinetic + Σ potential_seed ⊙ potential; seeds (k, N) or None."""
+        joints = [joint for joint, _ in self.rows]
+        column = [column for _, column in self.rows]
+        momentum, force = self.momentum(motion), self.force(motion)
+        return scatter(
+            motion,
+            joints,
+            q=None if force is None or potential_seed is None else potential_seed[column] * force,
+            qd=None if momentum is None or kinetic_seed is None else kinetic_seed[column] * momentum,
+        )
+
+    # -- for the terms themselves ----------------------------------------------------------------------
+
+    def check(self, motion: Motion) -> None:
+        """Refuse a motion of another robot."""
+        if motion.n != self.columns.n:
+            raise MotionError(
+                f"the motion has {motion.n} joints and the robot {self.columns.n}; give one column per joint"
+            )
+
+
+def scatter(
+    motion: Motion,
+    joints: list[int],
+    q: Array | None = None,
+    qd: Array | None = None,
+    qdd: Array | None = None,
+) -> MotionGradient:
+    """The gradient whose rows, each (N,), belong to ``joints``; rows of one joint add up."""
+
+    def total(rows: Array | None) -> Array:
+        sums = np.zeros((motion.n, len(motion)))
+        if rows is not None:
+            for joint, row in zip(joints, rows, strict=True):
+                sums[joint] += row
+        return np.ascontiguousarray(sums.T)
+
+    return MotionGradient(total(q), total(qd), total(qdd))

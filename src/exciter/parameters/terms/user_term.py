@@ -1,0 +1,179 @@
+"""A term of your own, from a plain function.
+
+    cubic = UserTerm(
+        "Kc2", "joint_2", lambda q, qd, qdd: q**3, dq=lambda q, qd, qdd: 3 * q**2, dqd=0.0, dqdd=0.0
+    )
+
+The function gets q, q̇, q̈ over time and returns the torque per unit of the parameter, each sample on its
+own. For one joint the arrays are (N,). For a tuple of m joints they are (m, N), the torques are (m, N), and
+a derivative is (m, m, N): [torque of, with respect to, sample]. Derivatives that are given are compared
+with finite differences when the term is bound; those left out are central differences, exact to about nine
+digits and slower. A term with memory, or with several columns, is a JointTerm and a BoundTerm of its own:
+``dahl`` and ``spring`` show how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ParameterError
+from exciter.parameters.terms.columns import Columns, joint_indices
+from exciter.parameters.terms.pointwise import Samples
+from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque, scatter
+from exciter.robot.motion import Motion, MotionGradient
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+Function = Callable[[Array, Array, Array], Array]
+WITH_RESPECT_TO = ("q", "qd", "qdd")
+STEP = 6e-6  # about the cube root of the machine precision, the best step of central differences
+CHECKED_SAMPLES = 50
+
+
+@dataclass(frozen=True)
+class UserTerm(JointTerm):
+    """One column ``name`` on ``joints`` (a name, or a tuple of names), Γ = χ · torque(q, qd, qdd).
+
+    dq, dqd, dqdd: derivative functions with the same arguments, a number where constant, None for numeric
+    ones. unit of the parameter; nonnegative when physics wants it ≥ 0.
+    """
+
+    name: str
+    joints: str | tuple[str, ...]
+    torque: Function
+    dq: Function | float | None = None
+    dqd: Function | float | None = None
+    dqdd: Function | float | None = None
+    unit: str = ""
+    nonnegative: bool = False
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        if not self.name:
+            raise ParameterError("a UserTerm has an empty name; give the name of its parameter")
+        joints = joint_indices(robot, self.joints)
+        columns = Columns(
+            n=robot.n,
+            names=(self.name,),
+            units=(self.unit,),
+            rows=tuple((joint, 0) for joint in joints),
+            nonnegative=(self.nonnegative,),
+            conservative=(False,),
+        )
+        bound = _UserTerm(columns, self)
+        bound.self_test(_random_samples(robot, joints))
+        return bound
+
+
+@dataclass(frozen=True, eq=False)
+class _UserTerm(BoundTerm):
+    term: UserTerm
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        numeric = [f"d{x}" for x in WITH_RESPECT_TO if getattr(self.term, f"d{x}") is None]
+        if not numeric:
+            return ()
+        return (f"'{self.term.name}': {', '.join(numeric)} by central differences, about nine digits",)
+
+    def values(self, motion: Motion) -> Array:
+        return self._torque(self._samples(motion))
+
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        at = self._samples(motion)
+        q, qd, qdd = (np.einsum("rN,rjN->jN", seed, self._derivative(at, x)) for x in WITH_RESPECT_TO)
+        return scatter(motion, self.columns.joints, q, qd, qdd)
+
+    # -- the user's functions, their shapes checked ----------------------------------------------------
+
+    def _samples(self, motion: Motion) -> Samples:
+        self.check(motion)
+        return Samples.of(motion, self.columns.joints)
+
+    def _torque(self, at: Samples) -> Array:
+        return self._call(self.term.torque, "torque", at, at.q.shape)
+
+    def _derivative(self, at: Samples, x: str) -> Array:
+        """(m, m, N) given derivative, or central differences."""
+        given = getattr(self.term, f"d{x}")
+        shape = (len(at.q), *at.q.shape)
+        if given is None:
+            return self._differences(at, x)
+        if callable(given):
+            return self._call(given, f"d{x}", at, shape)
+        return np.full(shape, float(given))
+
+    def _differences(self, at: Samples, x: str) -> Array:
+        """(m, m, N) central differences of the torque."""
+        columns = []
+        for joint in range(len(at.q)):
+            sides = []
+            for sign in (1.0, -1.0):
+                arrays = {y: getattr(at, y).copy() for y in WITH_RESPECT_TO}
+                arrays[x][joint] += sign * STEP * np.maximum(1.0, np.abs(arrays[x][joint]))
+                sides.append((arrays[x][joint].copy(), self._torque(Samples(**arrays))))
+            (x_plus, plus), (x_minus, minus) = sides
+            columns.append((plus - minus) / (x_plus - x_minus))
+        return np.stack(columns, axis=1)
+
+    def _call(self, function: Function, what: str, at: Samples, shape: tuple[int, ...]) -> Array:
+        arrays = [at.q, at.qd, at.qdd]
+        if isinstance(self.term.joints, str):  # one joint: plain (N,) arrays for the user
+            arrays, wanted = [a[0] for a in arrays], shape[-1:]
+        else:
+            wanted = shape
+        for array in arrays:
+            array.flags.writeable = False
+        try:
+            result = np.array(function(*arrays), dtype=np.float64)
+        except Exception as error:
+            raise ParameterError(
+                f"{what} of UserTerm '{self.term.name}' failed: {type(error).__name__}: {error}"
+            ) from error
+        if result.shape != wanted:
+            raise ParameterError(
+                f"{what} of UserTerm '{self.term.name}' returned shape {result.shape}; it must be {wanted}"
+            )
+        return result.reshape(shape)
+
+    # -- when bound ------------------------------------------------------------------------------------
+
+    def self_test(self, at: Samples) -> None:
+        """Refuse functions that are not finite, mix samples, or whose derivatives are wrong."""
+        torque = self._torque(at)
+        if not np.isfinite(torque).all():
+            raise ParameterError(f"torque of UserTerm '{self.term.name}' is not finite for motions within the limits")
+        backwards = Samples(*(np.ascontiguousarray(a[:, ::-1]) for a in (at.q, at.qd, at.qdd)))
+        if not np.allclose(self._torque(backwards)[:, ::-1], torque, rtol=1e-9, atol=0):
+            raise ParameterError(
+                f"torque of UserTerm '{self.term.name}' depends on the order of the samples; "
+                "compute each sample on its own, or write a BoundTerm for a term with memory"
+            )
+        for x in WITH_RESPECT_TO:
+            given, differences = self._derivative(at, x), self._differences(at, x)
+            error = np.abs(given - differences)
+            if not error.max() <= 1e-4 * np.abs(differences).max() + 1e-8 * np.abs(torque).max():
+                worst = np.unravel_index(int(np.argmax(np.nan_to_num(error, nan=np.inf))), error.shape)
+                raise ParameterError(
+                    f"d{x} of UserTerm '{self.term.name}' is wrong: it gives {given[worst]:.6g} where finite "
+                    f"differences of torque give {differences[worst]:.6g}; correct it, or leave it out"
+                )
+
+
+def _random_samples(robot: Robot, joints: list[int]) -> Samples:
+    """Samples within the joints' limits (±1 where there is none, ±π for angles), the same every time."""
+    rng = np.random.default_rng(0)
+    size = (CHECKED_SAMPLES, len(joints))
+    limits = [robot.joints[j].limits for j in joints]
+    reach = [1.0 if robot.joints[j].is_prismatic else np.pi for j in joints]
+    lower = [l.lower if np.isfinite(l.lower) else -r for l, r in zip(limits, reach, strict=True)]
+    upper = [l.upper if np.isfinite(l.upper) else low + 2 * r for l, low, r in zip(limits, lower, reach, strict=True)]
+    speed = [l.velocity if np.isfinite(l.velocity) else 1.0 for l in limits]
+    acceleration = [l.acceleration if np.isfinite(l.acceleration) else 1.0 for l in limits]
+    q = rng.uniform(lower, upper, size)
+    qd = rng.uniform(-1.0, 1.0, size) * speed
+    qdd = rng.uniform(-1.0, 1.0, size) * acceleration
+    return Samples(*(np.ascontiguousarray(a.T) for a in (q, qd, qdd)))

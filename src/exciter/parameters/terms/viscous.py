@@ -1,0 +1,34 @@
+"""Viscous friction: Fv q̇."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.parameters.terms.columns import Column, joint_columns, joint_indices
+from exciter.parameters.terms.pointwise import Partials, PointwiseTerm, Samples
+from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+FV = Column("Fv", ("N·m·s/rad", "N·s/m"), nonnegative=True)
+
+
+@dataclass(frozen=True)
+class Viscous(JointTerm):
+    """Γ = Fv q̇."""
+
+    joints: tuple[str, ...] | None = None
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        return _Viscous(joint_columns(robot, joint_indices(robot, self.joints), FV))
+
+
+class _Viscous(PointwiseTerm):
+    def entries(self, at: Samples) -> Array:
+        return at.qd
+
+    def partials(self, at: Samples) -> Partials:
+        return Partials(qd=np.ones_like(at.qd))

@@ -1,0 +1,186 @@
+"""Robots from URDF and MJCF files, read through Pinocchio.
+
+The file is first made plain (``urdf.py``, ``mjcf.py``): checked, with limits and friction taken out.
+Pinocchio assembles the tree of the plain copy and merges what is rigidly connected; this module turns the
+result into a ``Robot``. Frames: every link (body) of the file by its name, fixed joints and sites too; where
+a name occurs twice the link wins, then the moving joint. Joints come in Pinocchio's order (siblings of a URDF
+by name).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import RobotError
+from exciter.robot.geometry import Capsule, Shape
+from exciter.robot.mjcf import plain_mjcf
+from exciter.robot.options import RobotOptions, with_default_accelerations
+from exciter.robot.place import enclosing_capsule, place_frame, place_shape
+from exciter.robot.plain import PlainDescription, named
+from exciter.robot.robot import Frame, Joint, Robot
+from exciter.robot.spatial import pseudo_inertia
+from exciter.robot.urdf import plain_urdf
+
+Array = NDArray[np.float64]
+
+
+def read_urdf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
+    """The robot of a URDF file.
+
+    mesh_root: folder that mesh paths may not leave (default: the folder of the file).
+    options: limits, gravity and locked joints to apply; coupled (mimic) joints must be locked here.
+    Acceleration limits that are still missing come from the default policy of ``Limits``.
+    """
+    path, options = Path(path), options or RobotOptions()
+    plain = plain_urdf(path, mesh_root or options.mesh_root)
+    return _finished(_assembled(_model_from_urdf(plain, path), plain, f"URDF file {path.name}"), plain, options)
+
+
+def read_mjcf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
+    """The robot of an MJCF file; as ``read_urdf``."""
+    path, options = Path(path), options or RobotOptions()
+    plain = plain_mjcf(path, mesh_root or options.mesh_root)
+    return _finished(_assembled(_model_from_mjcf(plain, path), plain, f"MJCF file {path.name}"), plain, options)
+
+
+def _finished(robot: Robot, plain: PlainDescription, options: RobotOptions) -> Robot:
+    for name in options.lock:
+        robot.index(name)  # an unknown name is told before a coupling is
+    for coupling in plain.couplings:
+        coupling.check(tuple(options.lock))
+    return options.apply(with_default_accelerations(robot.with_limits(**options.limits)))
+
+
+def _model_from_urdf(plain: PlainDescription, path: Path) -> Any:
+    import pinocchio as pin
+
+    try:
+        return pin.buildModelFromXML(plain.xml)
+    except Exception as error:  # whatever a foreign parser throws
+        raise RobotError(f"Pinocchio cannot read '{path}': {error}") from None
+
+
+def _model_from_mjcf(plain: PlainDescription, path: Path) -> Any:
+    import pinocchio as pin
+
+    with tempfile.TemporaryDirectory(prefix="exciter-") as folder:  # Pinocchio reads MJCF from files only
+        copy = Path(folder) / "plain.xml"
+        copy.write_text(plain.xml, encoding="utf-8")
+        try:
+            return pin.buildModelFromMJCF(str(copy))
+        except Exception as error:
+            raise RobotError(f"Pinocchio cannot read '{path}': {error}") from None
+
+
+def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
+    data = model.createData()
+    joints = tuple(_joint(model, data, index, plain) for index in range(1, model.njoints))
+    links = _link_frames(model)
+    capsules, shapes = _geometry(plain, links)
+    notes = [*plain.notes, *_inertia_notes(joints)]
+    if capsules:
+        notes.append("the file does not say which capsules may touch: no collision pairs were made")
+    return Robot(
+        name=plain.name,
+        joints=joints,
+        gravity=np.array(plain.gravity),
+        frames=_frames(model, plain, links, {joint.name for joint in joints}),
+        capsules=capsules,
+        shapes=shapes,
+        friction=_friction(plain, joints),
+        source=source,
+        notes=tuple(notes),
+    )
+
+
+def _joint(model: Any, data: Any, index: int, plain: PlainDescription) -> Joint:
+    import pinocchio as pin
+
+    name = model.names[index]
+    facts = plain.joints[name]
+    # the joint's own column of its Jacobian in its own frame is the axis, whatever class Pinocchio chose
+    jacobian = pin.computeJointJacobian(model, data, np.zeros(model.nq), index)
+    column = np.reshape(jacobian, (6, model.nv))[:, model.joints[index].idx_v]  # one joint alone gives (6,)
+    axis = column[:3] if facts.kind == "prismatic" else column[3:]
+    placement = model.jointPlacements[index]
+    return Joint(
+        name=name,
+        kind=facts.kind,
+        parent=int(model.parents[index]) - 1,
+        rotation=placement.rotation,
+        translation=placement.translation,
+        axis=axis / np.linalg.norm(axis),
+        limits=facts.limits,
+        inertia=model.inertias[index].toDynamicParameters(),
+        link=facts.link,
+    )
+
+
+def _link_frames(model: Any) -> dict[str, Frame]:
+    import pinocchio as pin
+
+    return {
+        f.name: Frame(f.name, int(f.parentJoint) - 1, f.placement.rotation, f.placement.translation)
+        for f in model.frames
+        if f.type == pin.FrameType.BODY
+    }
+
+
+def _frames(model: Any, plain: PlainDescription, links: dict[str, Frame], joints: set[str]) -> tuple[Frame, ...]:
+    """Links, then the frames of fixed joints and sites whose names are still free."""
+    frames = dict(links)
+    for link, frame in plain.frames:
+        if frame.name not in joints and frame.name not in frames:
+            on = links[link]
+            frames[frame.name] = place_frame(frame, on.joint, on.rotation, on.translation)
+    return tuple(frames[name] for name in frames if name not in plain.hidden)
+
+
+def _geometry(plain: PlainDescription, links: dict[str, Frame]) -> tuple[tuple[Capsule, ...], tuple[Shape, ...]]:
+    def placed(link: str, shape: Shape) -> Shape:
+        on = links[link]
+        return place_shape(shape, on.joint, on.rotation, on.translation)
+
+    shapes = tuple(placed(link, shape) for link, shape in plain.visuals)
+    capsules: dict[str, Capsule] = {}
+    for link, shape in plain.collisions:
+        name, count = link, 1
+        while name in capsules:
+            count += 1
+            name = f"{link}/{count}"
+        capsule = enclosing_capsule(name, placed(link, shape))
+        if capsule is not None:
+            capsules[name] = capsule
+    return tuple(capsules.values()), shapes
+
+
+def _friction(plain: PlainDescription, joints: tuple[Joint, ...]) -> dict[str, Array]:
+    """Joint terms that the file gives for at least one joint, zero for the others."""
+    terms = {
+        term: np.array([getattr(plain.joints[joint.name], term) for joint in joints])
+        for term in ("viscous", "coulomb", "rotor_inertia")
+    }
+    return {term: values for term, values in terms.items() if np.any(values != 0.0)}
+
+
+def _inertia_notes(joints: tuple[Joint, ...]) -> list[str]:
+    """Inertias that no body can have are common in files (dummies): told, not refused."""
+    massless = [joint.name for joint in joints if joint.inertia[0] == 0.0]
+    wrong = [j.name for j in joints if j.name not in massless and not _is_physical(j.inertia)]
+    notes = []
+    if massless:
+        notes.append(f"the bodies of joints {named(massless)} have no mass in the file")
+    if wrong:
+        notes.append(f"the inertias of the bodies of joints {named(wrong)} are not physical (dummy values?)")
+    return notes
+
+
+def _is_physical(inertia: Array) -> bool:
+    """Pseudo-inertia positive semi-definite, up to rounding."""
+    eigenvalues = np.linalg.eigvalsh(pseudo_inertia(inertia))
+    return bool(eigenvalues[0] >= -1e-9 * eigenvalues[-1])

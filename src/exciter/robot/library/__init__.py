@@ -1,0 +1,48 @@
+"""Robots that come with Exciter: kinematics and limits from published facts, one readable YAML file each.
+
+Inertias and friction marked nominal are plausible, physically consistent where the published figures allow it;
+they serve simulation and design, never as the truth about a particular robot.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import RobotError, unknown_name
+from exciter.robot.mdh_file import home_from, load_yaml, robot_from
+from exciter.robot.robot import Robot
+
+_FOLDER = Path(__file__).parent
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The embedded robots, in alphabetical order."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
+
+
+@cache
+def embedded(name: str) -> Robot:
+    """An embedded robot by name."""
+    return robot_from(load_yaml(path(name)), f"embedded robot '{name}'")
+
+
+def home(name: str) -> NDArray[np.float64]:
+    """(n,) a posture of an embedded robot [rad or m], within its limits and free of self-collision."""
+    return home_from(load_yaml(path(name)), embedded(name), f"embedded robot '{name}'")
+
+
+def path(name: str) -> Path:
+    """The file of an embedded robot, to read or to start one's own from."""
+    if name not in names():
+        raise RobotError(unknown_name("embedded robot", name, names()))
+    return _FOLDER / f"{name}.yaml"
+
+
+def describe() -> tuple[tuple[str, int, str], ...]:
+    """(name, number of axes, source) of every embedded robot."""
+    return tuple((name, embedded(name).n, embedded(name).source) for name in names())

@@ -1,0 +1,101 @@
+"""Locked joints: the body of a joint that does not move becomes part of whatever carries it.
+
+Inertias are added in the carrier's frame; frames, capsules and shapes are seen from it. What ends up on the
+base keeps its frames and capsules (joint −1) but no inertia: the base does not move, and does no work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import RobotError
+from exciter.robot.place import place_capsule, place_frame, place_shape
+from exciter.robot.robot import BASE, Frame, Joint, Robot
+from exciter.robot.spatial import axis_rotation, transform_inertia
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Carried:
+    """Where a joint's frame is fixed afterwards: on the new joint ``joint``, at (rotation, translation)."""
+
+    joint: int
+    rotation: Array
+    translation: Array
+
+    def then(self, rotation: Array, translation: Array) -> _Carried:
+        moved = self.rotation @ translation + self.translation
+        return _Carried(self.joint, self.rotation @ rotation, moved)
+
+
+def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
+    """The robot with joints frozen at ``positions`` [rad or m], by name."""
+    frozen = {robot.index(name): _checked(robot.joints[robot.index(name)], q) for name, q in positions.items()}
+    if not frozen:
+        return robot
+    if len(frozen) == robot.n:
+        raise RobotError(f"locking all joints of '{robot.name}' leaves nothing that moves; keep at least one")
+    joints: list[Joint] = []
+    carried = {BASE: _Carried(BASE, np.eye(3), np.zeros(3))}
+    for index, joint in enumerate(robot.joints):
+        at = carried[joint.parent].then(joint.rotation, joint.translation)
+        if index not in frozen:
+            carried[index] = _Carried(len(joints), np.eye(3), np.zeros(3))
+            joints.append(replace(joint, parent=at.joint, rotation=at.rotation, translation=at.translation))
+            continue
+        at = at.then(*_displacement(joint, frozen[index]))
+        carried[index] = at
+        if at.joint != BASE:
+            added = transform_inertia(joint.inertia, at.rotation, at.translation)
+            joints[at.joint] = replace(joints[at.joint], inertia=joints[at.joint].inertia + added)
+    return _rebuilt(robot, joints, carried, frozen)
+
+
+def _checked(joint: Joint, position: float) -> float:
+    if not np.isfinite(position):
+        raise RobotError(f"joint '{joint.name}' cannot be locked at {position}; give a finite position")
+    if not joint.limits.lower <= position <= joint.limits.upper:
+        raise RobotError(
+            f"joint '{joint.name}' cannot be locked at {position:g}: its limits are {joint.limits.lower:g} … "
+            f"{joint.limits.upper:g}; give a position between them"
+        )
+    return float(position)
+
+
+def _displacement(joint: Joint, position: float) -> tuple[Array, Array]:
+    """Placement of the body in the joint frame at the given position."""
+    if joint.is_prismatic:
+        return np.eye(3), position * joint.axis
+    return axis_rotation(joint.axis, position), np.zeros(3)
+
+
+def _rebuilt(robot: Robot, joints: list[Joint], carried: Mapping[int, _Carried], frozen: Mapping[int, float]) -> Robot:
+    def where(joint: int) -> tuple[int, Array, Array]:
+        at = carried[joint]
+        return at.joint, at.rotation, at.translation
+
+    names = {frame.name for frame in robot.frames}
+    own = [
+        place_frame(Frame(robot.joints[i].name, i, np.eye(3), np.zeros(3)), *where(i))
+        for i in sorted(frozen)
+        if robot.joints[i].name not in names
+    ]
+    capsules = tuple(place_capsule(c, *where(c.joint)) for c in robot.capsules)
+    body = {capsule.name: capsule.joint for capsule in capsules}
+    kept = [i for i in range(robot.n) if i not in frozen]
+    told = ", ".join(f"'{robot.joints[i].name}' at {q:g}" for i, q in sorted(frozen.items()))
+    return replace(
+        robot,
+        joints=tuple(joints),
+        frames=(*(place_frame(f, *where(f.joint)) for f in robot.frames), *own),
+        capsules=capsules,
+        collision_pairs=tuple((a, b) for a, b in robot.collision_pairs if body.get(a) != body.get(b)),
+        shapes=tuple(place_shape(s, *where(s.joint)) for s in robot.shapes),
+        friction={term: values[kept] for term, values in robot.friction.items()},
+        notes=(*robot.notes, f"locked: {told}"),
+    )

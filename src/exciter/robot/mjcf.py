@@ -1,0 +1,303 @@
+"""MJCF made plain: default classes and compiler settings resolved, one joint per body, explicit inertias.
+
+MuJoCo's format is rich and Pinocchio's reader covers a part of it, so the plain copy uses that part only:
+bodies with pos, quat, a full inertia and at most one hinge or slide joint. A body with several joints becomes
+a chain; a joint's ``ref`` moves the body, so that q means what it means in MuJoCo. The rest is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import RobotError
+from exciter.robot.geometry import Shape
+from exciter.robot.limits import Limits
+from exciter.robot.mjcf_geoms import geom_placement, geom_shape, weighs_by_mesh
+from exciter.robot.mjcf_inertia import MASSLESS, Central, body_inertia
+from exciter.robot.mjcf_settings import (
+    ADVICE,
+    Classes,
+    Compiler,
+    orientation,
+    quaternion_of,
+    read_classes,
+    read_compiler,
+    resolved,
+)
+from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
+from exciter.robot.robot import STANDARD_GRAVITY, Frame
+from exciter.robot.spatial import axis_rotation
+from exciter.robot.xml_safety import asset_path, number, numbers, parse_xml
+
+Array = NDArray[np.float64]
+UNSUPPORTED = ("include", "frame", "replicate", "composite", "flexcomp", "attach", "model")
+FILE_ATTRIBUTES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
+WORLD = "world"
+
+
+@dataclass
+class _Gathered:
+    """What the walk over the bodies collects."""
+
+    compiler: Compiler
+    classes: Classes
+    links: list[str] = field(default_factory=lambda: [WORLD])
+    joints: list[tuple[str, JointFacts]] = field(default_factory=list)
+    frames: list[tuple[str, Frame]] = field(default_factory=list)
+    visuals: list[tuple[str, Shape]] = field(default_factory=list)
+    collisions: list[tuple[str, Shape]] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+    meshed: list[str] = field(default_factory=list)
+    springs: list[str] = field(default_factory=list)
+    compensated: list[str] = field(default_factory=list)
+
+
+def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
+    """Read and check an MJCF file; ``mesh_root`` (default: the file's folder) bounds where assets may lie."""
+    root = parse_xml(path)
+    if root.tag != "mujoco":
+        raise RobotError(f"the root element of '{path}' is <{root.tag}>; an MJCF file has <mujoco>")
+    for element in root.iter():
+        if element.tag in UNSUPPORTED:
+            raise RobotError(f"'{path}' has <{element.tag}>, which is not supported; {ADVICE}")
+    refuse_giants(sum(1 for _ in root.iter("joint")), sum(1 for _ in root.iter("body")), str(path))
+    compiler = read_compiler(root)
+    absent = _check_assets(root, compiler, path, mesh_root or path.parent)
+    found = _Gathered(compiler, read_classes(root))
+    copy = Element("mujoco", model=root.get("model") or path.stem)
+    SubElement(copy, "compiler", angle="radian", autolimits="true")
+    world = SubElement(SubElement(copy, "worldbody"), "body", name=WORLD)
+    _write_inertia(world, MASSLESS)
+    for worldbody in root.findall("worldbody"):
+        geoms = [resolved(geom, found.classes, "main") for geom in worldbody.findall("geom")]
+        _attachments(worldbody, WORLD, geoms, "main", found)
+        for body in worldbody.findall("body"):
+            _walk(body, world, "main", WORLD, found)
+    refuse_duplicates([*found.links, *found.hidden], "body", str(path))
+    refuse_duplicates([name for name, _ in found.joints], "joint", str(path))
+    if not found.joints:
+        raise RobotError(f"'{path}' has no moving joint; at least one hinge or slide is needed")
+    facts = dict(found.joints)
+    return PlainDescription(
+        name=copy.get("model", ""),
+        xml=tostring(copy, encoding="unicode"),
+        joints=facts,
+        gravity=_gravity(root),
+        frames=tuple(found.frames),
+        visuals=tuple(found.visuals),
+        collisions=tuple(found.collisions),
+        couplings=_couplings(root, str(path)),
+        hidden=frozenset(found.hidden),
+        notes=_notes(root, found, facts, absent),
+    )
+
+
+# -- bodies ---------------------------------------------------------------------------------------------
+
+
+def _walk(body: Element, parent: Element, childclass: str, parent_name: str, found: _Gathered) -> None:
+    """Write one body, its joints as a chain, then its children."""
+    name = body.get("name") or f"{parent_name}_{len(found.links)}"
+    owner = f"body '{name}'"
+    childclass = body.get("childclass", childclass)
+    if body.find("freejoint") is not None:
+        raise RobotError(f"{owner} has a free joint; allowed are hinge and slide: remove it to fix the base")
+    if number(body, "gravcomp", owner) != 0.0:
+        found.compensated.append(name)
+    rotation = orientation(body, found.compiler, owner)
+    translation = np.array(numbers(body, "pos", 3, owner) or (0.0, 0.0, 0.0))
+    geoms = [resolved(geom, found.classes, childclass) for geom in body.findall("geom")]
+    inertia = body_inertia(body, geoms, found.compiler, owner)
+    if body.find("inertial") is None and any(weighs_by_mesh(geom) for geom in geoms):
+        found.meshed.append(name)
+    joints = [resolved(joint, found.classes, childclass) for joint in body.findall("joint")]
+    for index, joint in enumerate(joints):
+        last = index == len(joints) - 1
+        link = name if last else f"{name}/{index + 1}"
+        if not last:
+            found.hidden.append(link)
+        rotation, translation = _unreferenced(joint, rotation, translation, found.compiler, owner)
+        parent = _write_body(parent, link, rotation, translation)
+        _write_inertia(parent, inertia if last else MASSLESS)
+        _write_joint(parent, joint, link, name, index, found)
+        rotation, translation = np.eye(3), np.zeros(3)
+    if not joints:
+        parent = _write_body(parent, name, rotation, translation)
+        _write_inertia(parent, inertia)
+    found.links.append(name)
+    _attachments(body, name, geoms, childclass, found)
+    for child in body.findall("body"):
+        _walk(child, parent, childclass, name, found)
+
+
+def _unreferenced(
+    joint: Element, rotation: Array, translation: Array, compiler: Compiler, owner: str
+) -> tuple[Array, Array]:
+    """The body's placement at q = 0; the file gives it at q = ref."""
+    reference = number(joint, "ref", owner)
+    if reference == 0.0:
+        return rotation, translation
+    axis = _axis(joint, owner)
+    if joint.get("type", "hinge") == "slide":
+        return rotation, translation - rotation @ axis * reference
+    anchor = np.array(numbers(joint, "pos", 3, owner) or (0.0, 0.0, 0.0))
+    turn = axis_rotation(axis, -reference * compiler.angle)
+    return rotation @ turn, translation + rotation @ (anchor - turn @ anchor)
+
+
+def _axis(joint: Element, owner: str) -> Array:
+    axis = np.array(numbers(joint, "axis", 3, owner) or (0.0, 0.0, 1.0))
+    length = float(np.linalg.norm(axis))
+    if length < 1e-6:
+        raise RobotError(f"the axis of a joint of {owner} has no direction: {axis.tolist()}")
+    return axis / length
+
+
+def _write_body(parent: Element, name: str, rotation: Array, translation: Array) -> Element:
+    return SubElement(parent, "body", name=name, pos=_text(translation), quat=_text(quaternion_of(rotation)))
+
+
+def _write_inertia(body: Element, inertia: Central) -> None:
+    own, centre = inertia
+    xx, xy, yy, xz, yz, zz = own[4:]
+    full = np.array([xx, yy, zz, xy, xz, yz])
+    SubElement(body, "inertial", mass=repr(float(own[0])), pos=_text(centre), fullinertia=_text(full))
+
+
+def _text(values: Array) -> str:
+    return " ".join(repr(float(value)) for value in values)
+
+
+def _write_joint(body: Element, joint: Element, link: str, owner_name: str, index: int, found: _Gathered) -> None:
+    name = joint.get("name") or f"{owner_name}_joint{index + 1 if index else ''}"
+    owner = f"joint '{name}'"
+    kind = joint.get("type", "hinge")
+    if kind not in ("hinge", "slide"):
+        raise RobotError(f"{owner} is '{kind}'; allowed are hinge and slide")
+    anchor = numbers(joint, "pos", 3, owner) or (0.0, 0.0, 0.0)
+    SubElement(body, "joint", name=name, type=kind, axis=_text(_axis(joint, owner)), pos=_text(np.array(anchor)))
+    found.joints.append((name, _facts(joint, name, link, found.compiler)))
+    if any(numbers(joint, "stiffness", None, owner) or ()):
+        found.springs.append(name)
+
+
+def _facts(joint: Element, name: str, link: str, compiler: Compiler) -> JointFacts:
+    """Limits, friction and armature of a joint."""
+    owner = f"joint '{name}'"
+    hinge = joint.get("type", "hinge") == "hinge"
+    lower, upper = -math.inf, math.inf
+    bounds = numbers(joint, "range", 2, owner)
+    if bounds is not None and _limited(joint, "limited", compiler):
+        lower, upper = (value * (compiler.angle if hinge else 1.0) for value in bounds)
+    torque = math.inf
+    force = numbers(joint, "actuatorfrcrange", 2, owner)
+    if force is not None and _limited(joint, "actuatorfrclimited", compiler):
+        torque = min(-force[0], force[1])
+    damping = numbers(joint, "damping", None, owner) or (0.0,)
+    terms = (damping[0], number(joint, "frictionloss", owner), number(joint, "armature", owner))
+    if min(terms) < 0:
+        raise RobotError(f"{owner} has a negative damping, frictionloss or armature; give zero or more")
+    return JointFacts(
+        kind="prismatic" if not hinge else "continuous" if math.isinf(upper) else "revolute",
+        link=link,
+        limits=Limits(lower=lower, upper=upper, torque=torque).checked(name),
+        viscous=terms[0],
+        coulomb=terms[1],
+        rotor_inertia=terms[2],
+    )
+
+
+def _limited(joint: Element, attribute: str, compiler: Compiler) -> bool:
+    given = joint.get(attribute, "auto")
+    return given == "true" or (given == "auto" and compiler.autolimits)
+
+
+# -- everything else ------------------------------------------------------------------------------------
+
+
+def _attachments(body: Element, name: str, geoms: list[Element], childclass: str, found: _Gathered) -> None:
+    """Sites as frames, primitive geoms as shapes; group 3 and above is MuJoCo's custom for hidden geoms."""
+    owner = f"body '{name}'"
+    for element in body.findall("site"):
+        site = resolved(element, found.classes, childclass)
+        if site.get("name"):
+            rotation, translation = geom_placement(site, found.compiler, owner)
+            found.frames.append((name, Frame(site.get("name", ""), -1, rotation, translation)))
+    for geom in geoms:
+        shape = geom_shape(geom, found.compiler, owner)
+        if shape is None:
+            continue
+        if number(geom, "group", owner) <= 2:
+            found.visuals.append((name, shape))
+        if number(geom, "contype", owner, 1) or number(geom, "conaffinity", owner, 1):
+            found.collisions.append((name, shape))
+
+
+def _check_assets(root: Element, compiler: Compiler, path: Path, mesh_root: Path) -> list[str]:
+    """Every file an asset names stays below the root; those that do not exist are returned."""
+    absent = []
+    for section in root.findall("asset"):
+        for asset in section.iter():
+            folder = compiler.texture_folder if asset.tag == "texture" else compiler.mesh_folder
+            for attribute in FILE_ATTRIBUTES:
+                reference = asset.get(attribute)
+                if not reference:
+                    continue
+                if compiler.strip_path:
+                    reference = PurePosixPath(reference.replace("\\", "/")).name
+                if "://" not in reference:
+                    reference = str(PurePosixPath(folder.replace("\\", "/")) / reference)
+                file = asset_path(reference, path.parent, mesh_root)
+                if not file.is_file():
+                    absent.append(reference)
+    return absent
+
+
+def _gravity(root: Element) -> tuple[float, ...]:
+    gravity: tuple[float, ...] = STANDARD_GRAVITY
+    for option in root.findall("option"):
+        gravity = numbers(option, "gravity", 3, "the file") or gravity
+        if any(flag.get("gravity") == "disable" for flag in option.findall("flag")):
+            return (0.0, 0.0, 0.0)
+    return gravity
+
+
+def _couplings(root: Element, source: str) -> tuple[Coupling, ...]:
+    found = []
+    for section in root.findall("equality"):
+        for constraint in section:
+            if constraint.get("active") == "false":
+                continue
+            if constraint.tag != "joint":
+                first = constraint.get("body1") or constraint.get("site1") or constraint.get("tendon1") or "?"
+                raise RobotError(
+                    f"{source} ties '{first}' by the equality <{constraint.tag}>: a kinematic loop, which is "
+                    "not supported; remove the constraint to open it"
+                )
+            follower = constraint.get("joint1", "")
+            found.append(Coupling(follower, constraint.get("joint2", follower), "equality"))
+    return tuple(found)
+
+
+def _notes(root: Element, found: _Gathered, facts: dict[str, JointFacts], absent: list[str]) -> tuple[str, ...]:
+    notes = ["MJCF has no velocity limits: give them under limits: velocity"]
+    free = [n for n, f in facts.items() if math.isinf(f.limits.torque)]
+    if free:
+        also = " (actuators are not read)" if root.find("actuator") is not None else ""
+        notes.append(f"no actuatorfrcrange for {named(free)}: torque taken as unlimited{also}")
+    if found.meshed:
+        meshed = list(dict.fromkeys(found.meshed))
+        notes.append(f"bodies {named(meshed)} take their inertia from meshes, which are not read: give <inertial>")
+    if absent:
+        notes.append(f"asset files absent: {len(absent)} (first: {absent[0]}); they are only needed for pictures")
+    if found.springs:
+        notes.append(f"the stiffness of joints {named(found.springs)} is not part of the robot")
+    if found.compensated:
+        notes.append(f"gravity compensation (gravcomp) of bodies {named(found.compensated)} is not used")
+    return tuple(notes)

@@ -1,0 +1,113 @@
+"""The geoms of an MJCF body: shapes to look at and to collide with, and the inertia they give the body.
+
+MuJoCo gives a body without <inertial> the mass of its geoms (1000 kg/m³ unless told otherwise). Meshes are
+not opened: such a body needs an <inertial> element, or goes without the mesh's share (noted).
+"""
+
+from __future__ import annotations
+
+import math
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import RobotError
+from exciter.robot.geometry import Shape
+from exciter.robot.mjcf_settings import Compiler, orientation
+from exciter.robot.spatial import from_pseudo_inertia, rotation_to, transform_inertia
+from exciter.robot.xml_safety import number, numbers
+
+Array = NDArray[np.float64]
+SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
+WATER = 1000.0  # kg/m³, MuJoCo's default density
+
+
+def geom_kind(geom: Element) -> str:
+    """The geom's type; a primitive that MuJoCo fits to a mesh counts as that mesh."""
+    return "mesh" if geom.get("mesh") else geom.get("type", "sphere")
+
+
+def weighs_by_mesh(geom: Element) -> bool:
+    """True when MuJoCo would compute mass or moments from a mesh file."""
+    weight = number(geom, "mass", "a geom", number(geom, "density", "a geom", WATER))
+    return geom_kind(geom) == "mesh" and weight != 0.0
+
+
+def geom_placement(geom: Element, compiler: Compiler, owner: str) -> tuple[Array, Array]:
+    """(rotation, translation) of a geom or site in its body's frame."""
+    ends = numbers(geom, "fromto", 6, owner)
+    if ends is None:
+        translation = np.array(numbers(geom, "pos", 3, owner) or (0.0, 0.0, 0.0))
+        return orientation(geom, compiler, owner), translation
+    start, end = np.array(ends[:3]), np.array(ends[3:])
+    length = float(np.linalg.norm(start - end))
+    if length < 1e-12:
+        raise RobotError(f"fromto in <{geom.tag}> of {owner} has no length")
+    return rotation_to((start - end) / length), 0.5 * (start + end)  # MuJoCo's z axis points to the first end
+
+
+def half_sizes(geom: Element, owner: str) -> tuple[float, ...]:
+    """Radii and half lengths of a primitive: sphere r; capsule, cylinder r, h; ellipsoid, box x, y, z."""
+    kind = geom_kind(geom)
+    size = numbers(geom, "size", None, owner) or ()
+    ends = numbers(geom, "fromto", 6, owner)
+    if ends is not None and size:
+        half = 0.5 * float(np.linalg.norm(np.array(ends[:3]) - np.array(ends[3:])))
+        size = (size[0], half) if SIZES[kind] == 2 else (size[0], size[0], half)
+    size = size[: SIZES[kind]]
+    if len(size) < SIZES[kind] or min(size) <= 0:
+        raise RobotError(f"a {kind} geom of {owner} needs {SIZES[kind]} positive sizes")
+    return size
+
+
+def geom_shape(geom: Element, compiler: Compiler, owner: str) -> Shape | None:
+    """A box, sphere, cylinder or capsule to draw and enclose; None for what has no such form."""
+    kind = geom_kind(geom)
+    if kind not in ("sphere", "box", "capsule", "cylinder"):
+        return None
+    rotation, translation = geom_placement(geom, compiler, owner)
+    half = half_sizes(geom, owner)
+    red, green, blue, alpha = numbers(geom, "rgba", 4, owner) or (0.7, 0.7, 0.7, 1.0)
+    colour = (red, green, blue, alpha)
+    if kind == "sphere":
+        return Shape("sphere", -1, half, rotation, translation, colour)
+    if kind == "box":
+        return Shape("box", -1, tuple(2 * value for value in half), rotation, translation, colour)
+    size = (half[0], 2 * half[1])
+    if kind == "capsule":
+        return Shape("capsule", -1, size, rotation, translation, colour)
+    return Shape("cylinder", -1, size, rotation, translation, colour)
+
+
+def geom_inertia(geom: Element, compiler: Compiler, owner: str) -> Array:
+    """(10,) of a primitive in the body's frame; zero for planes, height fields, meshes."""
+    kind = geom_kind(geom)
+    if kind not in SIZES:
+        return np.zeros(10)
+    if geom.get("shellinertia") == "true":
+        raise RobotError(f"a geom of {owner} has shellinertia, which is not supported; give <inertial>")
+    volume, moments = _volume_and_moments(kind, half_sizes(geom, owner))
+    mass = number(geom, "mass", owner, number(geom, "density", owner, WATER) * volume)
+    if mass < 0:
+        raise RobotError(f"a geom of {owner} has the negative mass {mass:g} kg; masses must be zero or positive")
+    own = from_pseudo_inertia(np.diag([*(mass * moments), mass]))
+    return transform_inertia(own, *geom_placement(geom, compiler, owner))
+
+
+def _volume_and_moments(kind: str, half: tuple[float, ...]) -> tuple[float, Array]:
+    """Volume [m³] and mean squares ⟨x²⟩, ⟨y²⟩, ⟨z²⟩ [m²] of a uniform solid about its centre."""
+    if kind == "box":
+        return 8.0 * math.prod(half), np.square(half) / 3.0
+    if kind in ("sphere", "ellipsoid"):
+        radii = np.array(half * 3 if kind == "sphere" else half)
+        return 4.0 / 3.0 * math.pi * float(np.prod(radii)), np.square(radii) / 5.0
+    r, h = half
+    cylinder, across, along = 2.0 * math.pi * r**2 * h, r**2 / 4.0, h**2 / 3.0
+    if kind == "cylinder":
+        return cylinder, np.array([across, across, along])
+    ball = 4.0 / 3.0 * math.pi * r**3  # the two caps; their centres of mass are 3r/8 beyond ±h
+    total = cylinder + ball
+    across = (cylinder * across + ball * r**2 / 5.0) / total
+    along = (cylinder * along + ball * (h**2 + 0.75 * h * r + r**2 / 5.0)) / total
+    return total, np.array([across, across, along])

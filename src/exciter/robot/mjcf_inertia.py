@@ -1,0 +1,56 @@
+"""The inertia of an MJCF body: from <inertial>, else from its geoms, as MuJoCo's compiler decides."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import RobotError
+from exciter.robot.mjcf_geoms import geom_inertia
+from exciter.robot.mjcf_settings import Compiler, orientation
+from exciter.robot.spatial import transform_inertia
+from exciter.robot.xml_safety import number, numbers
+
+Array = NDArray[np.float64]
+Central = tuple[Array, Array]  # (10,) about the centre of mass in the body's axes, and the centre of mass (3,)
+MASSLESS: Central = (np.zeros(10), np.zeros(3))
+
+
+def body_inertia(body: Element, geoms: list[Element], compiler: Compiler, owner: str) -> Central:
+    """Inertia about the centre of mass, and the centre; ``geoms``: the body's, defaults written on them."""
+    inertial = body.find("inertial")
+    if inertial is not None and compiler.inertia_from_geom != "true":
+        return _bounded(_from_inertial(inertial, compiler, owner), compiler)
+    total = np.zeros(10)
+    for geom in geoms if compiler.inertia_from_geom != "false" else []:
+        total = total + geom_inertia(geom, compiler, owner)
+    centre = total[1:4] / total[0] if total[0] > 0 else np.zeros(3)
+    return _bounded((transform_inertia(total, np.eye(3), -centre), centre), compiler)
+
+
+def _from_inertial(inertial: Element, compiler: Compiler, owner: str) -> Central:
+    mass = number(inertial, "mass", owner)
+    if mass < 0:
+        raise RobotError(f"{owner} has the negative mass {mass:g} kg; masses must be zero or positive")
+    centre = np.array(numbers(inertial, "pos", 3, owner) or (0.0, 0.0, 0.0))
+    full = numbers(inertial, "fullinertia", 6, owner)
+    diagonal = numbers(inertial, "diaginertia", 3, owner)
+    if full is None and diagonal is None:
+        raise RobotError(f"<inertial> of {owner} has neither diaginertia nor fullinertia; give one")
+    xx, yy, zz, xy, xz, yz = full if full is not None else (*(diagonal or ()), 0.0, 0.0, 0.0)
+    own = np.array([mass, 0, 0, 0, xx, xy, yy, xz, yz, zz])
+    return transform_inertia(own, orientation(inertial, compiler, owner), np.zeros(3)), centre
+
+
+def _bounded(central: Central, compiler: Compiler) -> Central:
+    """After MuJoCo's lower bounds on mass and principal moments."""
+    own, centre = central[0].copy(), central[1]
+    own[0] = max(own[0], compiler.bound_mass)
+    if compiler.bound_inertia > 0:
+        xx, xy, yy, xz, yz, zz = own[4:]
+        values, vectors = np.linalg.eigh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+        matrix = vectors @ np.diag(np.maximum(values, compiler.bound_inertia)) @ vectors.T
+        own[4:] = matrix[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
+    return own, centre

@@ -1,0 +1,148 @@
+"""What an MJCF file says once for many elements: compiler settings and default classes, resolved.
+
+Elements come out with every inherited attribute written on them, angles in rad, orientations as matrices.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from exciter.errors import RobotError, unknown_name
+from exciter.robot.spatial import axis_rotation, rotation_to
+from exciter.robot.xml_safety import number, numbers
+
+Array = NDArray[np.float64]
+Classes = dict[str, dict[str, dict[str, str]]]  # class → tag → attributes
+ADVICE = "let MuJoCo write the compiled model (mj_saveLastXML) and read that file"
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """The settings of <compiler> that bear on bodies and joints; defaults are MuJoCo's."""
+
+    degrees: bool = True
+    euler: str = "xyz"
+    autolimits: bool = True
+    inertia_from_geom: str = "auto"
+    bound_mass: float = 0.0
+    bound_inertia: float = 0.0
+    mesh_folder: str = ""
+    texture_folder: str = ""
+    strip_path: bool = False
+
+    @property
+    def angle(self) -> float:
+        """rad per unit of angle in the file."""
+        return math.pi / 180.0 if self.degrees else 1.0
+
+
+def read_compiler(root: Element) -> Compiler:
+    """All <compiler> elements together; later ones win."""
+    merged = Element("compiler")
+    for element in root.findall("compiler"):
+        merged.attrib.update(element.attrib)
+    if merged.get("coordinate", "local") != "local":
+        raise RobotError(f'compiler coordinate="{merged.get("coordinate")}" is not supported; {ADVICE}')
+    if number(merged, "settotalmass", "the file", -1.0) > 0 or merged.get("balanceinertia") == "true":
+        raise RobotError(f"compiler settotalmass and balanceinertia change masses unseen; {ADVICE}")
+    euler = merged.get("eulerseq", "xyz")
+    if len(euler) != 3 or euler.lower().strip("xyz"):
+        raise RobotError(f'compiler eulerseq="{euler}" must be three letters out of xyzXYZ')
+    assets = merged.get("assetdir", "")
+    return Compiler(
+        degrees=merged.get("angle", "degree") == "degree",
+        euler=euler,
+        autolimits=merged.get("autolimits", "true") == "true",
+        inertia_from_geom=merged.get("inertiafromgeom", "auto"),
+        bound_mass=number(merged, "boundmass", "the file"),
+        bound_inertia=number(merged, "boundinertia", "the file"),
+        mesh_folder=merged.get("meshdir", assets),
+        texture_folder=merged.get("texturedir", assets),
+        strip_path=merged.get("strippath") == "true",
+    )
+
+
+def read_classes(root: Element) -> Classes:
+    """Default classes with what they inherit; the top one is called "main" unless it has a name."""
+    classes: Classes = {"main": {}}
+
+    def enter(element: Element, name: str, inherited: dict[str, dict[str, str]]) -> None:
+        known = {tag: dict(attributes) for tag, attributes in inherited.items()}
+        for child in element:
+            if child.tag != "default":
+                known[child.tag] = {**known.get(child.tag, {}), **child.attrib}
+        classes[name] = known
+        for child in element.findall("default"):
+            if not child.get("class"):
+                raise RobotError("a nested <default> has no class name; give it one")
+            enter(child, child.get("class", ""), known)
+
+    for element in root.findall("default"):
+        enter(element, "main", classes["main"])
+        classes[element.get("class", "main")] = classes["main"]
+    return classes
+
+
+def resolved(element: Element, classes: Classes, childclass: str) -> Element:
+    """The element with the attributes of its class written on it; its own ones win."""
+    name = element.get("class", childclass)
+    if name not in classes:
+        raise RobotError(f"<{element.tag}>: {unknown_name('default class', name, classes)}")
+    return Element(element.tag, {**classes[name].get(element.tag, {}), **element.attrib})
+
+
+def orientation(element: Element, compiler: Compiler, owner: str) -> Array:
+    """Rotation of an element: quat (w, x, y, z), axisangle, euler, xyaxes or zaxis; identity without any."""
+    given = [a for a in ("quat", "axisangle", "euler", "xyaxes", "zaxis") if element.get(a) is not None]
+    if len(given) > 1:
+        raise RobotError(f"<{element.tag}> of {owner} has several orientations ({', '.join(given)}); give one")
+    if not given:
+        return np.eye(3)
+    count = {"quat": 4, "axisangle": 4, "euler": 3, "xyaxes": 6, "zaxis": 3}[given[0]]
+    values = np.array(numbers(element, given[0], count, owner))
+    if given[0] == "euler":
+        return _euler(values * compiler.angle, compiler.euler)
+    if given[0] == "axisangle":
+        return axis_rotation(_unit(values[:3], owner), values[3] * compiler.angle)
+    if given[0] == "zaxis":
+        return rotation_to(_unit(values, owner))
+    if given[0] == "xyaxes":
+        x = _unit(values[:3], owner)
+        y = _unit(values[3:] - x * (x @ values[3:]), owner)
+        return np.column_stack([x, y, np.cross(x, y)])
+    return quaternion_rotation(_unit(values, owner))
+
+
+def quaternion_rotation(quaternion: Array) -> Array:
+    """Rotation of a unit quaternion (w, x, y, z)."""
+    w, x, y, z = quaternion
+    rotation: Array = Rotation.from_quat([x, y, z, w]).as_matrix()
+    return rotation
+
+
+def quaternion_of(rotation: Array) -> Array:
+    """Unit quaternion (w, x, y, z) of a rotation."""
+    x, y, z, w = Rotation.from_matrix(rotation).as_quat()
+    return np.array([w, x, y, z])
+
+
+def _euler(angles: Array, sequence: str) -> Array:
+    """Small letters turn about the axes that move along, capitals about the axes that stay."""
+    rotation = np.eye(3)
+    for letter, angle in zip(sequence, angles, strict=True):
+        turn = axis_rotation(np.eye(3)["xyz".index(letter.lower())], float(angle))
+        rotation = rotation @ turn if letter.islower() else turn @ rotation
+    return rotation
+
+
+def _unit(vector: Array, owner: str) -> Array:
+    length = float(np.linalg.norm(vector))
+    if length < 1e-9:
+        raise RobotError(f"an orientation or axis of {owner} has no direction: {vector.tolist()}")
+    return vector / length

@@ -1,0 +1,60 @@
+"""Things fixed on a body, seen from another body: what merging and locking do to shapes and frames."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.robot.geometry import Capsule, Shape
+from exciter.robot.robot import Frame
+
+Array = NDArray[np.float64]
+
+
+def place_frame(frame: Frame, joint: int, rotation: Array, translation: Array) -> Frame:
+    """The frame on ``joint``, where (rotation, translation) is its old reference seen from that joint."""
+    return replace(
+        frame,
+        joint=joint,
+        rotation=rotation @ frame.rotation,
+        translation=rotation @ frame.translation + translation,
+    )
+
+
+def place_shape(shape: Shape, joint: int, rotation: Array, translation: Array) -> Shape:
+    """The shape on ``joint``; as ``place_frame``."""
+    return replace(
+        shape,
+        joint=joint,
+        rotation=rotation @ shape.rotation,
+        translation=rotation @ shape.translation + translation,
+    )
+
+
+def place_capsule(capsule: Capsule, joint: int, rotation: Array, translation: Array) -> Capsule:
+    """The capsule on ``joint``; as ``place_frame``."""
+    start, end = rotation @ capsule.start + translation, rotation @ capsule.end + translation
+    return replace(capsule, joint=joint, start=start, end=end)
+
+
+def enclosing_capsule(name: str, shape: Shape) -> Capsule | None:
+    """A capsule that contains the shape; None for a mesh, which is never opened.
+
+    The capsule of a cylinder has its radius and its axis, the caps stick out; that of a box runs along the
+    longest side, its radius is half the diagonal of the other two.
+    """
+    axis = np.array([0.0, 0.0, 1.0])
+    if shape.kind == "mesh":
+        return None
+    if shape.kind == "sphere":
+        radius, length = shape.size[0], 0.0
+    elif shape.kind == "box":
+        longest = int(np.argmax(shape.size))
+        axis = np.eye(3)[longest]
+        radius, length = 0.5 * float(np.hypot(*np.delete(shape.size, longest))), shape.size[longest]
+    else:
+        radius, length = shape.size
+    half = 0.5 * length * (shape.rotation @ axis)
+    return Capsule(name, shape.joint, shape.translation - half, shape.translation + half, radius)

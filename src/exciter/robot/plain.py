@@ -1,0 +1,91 @@
+"""A description made plain: what a reader of URDF or MJCF hands on, checked and free of special cases.
+
+``xml`` is all that Pinocchio sees: links with inertias, joints with placements and axes. Everything that
+Pinocchio treats in its own way (limits, continuous joints, friction, geometry) is carried beside it, by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from exciter.errors import RobotError
+from exciter.robot.geometry import Shape
+from exciter.robot.limits import Limits
+from exciter.robot.robot import STANDARD_GRAVITY, Frame, JointKind
+
+MAX_JOINTS = 200
+MAX_LINKS = 2000
+
+
+@dataclass(frozen=True)
+class JointFacts:
+    """What a file says of one moving joint besides its geometry; friction in N·m(·s/rad), rotor in kg·m²."""
+
+    kind: JointKind
+    link: str
+    limits: Limits
+    viscous: float = 0.0
+    coulomb: float = 0.0
+    rotor_inertia: float = 0.0
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A joint that does not move on its own but follows another one (URDF mimic, MJCF equality)."""
+
+    follower: str
+    leader: str
+    tag: str
+
+    def check(self, locked: Sequence[str]) -> None:
+        """A coupled pair is only accepted when both of its joints are locked."""
+        if self.follower not in locked or self.leader not in locked:
+            raise RobotError(
+                f"joint '{self.follower}' follows '{self.leader}' ({self.tag}), which is not supported; "
+                f"lock both joints, or remove the {self.tag} tag to move them independently"
+            )
+
+
+@dataclass(frozen=True)
+class PlainDescription:
+    """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with.
+
+    hidden: links of the plain copy that the file does not have.
+    A ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly.
+    """
+
+    name: str
+    xml: str
+    joints: Mapping[str, JointFacts]
+    gravity: tuple[float, ...] = STANDARD_GRAVITY
+    frames: tuple[tuple[str, Frame], ...] = ()
+    visuals: tuple[tuple[str, Shape], ...] = ()
+    collisions: tuple[tuple[str, Shape], ...] = ()
+    couplings: tuple[Coupling, ...] = ()
+    hidden: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+
+def refuse_giants(joints: int, links: int, source: str) -> None:
+    """Bounds that no robot comes near; beyond them the recursive readers of the field run out of memory."""
+    if joints > MAX_JOINTS or links > MAX_LINKS:
+        raise RobotError(
+            f"{source} has {joints} moving joints and {links} links; at most {MAX_JOINTS} and {MAX_LINKS} are allowed"
+        )
+
+
+def named(names: Sequence[str]) -> str:
+    """A list of names for a sentence."""
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def refuse_duplicates(names: Sequence[str], what: str, source: str) -> None:
+    """Names identify; two of the same are an error."""
+    seen: set[str] = set()
+    for name in names:
+        if not name:
+            raise RobotError(f"{source} has a {what} without a name; give every {what} a name")
+        if name in seen:
+            raise RobotError(f"{source} uses the {what} name '{name}' twice; names must be unique")
+        seen.add(name)

@@ -1,0 +1,230 @@
+"""URDF made plain: structure and numbers checked, limits and friction read, meshes never opened.
+
+Decisions where files differ from what they mean: an effort or velocity of 0 and a position range 0…0 are what
+exporters write when they know nothing, so they count as "not given" (and are noted); the limits of a
+continuous joint's position are ignored. Only the links and joints right below <robot> count; what simulators
+and drivers add (gazebo, transmission, ros2_control) is left alone.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+import numpy as np
+
+from exciter.errors import RobotError
+from exciter.robot.limits import Limits
+from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
+from exciter.robot.robot import Frame
+from exciter.robot.urdf_shapes import read_shapes
+from exciter.robot.xml_safety import check_numbers, number, numbers, parse_xml, refuse_xacro
+
+MOVING = ("revolute", "continuous", "prismatic")
+MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+NUMBERS: dict[str, dict[str, int | None]] = {
+    "origin": {"xyz": 3, "rpy": 3},
+    "axis": {"xyz": 3},
+    "mass": {"value": 1},
+    "inertia": dict.fromkeys(MOMENTS, 1),
+    "limit": dict.fromkeys(("lower", "upper", "effort", "velocity"), 1),
+    "dynamics": {"damping": 1, "friction": 1},
+}
+
+
+def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
+    """Read and check a URDF file; ``mesh_root`` (default: the file's folder) bounds where meshes may lie."""
+    root = parse_xml(path)
+    refuse_xacro(root, path)
+    if root.tag != "robot":
+        raise RobotError(f"the root element of '{path}' is <{root.tag}>; a URDF file has <robot>")
+    links, joints = root.findall("link"), root.findall("joint")
+    refuse_giants(sum(joint.get("type") != "fixed" for joint in joints), len(links), str(path))
+    _check_structure(links, joints, str(path))
+    plain = Element("robot", name=root.get("name") or path.stem)
+    notes: list[str] = []
+    for link in links:
+        plain.append(_plain_link(link))
+    facts: dict[str, JointFacts] = {}
+    for joint in joints:
+        plain.append(_plain_joint(joint))
+        if joint.get("type") in MOVING:
+            facts[joint.get("name", "")] = _facts(joint)
+    if not facts:
+        raise RobotError(f"'{path}' has no moving joint; at least one revolute, continuous or prismatic is needed")
+    notes += _limit_notes(joints, facts)
+    visuals, collisions, shape_notes = read_shapes(root, path.parent, mesh_root or path.parent)
+    return PlainDescription(
+        name=plain.get("name", ""),
+        xml=tostring(plain, encoding="unicode"),
+        joints=facts,
+        frames=tuple(
+            (_end(joint, "child"), Frame(joint.get("name", ""), -1, np.eye(3), np.zeros(3)))
+            for joint in joints
+            if joint.get("type") == "fixed"
+        ),
+        visuals=visuals,
+        collisions=collisions,
+        couplings=_mimics(joints, facts),
+        notes=(*notes, *shape_notes),
+    )
+
+
+def _end(joint: Element, which: str) -> str:
+    """Name of a joint's parent or child link."""
+    element = joint.find(which)
+    return "" if element is None else element.get("link", "")
+
+
+def _check_structure(links: list[Element], joints: list[Element], source: str) -> None:
+    """A tree: unique names, known ends, no link with two parents, no cycle, one root."""
+    names = [link.get("name", "") for link in links]
+    refuse_duplicates(names, "link", source)
+    refuse_duplicates([joint.get("name", "") for joint in joints], "joint", source)
+    known = set(names)
+    carrier: dict[str, str] = {}
+    children: dict[str, list[str]] = {}
+    for joint in joints:
+        name = joint.get("name", "")
+        for which in ("parent", "child"):
+            if _end(joint, which) not in known:
+                raise RobotError(f"joint '{name}' of {source} has the {which} link '{_end(joint, which)}', unknown")
+        child = _end(joint, "child")
+        if child in carrier:
+            raise RobotError(
+                f"link '{child}' of {source} is the child of joints '{carrier[child]}' and '{name}': "
+                "a kinematic loop; open it by removing one of the joints"
+            )
+        carrier[child] = name
+        children.setdefault(_end(joint, "parent"), []).append(child)
+    roots = [name for name in names if name not in carrier]
+    if len(roots) > 1:
+        raise RobotError(f"{source} has several root links ({named(roots)}); join them by fixed joints")
+    if not names:
+        raise RobotError(f"{source} has no link; a robot needs at least two, and a joint between them")
+    _refuse_cycle(names, roots, children, source)
+
+
+def _refuse_cycle(names: list[str], roots: list[str], children: dict[str, list[str]], source: str) -> None:
+    """Every link hangs on the root; one that does not is part of a cycle."""
+    reached, pending = set(roots), list(roots)
+    while pending:
+        for child in children.get(pending.pop(), []):
+            reached.add(child)
+            pending.append(child)
+    for name in names:
+        if name not in reached:
+            raise RobotError(f"link '{name}' of {source} hangs on itself: a kinematic loop; open it at one joint")
+
+
+def _plain_link(link: Element) -> Element:
+    """The link with its first inertial element only; a negative mass is refused."""
+    name = link.get("name", "")
+    owner = f"link '{name}'"
+    plain = Element("link", name=name)
+    inertial = link.find("inertial")
+    if inertial is None:
+        return plain
+    check_numbers(inertial, NUMBERS, owner)
+    mass, inertia = inertial.find("mass"), inertial.find("inertia")
+    if mass is None or mass.get("value") is None:
+        raise RobotError(f"{owner} has an <inertial> without <mass value=…>; give it, or remove <inertial>")
+    if number(mass, "value", owner) < 0:
+        raise RobotError(f"{owner} has the negative mass {mass.get('value')} kg; masses must be zero or positive")
+    copy = SubElement(plain, "inertial")
+    _copy_origin(inertial, copy, owner)
+    SubElement(copy, "mass", value=mass.get("value", "0"))
+    moments = dict.fromkeys(MOMENTS, "0") if inertia is None else dict(inertia.attrib)
+    missing = [moment for moment in MOMENTS if moment not in moments]
+    if missing:
+        raise RobotError(f"<inertia> of {owner} lacks {', '.join(missing)}; give all six moments")
+    SubElement(copy, "inertia", {moment: moments[moment] for moment in MOMENTS})
+    return plain
+
+
+def _plain_joint(joint: Element) -> Element:
+    """The joint as Pinocchio gets it: continuous becomes revolute (one number q), limits stay outside."""
+    name, kind = joint.get("name", ""), joint.get("type", "")
+    owner = f"joint '{name}'"
+    if kind not in (*MOVING, "fixed"):
+        raise RobotError(f"{owner} is '{kind}'; allowed are {', '.join(MOVING)} and fixed")
+    check_numbers(joint, NUMBERS, owner)
+    plain = Element("joint", name=name, type="revolute" if kind == "continuous" else kind)
+    _copy_origin(joint, plain, owner)
+    SubElement(plain, "parent", link=_end(joint, "parent"))
+    SubElement(plain, "child", link=_end(joint, "child"))
+    if kind in MOVING:
+        element = joint.find("axis")
+        axis = (1.0, 0.0, 0.0) if element is None else (numbers(element, "xyz", 3, owner) or (1.0, 0.0, 0.0))
+        length = float(np.linalg.norm(axis))
+        if length < 1e-6:
+            raise RobotError(f"the axis of {owner} has no direction: {axis}; give a unit vector")
+        SubElement(plain, "axis", xyz=" ".join(repr(float(value / length)) for value in axis))
+        SubElement(plain, "limit", lower="-1", upper="1", effort="1", velocity="1")
+    return plain
+
+
+def _copy_origin(source: Element, target: Element, owner: str) -> None:
+    """The first <origin>, as the URDF readers of the field do."""
+    origin = source.find("origin")
+    if origin is None:
+        return
+    if origin.get("quat_xyzw") is not None:
+        raise RobotError(f"<origin> of {owner} has quat_xyzw; write the rotation as rpy")
+    given = {key: origin.get(key, "") for key in ("xyz", "rpy") if origin.get(key) is not None}
+    SubElement(target, "origin", given)
+
+
+def _facts(joint: Element) -> JointFacts:
+    """Limits and friction of a moving joint; zero means "not given"."""
+    name, kind = joint.get("name", ""), joint.get("type", "")
+    owner = f"joint '{name}'"
+    limit, dynamics = joint.find("limit"), joint.find("dynamics")
+    lower, upper = number(limit, "lower", owner), number(limit, "upper", owner)
+    if kind == "continuous" or lower == upper == 0.0:
+        lower, upper = -math.inf, math.inf
+    limits = Limits(
+        lower=lower,
+        upper=upper,
+        velocity=number(limit, "velocity", owner) or math.inf,
+        torque=number(limit, "effort", owner) or math.inf,
+    )
+    viscous, coulomb = number(dynamics, "damping", owner), number(dynamics, "friction", owner)
+    if viscous < 0 or coulomb < 0:
+        raise RobotError(f"{owner} has negative damping or friction ({viscous:g}, {coulomb:g}); give zero or more")
+    return JointFacts(
+        kind="continuous" if kind == "continuous" else "prismatic" if kind == "prismatic" else "revolute",
+        link=_end(joint, "child"),
+        limits=limits.checked(name),
+        viscous=viscous,
+        coulomb=coulomb,
+    )
+
+
+def _limit_notes(joints: list[Element], facts: dict[str, JointFacts]) -> list[str]:
+    """What the file does not limit, in words."""
+    notes = []
+    for what, attribute in (("position", "upper"), ("velocity", "velocity"), ("torque", "torque")):
+        free = [
+            name
+            for name, fact in facts.items()
+            if math.isinf(getattr(fact.limits, attribute)) and not (what == "position" and fact.kind == "continuous")
+        ]
+        if free:
+            notes.append(f"no {what} limit in the file (absent or 0) for {named(free)}: taken as unlimited")
+    unused = [
+        joint.get("name", "")
+        for joint in joints
+        if (calibrated := joint.find("safety_controller")) is not None and calibrated.get("soft_upper_limit")
+    ]
+    if unused:
+        notes.append(f"soft limits (safety_controller) are not used: {named(unused)}")
+    return notes
+
+
+def _mimics(joints: list[Element], facts: dict[str, JointFacts]) -> tuple[Coupling, ...]:
+    found = ((joint.get("name", ""), joint.find("mimic")) for joint in joints)
+    return tuple(
+        Coupling(name, mimic.get("joint", ""), "mimic") for name, mimic in found if mimic is not None and name in facts
+    )

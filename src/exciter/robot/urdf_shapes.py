@@ -1,0 +1,100 @@
+"""The shapes of a URDF: what to look at, and what may collide. Meshes are names; their files stay closed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import RobotError
+from exciter.robot.geometry import Shape
+from exciter.robot.plain import named
+from exciter.robot.spatial import axis_rotation
+from exciter.robot.xml_safety import asset_path, number, numbers
+
+Array = NDArray[np.float64]
+Colour = tuple[float, float, float, float]
+LinkShapes = tuple[tuple[str, Shape], ...]
+GREY: Colour = (0.7, 0.7, 0.7, 1.0)
+
+
+def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShapes, LinkShapes, tuple[str, ...]]:
+    """Visual shapes and collision shapes, each with its link and placed in the link's frame, and notes."""
+    for texture in root.iter("texture"):
+        if texture.get("filename"):
+            asset_path(texture.get("filename", ""), folder, mesh_root)
+    colours = {m.get("name", ""): _colour(m, {}) for m in root.findall("material")}
+    visuals: list[tuple[str, Shape]] = []
+    collisions: list[tuple[str, Shape]] = []
+    for link in root.findall("link"):
+        name = link.get("name", "")
+        for kind, found in (("visual", visuals), ("collision", collisions)):
+            for element in link.findall(kind):
+                shape = _shape(element, f"link '{name}'", folder, mesh_root, colours)
+                if shape is not None:
+                    found.append((name, shape))
+    return tuple(visuals), tuple(collisions), _mesh_notes([*visuals, *collisions], collisions)
+
+
+def _mesh_notes(shapes: list[tuple[str, Shape]], collisions: list[tuple[str, Shape]]) -> tuple[str, ...]:
+    notes = []
+    missing = list(dict.fromkeys(s.mesh for _, s in shapes if s.kind == "mesh" and not Path(s.mesh).is_file()))
+    if missing:
+        first = Path(missing[0]).name
+        notes.append(f"mesh files absent: {len(missing)} (first: {first}); they are only needed for pictures")
+    solid = {link for link, shape in collisions if shape.kind != "mesh"}
+    bare = list(dict.fromkeys(link for link, _ in collisions if link not in solid))
+    if bare:
+        notes.append(f"the collision shape of links {named(bare)} is a mesh: no capsule was made for it")
+    return tuple(notes)
+
+
+def rpy_rotation(rpy: tuple[float, ...]) -> Array:
+    """Rotation by roll, pitch, yaw [rad] about the fixed x, y, z axes (URDF)."""
+    roll, pitch, yaw = rpy
+    rotation: Array = axis_rotation([0, 0, 1], yaw) @ axis_rotation([0, 1, 0], pitch) @ axis_rotation([1, 0, 0], roll)
+    return rotation
+
+
+def _shape(element: Element, owner: str, folder: Path, mesh_root: Path, colours: dict[str, Colour]) -> Shape | None:
+    geometry = element.find("geometry")
+    if geometry is None or len(geometry) == 0:
+        return None
+    origin = element.find("origin")
+    xyz = (0.0, 0.0, 0.0) if origin is None else (numbers(origin, "xyz", 3, owner) or (0.0, 0.0, 0.0))
+    rpy = (0.0, 0.0, 0.0) if origin is None else (numbers(origin, "rpy", 3, owner) or (0.0, 0.0, 0.0))
+    rotation, translation = rpy_rotation(rpy), np.array(xyz)
+    material = element.find("material")
+    colour = GREY if material is None else _colour(material, colours)
+    solid = geometry[0]
+    if solid.tag == "mesh":
+        scale = numbers(solid, "scale", 3, owner) or (1.0, 1.0, 1.0)
+        path = asset_path(solid.get("filename", ""), folder, mesh_root)
+        return Shape("mesh", -1, scale, rotation, translation, colour, str(path))
+    if solid.tag == "box":
+        size = numbers(solid, "size", 3, owner) or ()
+        return Shape("box", -1, _positive(size, owner), rotation, translation, colour)
+    radius, length = number(solid, "radius", owner), number(solid, "length", owner)
+    if solid.tag == "sphere":
+        return Shape("sphere", -1, _positive((radius,), owner), rotation, translation, colour)
+    if solid.tag == "cylinder":
+        return Shape("cylinder", -1, _positive((radius, length), owner), rotation, translation, colour)
+    if solid.tag == "capsule":
+        return Shape("capsule", -1, _positive((radius, length), owner), rotation, translation, colour)
+    raise RobotError(f"{owner} has the geometry <{solid.tag}>; allowed are box, sphere, cylinder, capsule and mesh")
+
+
+def _positive(size: tuple[float, ...], owner: str) -> tuple[float, ...]:
+    if not size or min(size) <= 0:
+        raise RobotError(f"a shape of {owner} has the size {size}; every length must be given and positive")
+    return size
+
+
+def _colour(material: Element, named_colours: dict[str, Colour]) -> Colour:
+    element = material.find("color")
+    if element is None:
+        return named_colours.get(material.get("name", ""), GREY)
+    red, green, blue, alpha = numbers(element, "rgba", 4, f"material '{material.get('name')}'") or GREY
+    return red, green, blue, alpha

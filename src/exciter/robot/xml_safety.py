@@ -1,0 +1,148 @@
+"""Reading XML that nobody vouches for: no DTD, no entities, bounded size and depth, paths below one folder.
+
+A description is parsed here, once; Pinocchio only sees a plain copy written from the tree that was checked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+from exciter.errors import RobotError
+
+MAX_BYTES = 20_000_000
+MAX_DEPTH = 200  # nested elements; later readers are recursive
+
+
+def read_bytes(path: Path, what: str = "robot description", limit: int = MAX_BYTES) -> bytes:
+    """The content of a regular file that is not larger than ``limit`` bytes."""
+    if path.is_dir():
+        raise RobotError(f"'{path}' is a folder; give the {what} file inside it")
+    if not path.exists():
+        raise RobotError(f"there is no file '{path}'; check the path of the {what}")
+    if not path.is_file():
+        raise RobotError(f"'{path}' is not a regular file; give a {what} stored on disk")
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(limit + 1)
+    except OSError as error:
+        raise RobotError(f"cannot read '{path}': {error.strerror}") from None
+    if len(content) > limit:
+        raise RobotError(f"'{path}' is larger than {limit / 1e6:g} MB; a {what} is far smaller")
+    return content
+
+
+def parse_xml(path: Path) -> Element:
+    """The root element of an XML file, or one line saying where and why it is refused."""
+    content = read_bytes(path)
+    builder = TreeBuilder()
+    parser = expat.ParserCreate()
+    depth = 0
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise RobotError(f"'{path}' nests more than {MAX_DEPTH} elements (line {parser.CurrentLineNumber})")
+        builder.start(tag, attributes)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(tag)
+
+    def refuse(*_: object) -> None:
+        raise RobotError(
+            f"'{path}' has a DTD or an entity (line {parser.CurrentLineNumber}); neither is allowed in a "
+            "robot description: remove the <!DOCTYPE …> part"
+        )
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(content, True)
+    except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: an encoding nobody knows
+        raise RobotError(f"'{path}' is not well-formed XML: {error}") from None
+    return builder.close()
+
+
+def refuse_xacro(root: Element, path: Path) -> None:
+    """Macros must be expanded first. (A mere declaration of the xacro namespace is harmless.)"""
+    macros = path.suffix == ".xacro"
+    for element in root.iter():
+        macros = macros or element.tag.startswith("xacro:")
+        macros = macros or any("${" in value or "$(" in value for value in element.attrib.values())
+    if macros:
+        raise RobotError(f"'{path}' is a xacro file; expand it first: xacro {path.name} > {path.stem}.urdf")
+
+
+def numbers(element: Element, attribute: str, count: int | None, owner: str) -> tuple[float, ...] | None:
+    """The finite numbers of one attribute (``count`` of them, or any number of them); None when absent."""
+    text = element.get(attribute)
+    if text is None:
+        return None
+    try:
+        if "_" in text:  # Python would read 1_0 as ten; no other reader does
+            raise ValueError
+        values = tuple(float(word) for word in text.split())
+    except ValueError:
+        raise RobotError(f'{attribute}="{text}" in <{element.tag}> of {owner} is not a number') from None
+    if not all(math.isfinite(value) for value in values):
+        raise RobotError(
+            f'{attribute}="{text}" in <{element.tag}> of {owner} is not finite; give a number or leave it out'
+        )
+    if count is not None and len(values) != count:
+        expected = "one number" if count == 1 else f"{count} numbers"
+        raise RobotError(f'{attribute}="{text}" in <{element.tag}> of {owner} must be {expected}')
+    return values
+
+
+def number(element: Element | None, attribute: str, owner: str, default: float = 0.0) -> float:
+    """One finite number, or the default where element or attribute is absent."""
+    values = None if element is None else numbers(element, attribute, 1, owner)
+    return default if values is None else values[0]
+
+
+def check_numbers(element: Element, counts: Mapping[str, Mapping[str, int | None]], owner: str) -> None:
+    """Every attribute below ``element`` that ``counts[tag]`` knows holds that many finite numbers."""
+    for child in element.iter():
+        for attribute, count in counts.get(child.tag, {}).items():
+            numbers(child, attribute, count, owner)
+
+
+def asset_path(reference: str, folder: Path, root: Path) -> Path:
+    """Where a mesh or texture lies: below ``root`` whatever the file says, or an error. Nothing is opened.
+
+    Plain paths are seen from ``folder`` (that of the description). ``package://name/rest`` is looked for as
+    ``root/name/rest``, then ``root/rest``.
+    """
+    text = reference.strip().replace("\\", "/")  # a Windows path must not climb either
+    scheme, separator, rest = text.partition("://")
+    if separator and scheme in ("package", "model"):
+        candidates = [
+            root / rest.lstrip("/"),
+            root / PurePosixPath(*PurePosixPath(rest.lstrip("/")).parts[1:]),
+        ]
+    elif separator and scheme != "file":
+        raise RobotError(f"mesh or texture '{reference}': only paths, file:// and package:// are allowed")
+    else:
+        candidates = [folder / (rest if separator else text)]
+    if text[1:2] == ":" or not all(_is_below(candidate, root) for candidate in candidates):
+        raise RobotError(
+            f"mesh or texture '{reference}' lies outside the allowed folder '{root}'; move it below that "
+            "folder, give a wider mesh_root, or remove the reference (identification needs no meshes)"
+        )
+    return next((candidate for candidate in candidates if candidate.is_file()), candidates[0])
+
+
+def _is_below(path: Path, root: Path) -> bool:
+    """True when the path, with every link and .. resolved, is in ``root``."""
+    try:
+        return path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError, ValueError):  # a loop of links, a name too long, an embedded NUL
+        return False
