@@ -30,14 +30,15 @@ def random_inertia(rng: np.random.Generator) -> np.ndarray:
 def random_robot(seed: int, n: int, *, tree: bool = False, prismatic: float = 0.3, aligned: bool = False) -> Robot:
     """Any placements, any axes, any gravity; a tree when asked."""
     rng = np.random.default_rng(seed)
-    joints = []
+    joints, path = [], [-1]  # depth first, as Pinocchio's composite-body algorithms want it
     for i in range(n):
+        path = path[: int(rng.integers(1, len(path) + 1))] if tree else path
         axis = np.array([0.0, 0.0, 1.0]) if aligned else rng.standard_normal(3)
         joints.append(
             Joint(
                 f"j{i + 1}",
                 "prismatic" if rng.random() < prismatic else "revolute",
-                int(rng.integers(-1, i)) if tree and i else i - 1,
+                path[-1],
                 random_rotation(rng),
                 0.4 * rng.standard_normal(3),
                 axis / np.linalg.norm(axis),
@@ -45,6 +46,7 @@ def random_robot(seed: int, n: int, *, tree: bool = False, prismatic: float = 0.
                 random_inertia(rng),
             )
         )
+        path = [*path, i]
     return Robot(f"random-{seed}", tuple(joints), gravity=5.0 * rng.standard_normal(3))
 
 

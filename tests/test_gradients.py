@@ -3,9 +3,9 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from conftest import random_robot, smooth_motion, states
 from numpy.testing import assert_allclose
 
+from conftest import random_robot, smooth_motion, states
 from exciter.dynamics.base import excited_base
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
@@ -43,6 +43,7 @@ TERMS = {
         Stribeck(Tanh(0.1), velocity=0.3),
     ),
 }
+STEP = {"rigid bodies": 1e-4, "usual": 1e-4, "pre-sliding": 1e-6, "all smooth": 1e-5}
 ROBOTS = {
     "panda": lambda: load("panda"),
     "puma560": lambda: load("puma560"),
@@ -86,17 +87,23 @@ def test_criterion_gradient(robot, engine, terms, criterion):
     motion = smooth_motion(robot, np.linspace(0.0, 6.0, 150))
     columns = excited_base(model, motion).independent
     weights = np.linspace(1.0, 3.0, robot.n)
-    judge = CRITERIA[criterion]
+    scale = 1.0 / np.sqrt(
+        model.rows(motion, model.layout(columns), weights).gram().diagonal()
+    )  # fixed: cond² must leave digits to difference
+
+    def judge(h):
+        value, dfdh = CRITERIA[criterion](h * np.outer(scale, scale))
+        return value, dfdh * np.outer(scale, scale)
 
     def value(q, qd, qdd):
         w = regressor_through_pinocchio(model, Motion(motion.time, q, qd, qdd))[:, :, columns]
         return judge(np.einsum("Nja,Njb,j->ab", w, w, weights, optimize=True))[0]
 
-    h = model.gram(motion, columns, weights)
+    h = model.rows(motion, model.layout(columns), weights).gram()
     w = regressor_through_pinocchio(model, motion)[:, :, columns]
     expected = np.einsum("Nja,Njb,j->ab", w, w, weights, optimize=True)
     assert_allclose(h, expected, atol=1e-12 * np.abs(expected).max())
-    gradient = model.gram_pullback(motion, columns, judge(h)[1], weights)
+    gradient = model.rows(motion, model.layout(columns), weights).pullback(judge(h)[1])
     rng = np.random.default_rng(0)
     for name in ("q", "qd", "qdd"):
         direction = rng.standard_normal(motion.q.shape)
@@ -108,7 +115,8 @@ def test_criterion_gradient(robot, engine, terms, criterion):
             return value(**arrays)
 
         size = np.linalg.norm(getattr(gradient, name)) * np.linalg.norm(direction)
-        assert abs(along(shifted, 2e-5) - exact) <= 1e-6 * max(abs(exact), 0.05 * size)
+        error = abs(along(shifted, STEP[terms]) - exact)
+        assert error <= 1e-6 * max(abs(exact), 0.05 * size), (error / abs(exact), error / size)
 
 
 def test_torque_gradient(robot, engine):
@@ -131,10 +139,10 @@ def test_torque_gradient(robot, engine):
         assert_allclose(along(shifted, 1e-3), exact, rtol=1e-6, atol=1e-7 * np.linalg.norm(getattr(gradient, name)))
 
     columns = model.base.independent
-    dfdh = DOptimality()(model.gram(motion, columns))[1]
-    both = model.gram_pullback(motion, columns, dfdh, torque_seed=seed)
+    dfdh = DOptimality()(model.rows(motion, model.layout(columns)).gram())[1]
+    both = model.rows(motion, model.layout(columns)).pullback(dfdh, seed)
     rigid = Dynamics(model.dynamics.robot, engine).torque_pullback(motion, seed)
-    apart = model.gram_pullback(motion, columns, dfdh) + rigid
+    apart = model.rows(motion, model.layout(columns)).pullback(dfdh) + rigid
     for name in ("q", "qd", "qdd"):
         assert_allclose(getattr(both, name), getattr(apart, name), atol=1e-10 * np.abs(getattr(apart, name)).max())
 
@@ -186,6 +194,6 @@ def test_drive_coupling_reaches_both_rows():
         model = DynamicModel(robot, (Viscous(), DriveCoupling(robot.joint_names[4], robot.joint_names[5])), engine)
         columns = excited_base(model, motion).independent
         dense = model.regressor(motion)[:, :, columns].reshape(-1, len(columns))
-        grams.append(model.gram(motion, columns))
+        grams.append(model.rows(motion, model.layout(columns)).gram())
         assert_allclose(grams[-1], dense.T @ dense, atol=1e-12 * np.abs(grams[-1]).max())
     assert any(name.startswith("Iam") for name in np.array(model.standard)[columns])

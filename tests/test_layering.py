@@ -34,7 +34,7 @@ def imported_parts(path: Path) -> set[str]:
             names = [node.module or ""]
             if node.module == "exciter":
                 names = [f"exciter.{alias.name}" for alias in node.names]
-        found |= {name.split(".")[1] for name in names if name.startswith("exciter.")}
+        found |= {name.split(".")[1] for name in names if name.startswith("exciter.")} - {"__version__"}
     return found
 
 

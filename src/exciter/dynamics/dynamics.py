@@ -21,9 +21,9 @@ from exciter.robot.robot import Robot
 Array = NDArray[np.float64]
 
 
-def samples_last(*arrays: Array) -> tuple[Array, ...]:
+def samples_last(array: Array) -> Array:
     """(N, n) → contiguous (n, N)."""
-    return tuple(np.array(a.T, order="C") for a in arrays)
+    return np.array(np.asarray(array, dtype=float).T, order="C")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,32 +39,38 @@ class Dynamics:
 
     # -- torque ----------------------------------------------------------------------------------------------
 
-    def regressor(self, motion: Motion) -> Array:
-        """Φ(q, q̇, q̈) (N, n, 10 n): τ = Φ χ. A view of memory with samples last."""
+    def regressor(self, motion: Motion, out: Array | None = None) -> Array:
+        """Φ(q, q̇, q̈) (N, n, 10 n): τ = Φ χ. A view of memory with samples last.
+
+        out: the result of an earlier call for as many samples, to be overwritten; saves the memory's allocation.
+        """
         self._check(motion)
-        phi = self.engine.regressor(self.chain, *samples_last(motion.q, motion.qd, motion.qdd))
-        return self._dense(phi)
+        n, samples = self.robot.n, len(motion)
+        memory = None
+        if out is not None:
+            memory = out.transpose(1, 2, 0).reshape(n, n, 10, samples)
+            if out.shape != (samples, n, 10 * n) or not (np.shares_memory(out, memory) and memory.flags.c_contiguous):
+                raise MotionError(f"out must be the regressor of an earlier motion with {samples} samples")
+        return self._dense(self.engine.regressor(self.chain, *motion.samples_last, memory))
 
     def inverse_dynamics(self, motion: Motion, inertias: ArrayLike | None = None) -> Array:
         """τ (N, n) [N·m or N] of inertial parameters (n, 10), the robot's own unless given."""
         self._check(motion)
-        arrays = samples_last(motion.q, motion.qd, motion.qdd)
-        return self.engine.torque(self.chain, self.chain_inertias(inertias), *arrays).T
+        return self.engine.torque(self.chain, self.chain_inertias(inertias), *motion.samples_last).T
 
     def torque_pullback(self, motion: Motion, seed: Array, inertias: ArrayLike | None = None) -> MotionGradient:
         """Jᵀλ: gradient of Σ seed ⊙ τ, seed (N, n), with respect to every sample."""
         self._check(motion)
         layout = ColumnLayout.select(self.robot.n, [], [])
-        arrays = samples_last(motion.q, motion.qd, motion.qdd)
         q, qd, qdd, _ = self.engine.adjoint(
             self.chain,
             layout,
             np.zeros((0, len(motion))),
             np.zeros(self.robot.n),
             None,
-            *samples_last(np.asarray(seed, dtype=float)),
+            samples_last(seed),
             self.chain_inertias(inertias),
-            *arrays,
+            *motion.samples_last,
         )
         return MotionGradient(q.T, qd.T, qdd.T)
 
@@ -83,7 +89,7 @@ class Dynamics:
     def lagrange(self, motion: Motion) -> LagrangeRows:
         """Energy and momentum rows in the robot's joint frames, samples first: e, u (N, 10 n), others (N, n, 10 n)."""
         self._check(motion)
-        rows = self.engine.lagrange(self.chain, *samples_last(motion.q, motion.qd))
+        rows = self.engine.lagrange(self.chain, *motion.samples_last[:2])
         e, u = self._dense(rows.e[None])[:, 0], self._dense(rows.u[None])[:, 0]
         return LagrangeRows(e, u, *(self._dense(x) for x in (rows.momentum, rows.de_dq, rows.du_dq)))
 
@@ -105,7 +111,7 @@ class Dynamics:
         jacobian = np.zeros((samples, 6, n))
         if frame.joint < 0:
             return np.tile(frame.rotation, (samples, 1, 1)), np.tile(frame.translation, (samples, 1)), jacobian
-        links = self.engine.placements(chain, *samples_last(q))
+        links = self.engine.placements(chain, samples_last(q))
         turned, i = chain.axis_frames[frame.joint], frame.joint
         link = np.moveaxis(links.rotation[i], -1, 0)
         offset = turned.T @ frame.translation
@@ -122,7 +128,8 @@ class Dynamics:
     def chain_inertias(self, inertias: ArrayLike | None) -> Array:
         """(n, 10) in the chain's frames."""
         given = self.robot.inertias if inertias is None else np.asarray(inertias, dtype=float)
-        return np.einsum("iab,ib->ia", self.chain.parameter_map, given.reshape(self.robot.n, 10))
+        turned: Array = np.einsum("iab,ib->ia", self.chain.parameter_map, given.reshape(self.robot.n, 10))
+        return turned
 
     def _dense(self, rows: Array) -> Array:
         """(r, n, 10, N) in the chain's frames → (N, r, 10 n) in the robot's."""

@@ -50,10 +50,12 @@ class Placements:
 class Engine(Protocol):
     """What an implementation of the dynamics offers."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Word for it: numpy or numba."""
 
-    def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array) -> Array:
-        """Φ as (n, n, 10, N): joint row, link, parameter, sample."""
+    def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array, out: Array | None = None) -> Array:
+        """Φ as (n, n, 10, N): joint row, link, parameter, sample; into ``out`` when given."""
 
     def torque(self, chain: Chain, inertias: Array, q: Array, qd: Array, qdd: Array) -> Array:
         """τ (n, N) of inertial parameters (n, 10)."""

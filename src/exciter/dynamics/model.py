@@ -112,7 +112,7 @@ class DynamicModel:
         """Φ (N, n, p)."""
         phi = np.zeros((self.n, len(self.standard), len(motion)))  # samples last: every write is contiguous
         phi[:, : 10 * self.n] = self.dynamics.regressor(motion).transpose(1, 2, 0)
-        for (row, column), values in zip(self._entries, self._term_values(motion), strict=True):
+        for (row, column), values in zip(self.entries, self.term_values(motion), strict=True):
             phi[row, 10 * self.n + column] = values
         return phi.transpose(2, 0, 1)
 
@@ -120,7 +120,7 @@ class DynamicModel:
         """τ = Φ χ (N, n), χ nominal unless given."""
         chi = self.nominal if chi is None else np.asarray(chi, dtype=float)
         tau = np.array(self.dynamics.inverse_dynamics(motion, chi[: 10 * self.n]))
-        for (row, column), values in zip(self._entries, self._term_values(motion), strict=True):
+        for (row, column), values in zip(self.entries, self.term_values(motion), strict=True):
             tau[:, row] += chi[10 * self.n + column] * values
         return tau
 
@@ -128,8 +128,8 @@ class DynamicModel:
         """Gradient of Σ seed ⊙ τ, seed (N, n), with respect to every sample of the motion."""
         chi = self.nominal if chi is None else np.asarray(chi, dtype=float)
         gradient = self.dynamics.torque_pullback(motion, seed, chi[: 10 * self.n])
-        seeds = [chi[10 * self.n + column] * seed[:, row] for row, column in self._entries]
-        return gradient + self._terms_pullback(motion, np.array(seeds).reshape(len(seeds), len(motion)))
+        seeds = [chi[10 * self.n + column] * seed[:, row] for row, column in self.entries]
+        return gradient + self.terms_pullback(motion, np.array(seeds).reshape(len(seeds), len(motion)))
 
     def energy(self, motion: Motion) -> Array:
         """h = e + u (N, p): total energy per parameter [12.42]; NaN for columns that are not conservative."""
@@ -182,34 +182,13 @@ class DynamicModel:
 
     # -- Gram matrix and its adjoint -----------------------------------------------------------------------------
 
-    def gram(self, motion: Motion, columns: Sequence[int], weights: ArrayLike | None = None) -> Array:
-        """H = Σ_j w_j W_jᵀ W_j (b, b) of the given standard columns; w_j = 1/σ_j² [1/(N·m)²]. W is never stored."""
-        layout = ColumnLayout.select(self.n, self._entries, columns)
-        arrays = samples_last(motion.q, motion.qd, motion.qdd)
-        return self.engine.gram(self.dynamics.chain, layout, self._term_values(motion), self._weights(weights), *arrays)
+    def layout(self, columns: Sequence[int] | NDArray[np.int64]) -> ColumnLayout:
+        """Standard columns to keep, in that order; ``base.independent`` for the base parameters."""
+        return ColumnLayout.select(self.n, self.entries, columns)
 
-    def gram_pullback(
-        self,
-        motion: Motion,
-        columns: Sequence[int],
-        dfdh: Array,
-        weights: ArrayLike | None = None,
-        torque_seed: Array | None = None,
-    ) -> MotionGradient:
-        """Gradient of f(H) for ∂f/∂H (b, b) with respect to every sample; plus Σ torque_seed ⊙ τ of the nominal
-        rigid bodies in the same pass, when torque_seed (N, n) is given."""
-        layout = ColumnLayout.select(self.n, self._entries, columns)
-        q, qd, qdd, terms = self.engine.adjoint(
-            self.dynamics.chain,
-            layout,
-            self._term_values(motion),
-            self._weights(weights),
-            dfdh + dfdh.T,
-            None if torque_seed is None else samples_last(torque_seed)[0],
-            self.dynamics.robot.inertias,
-            *samples_last(motion.q, motion.qd, motion.qdd),
-        )
-        return MotionGradient(q.T, qd.T, qdd.T) + self._terms_pullback(motion, terms)
+    def rows(self, motion: Motion, layout: ColumnLayout, weights: ArrayLike | None = None) -> MotionRows:
+        """The rows of a motion for the columns of a layout; weights 1/σ_j² [1/(N·m)²] per joint, one unless given."""
+        return MotionRows(self, motion, layout, np.broadcast_to(1.0 if weights is None else weights, (self.n,)))
 
     # -- base parameters -----------------------------------------------------------------------------------------
 
@@ -220,10 +199,10 @@ class DynamicModel:
 
         return model_base(self)
 
-    # -- helpers -------------------------------------------------------------------------------------------------
+    # -- terms ---------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _entries(self) -> tuple[tuple[int, int], ...]:
+    def entries(self) -> tuple[tuple[int, int], ...]:
         """(joint row, term column) of every structurally non-zero term entry."""
         entries: list[tuple[int, int]] = []
         at = 0
@@ -232,17 +211,48 @@ class DynamicModel:
             at += len(term.names)
         return tuple(entries)
 
-    def _term_values(self, motion: Motion) -> Array:
+    def term_values(self, motion: Motion) -> Array:
+        """(E, N): values of the entries."""
         values = [term.values(motion) for term in self.bound]
         return np.concatenate(values) if values else np.zeros((0, len(motion)))
 
-    def _terms_pullback(self, motion: Motion, seeds: Array) -> MotionGradient:
-        gradient = MotionGradient.zeros(motion)
-        at = 0
-        for term in self.bound:
-            gradient = gradient + term.pullback(motion, seeds[at : at + len(term.rows)])
-            at += len(term.rows)
-        return gradient
+    def terms_pullback(self, motion: Motion, seeds: Array) -> MotionGradient:
+        """Gradient of Σ seeds ⊙ term_values, seeds (E, N)."""
+        cuts = np.cumsum([0, *(len(term.rows) for term in self.bound)])
+        parts = [term.pullback(motion, seeds[a:b]) for term, a, b in zip(self.bound, cuts, cuts[1:], strict=False)]
+        return MotionGradient.sum(motion, parts)
 
-    def _weights(self, weights: ArrayLike | None) -> Array:
-        return np.ones(self.n) if weights is None else np.broadcast_to(np.asarray(weights, dtype=float), (self.n,))
+
+@dataclass(frozen=True, eq=False)
+class MotionRows:
+    """The chosen columns of W over a motion, as what is needed of them: Gram matrix and adjoint. W is never stored."""
+
+    model: DynamicModel
+    motion: Motion
+    layout: ColumnLayout
+    weights: Array
+
+    @cached_property
+    def _terms(self) -> Array:
+        return self.model.term_values(self.motion)
+
+    def gram(self) -> Array:
+        """H = Σ_j w_j W_jᵀ W_j (b, b)."""
+        m = self.model
+        return m.engine.gram(m.dynamics.chain, self.layout, self._terms, self.weights, *self.motion.samples_last)
+
+    def pullback(self, dfdh: Array, torque_seed: Array | None = None) -> MotionGradient:
+        """Gradient of f(H) for ∂f/∂H (b, b) with respect to every sample; with a torque_seed (N, n) that of
+        Σ torque_seed ⊙ τ of the nominal rigid bodies is added in the same pass."""
+        m = self.model
+        q, qd, qdd, terms = m.engine.adjoint(
+            m.dynamics.chain,
+            self.layout,
+            self._terms,
+            self.weights,
+            dfdh + dfdh.T,
+            None if torque_seed is None else samples_last(torque_seed),
+            m.dynamics.robot.inertias,
+            *self.motion.samples_last,
+        )
+        return MotionGradient(q.T, qd.T, qdd.T) + m.terms_pullback(self.motion, terms)

@@ -1,13 +1,7 @@
-"""The Numba engine: compiled kernels over ranges of samples, in one thread or several.
-
-Threads are plain Python threads (the kernels release the GIL) on disjoint ranges, so that there is one set of
-compiled kernels, no threading layer to choose, and nothing that quarrels with processes.
-"""
+"""The Numba engine: compiled kernels over the samples, in one thread or several."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -21,21 +15,25 @@ from exciter.dynamics.kernels.cache import announce_compilation
 from exciter.dynamics.layout import ColumnLayout
 
 Array = NDArray[np.float64]
-BLOCK = 64  # ranges are cut at multiples of the kernels' block, so that threads change no rounding inside one
+BLOCK = 64  # parts are cut at multiples of the kernels' block, so that threads change no rounding inside one
 NOTHING = np.zeros((0, 0))
 
 
-@lru_cache(maxsize=4)
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="exciter")
+@lru_cache(maxsize=2)
+def _kernels(parallel: bool) -> Any:
+    announce_compilation(parallel)
+    if parallel:
+        from exciter.dynamics.kernels import parallel as kernels
+    else:
+        from exciter.dynamics.kernels import drivers as kernels  # type: ignore[no-redef]
+    return kernels
 
 
-@lru_cache(maxsize=1)
-def _kernels() -> Any:
-    announce_compilation()
-    from exciter.dynamics.kernels import drivers, lagrange
-
-    return drivers, lagrange
+def wrapped(chain: Chain, q: Array) -> Array:
+    """Positions within what the kernels' sine can reduce exactly; farther angles lose their whole turns first."""
+    if q.size and np.abs(q).max() > 1e5:
+        return np.where(chain.prismatic[:, None], q, np.arctan2(np.sin(q), np.cos(q)))
+    return q
 
 
 def writable(*arrays: Array) -> tuple[Array, ...]:
@@ -51,52 +49,48 @@ def _rows(chain: Chain) -> tuple[Any, ...]:
     return chain.joint, chain.link_of, chain.row_pairs, chain.row_first
 
 
+def _layout(layout: ColumnLayout, terms: Array) -> tuple[Any, ...]:
+    return layout.inertial, terms, layout.term_row, layout.term_column
+
+
 @dataclass(frozen=True)
 class NumbaEngine:
-    """See ``engine.Engine``. threads: how many ranges of samples run at once."""
+    """See ``engine.Engine``. threads: how many parts of the samples run at once (energies and kinematics: one)."""
 
     threads: int = 1
     name: str = "numba"
 
-    def _run(self, kernel: Callable[[int, int, int], None], samples: int) -> int:
-        """Call kernel(part, begin, end) on every part of the samples; returns the number of parts."""
-        blocks = -(-samples // BLOCK)
-        parts = max(1, min(self.threads, blocks))
-        cuts = [min(samples, BLOCK * (blocks * k // parts)) for k in range(parts + 1)]
-        if parts == 1:
-            kernel(0, 0, samples)
-            return 1
-        futures = [_pool(parts - 1).submit(kernel, k, cuts[k], cuts[k + 1]) for k in range(1, parts)]
-        kernel(0, cuts[0], cuts[1])
-        for future in futures:
-            future.result()
-        return parts
+    def _call(self, kernel: str, fixed: tuple[Any, ...], samples: int, *out: Array) -> None:
+        """Run a kernel over all samples: serial ones take (begin, end), parallel ones the cuts between parts."""
+        cuts = self._cuts(samples)
+        parallel = self.threads > 1
+        getattr(_kernels(parallel), kernel)(*fixed, *((cuts,) if parallel else (0, samples)), *out)
 
-    def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array) -> Array:
-        drivers, _ = _kernels()
-        q, qd, qdd = writable(q, qd, qdd)
-        out = np.zeros((chain.n, chain.n, 10, q.shape[1]))
-        geometry = _geometry(chain)
-        self._run(lambda _, a, b: drivers.regressor(*geometry, chain.joint, q, qd, qdd, a, b, out), q.shape[1])
+    def _cuts(self, samples: int) -> NDArray[np.int64]:
+        blocks = -(-samples // BLOCK)
+        return np.minimum(samples, BLOCK * (blocks * np.arange(self.threads + 1) // self.threads))
+
+    def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array, out: Array | None = None) -> Array:
+        q, qd, qdd = writable(wrapped(chain, q), qd, qdd)
+        out = np.empty((chain.n, chain.n, 10, q.shape[1])) if out is None else out
+        self._call("regressor", (*_geometry(chain), chain.joint, q, qd, qdd), q.shape[1], out)
         return out
 
     def torque(self, chain: Chain, inertias: Array, q: Array, qd: Array, qdd: Array) -> Array:
-        drivers, _ = _kernels()
-        inertias, q, qd, qdd = writable(inertias, q, qd, qdd)
-        out, geometry = np.empty(q.shape), _geometry(chain)
-        self._run(lambda _, a, b: drivers.torque(*geometry, chain.joint, inertias, q, qd, qdd, a, b, out), q.shape[1])
+        inertias, q, qd, qdd = writable(inertias, wrapped(chain, q), qd, qdd)
+        out = np.empty(q.shape)
+        self._call("torque", (*_geometry(chain), chain.joint, inertias, q, qd, qdd), q.shape[1], out)
         return out
 
     def gram(
         self, chain: Chain, layout: ColumnLayout, terms: Array, weights: Array, q: Array, qd: Array, qdd: Array
     ) -> Array:
-        drivers, _ = _kernels()
-        terms, weights, q, qd, qdd = writable(terms, weights, q, qd, qdd)
+        terms, weights, q, qd, qdd = writable(terms, weights, wrapped(chain, q), qd, qdd)
         h = np.zeros((self.threads, layout.size, layout.size))
-        fixed = (*_geometry(chain), *_rows(chain), layout.inertial, terms, layout.term_row, layout.term_column)
-        self._run(lambda k, a, b: drivers.gram(*fixed, weights, q, qd, qdd, a, b, h[k]), q.shape[1])
-        upper = h.sum(0)  # each pair of columns was summed on one side of the diagonal only
-        return upper + upper.T - np.diag(upper.diagonal())
+        fixed = (*_geometry(chain), *_rows(chain), *_layout(layout, terms), weights, q, qd, qdd)
+        self._call("gram", fixed, q.shape[1], h if self.threads > 1 else h[0])
+        total: Array = h.sum(0)
+        return total
 
     def adjoint(
         self,
@@ -111,33 +105,36 @@ class NumbaEngine:
         qd: Array,
         qdd: Array,
     ) -> tuple[Array, Array, Array, Array]:
-        drivers, _ = _kernels()
         matrix = NOTHING if matrix is None else matrix
         torque_seed = NOTHING if torque_seed is None else torque_seed
         terms, weights, matrix, torque_seed, inertias = writable(terms, weights, matrix, torque_seed, inertias)
-        q, qd, qdd = writable(q, qd, qdd)
+        q, qd, qdd = writable(wrapped(chain, q), qd, qdd)
         out = (np.empty(q.shape), np.empty(q.shape), np.empty(q.shape), np.zeros_like(terms))
-        fixed = (*_geometry(chain), *_rows(chain), layout.inertial, terms, layout.term_row, layout.term_column,
-                 weights, matrix, torque_seed, inertias, q, qd, qdd)  # fmt: skip
-        self._run(lambda _, a, b: drivers.adjoint(*fixed, a, b, *out), q.shape[1])
+        seeds = (weights, matrix, torque_seed, inertias)
+        fixed = (*_geometry(chain), *_rows(chain), *_layout(layout, terms), *seeds, q, qd, qdd)
+        self._call("adjoint", fixed, q.shape[1], *out)
         return out
 
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
-        _, lagrange = _kernels()
-        q, qd = writable(q, qd)
+        announce_compilation(False)
+        from exciter.dynamics.kernels.lagrange import lagrange
+
+        q, qd = writable(wrapped(chain, q), qd)
         n, samples = q.shape
         rows = LagrangeRows(*np.zeros((2, n, 10, samples)), *np.zeros((3, n, n, 10, samples)))
         out = (rows.e, rows.u, rows.momentum, rows.de_dq, rows.du_dq)
-        geometry = _geometry(chain)
-        self._run(lambda _, a, b: lagrange.lagrange(*geometry, chain.joint, q, qd, a, b, *out), samples)
+        kernel: Any = lagrange
+        kernel(*_geometry(chain), chain.joint, q, qd, 0, samples, *out)
         return rows
 
     def placements(self, chain: Chain, q: Array) -> Placements:
-        _, lagrange = _kernels()
-        (q,) = writable(q)
+        announce_compilation(False)
+        from exciter.dynamics.kernels.lagrange import placements
+
+        (q,) = writable(wrapped(chain, q))
         n, samples, pairs = chain.n, q.shape[1], chain.joint.size
         r, p = np.empty((n, 3, 3, samples)), np.empty((n, 3, samples))
         sv, sw = np.empty((2, pairs, 3, samples))
-        geometry = _geometry(chain)
-        self._run(lambda _, a, b: lagrange.placements(*geometry, q, a, b, r, p, sv, sw), samples)
+        kernel: Any = placements
+        kernel(*_geometry(chain), q, 0, samples, r, p, sv, sw)
         return Placements(r, p, sv, sw)

@@ -12,8 +12,6 @@ from exciter.dynamics.chain import Chain
 from exciter.dynamics.engine import LagrangeRows, Placements
 from exciter.dynamics.layout import ColumnLayout
 from exciter.dynamics.reference import (
-    LinkAdjoint,
-    LinkState,
     backward,
     cross,
     dot,
@@ -25,7 +23,7 @@ from exciter.dynamics.reference import (
 )
 
 Array = NDArray[np.float64]
-BATCH = 512  # samples at a time: keeps every temporary in the cache, and memory flat for long logs
+BATCH = 1024  # samples at a time: keeps every temporary in the cache, and memory flat for long logs
 
 
 def batches(samples: int) -> Iterator[slice]:
@@ -38,8 +36,9 @@ class NumpyEngine:
 
     name: str = "numpy"
 
-    def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array) -> Array:
-        out = np.zeros((chain.n, chain.n, 10, q.shape[1]))
+    def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array, out: Array | None = None) -> Array:
+        out = np.empty((chain.n, chain.n, 10, q.shape[1])) if out is None else out
+        out[:] = 0.0
         for s in batches(q.shape[1]):
             for i, link in enumerate(forward(chain, q[:, s], qd[:, s], qdd[:, s])):
                 out[_joints(chain, i), i, :, s] = regressor_rows(link)
@@ -58,9 +57,10 @@ class NumpyEngine:
     ) -> Array:
         h = np.zeros((layout.size, layout.size))
         for s in batches(q.shape[1]):
-            links = forward(chain, q[:, s], qd[:, s], qdd[:, s])
-            for w, weight in zip(_rows(chain, layout, links, terms[:, s]), weights, strict=True):
-                h += weight * (w @ w.T)
+            rows = [regressor_rows(link) for link in forward(chain, q[:, s], qd[:, s], qdd[:, s])]
+            for j in range(chain.n):
+                w, index = _packed(chain, layout, j, rows, terms[:, s])
+                h[np.ix_(index, index)] += weights[j] * (w @ w.T)
         return h
 
     def adjoint(
@@ -79,21 +79,18 @@ class NumpyEngine:
         gradient, terms_bar = np.empty((3, *q.shape)), np.zeros_like(terms)
         for s in batches(q.shape[1]):
             links = forward(chain, q[:, s], qd[:, s], qdd[:, s])
-            seeds = np.zeros((chain.n, layout.size, q[:, s].shape[1]))
+            seeds = [np.zeros((link.sv.shape[0], 10, link.sv.shape[2])) for link in links]
             if matrix is not None:
-                for j, w in enumerate(_rows(chain, layout, links, terms[:, s])):
-                    seeds[j] = weights[j] * (matrix @ w)
-            bars: list[LinkAdjoint] = []
-            for i, link in enumerate(links):
-                wanted = layout.inertial[i] >= 0
-                g = np.zeros((link.sv.shape[0], 10, link.sv.shape[2]))
-                g[:, wanted] = seeds[_joints(chain, i)][:, layout.inertial[i][wanted]]
-                if torque_seed is not None:
-                    g += torque_seed[_joints(chain, i), None, s] * inertias[i][:, None]
-                bars.append(regressor_rows_adjoint(link, g))
+                rows = [regressor_rows(link) for link in links]
+                for j in range(chain.n):
+                    w, index = _packed(chain, layout, j, rows, terms[:, s])
+                    g = (weights[j] * matrix[np.ix_(index, index)]) @ w
+                    terms_bar[:, s] += _unpacked(chain, layout, j, g, seeds, terms_bar.shape[0])
+            if torque_seed is not None:
+                for i, seed in enumerate(seeds):
+                    seed += torque_seed[_joints(chain, i), None, s] * inertias[i][:, None]
+            bars = [regressor_rows_adjoint(link, seed) for link, seed in zip(links, seeds, strict=True)]
             gradient[:, :, s] = backward(chain, links, bars, qd[:, s])
-            used = layout.term_column >= 0
-            terms_bar[used, s] = seeds[layout.term_row[used], layout.term_column[used]]
         return gradient[0], gradient[1], gradient[2], terms_bar
 
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
@@ -121,16 +118,32 @@ def _joints(chain: Chain, i: int) -> NDArray[np.int64]:
     return chain.joint[chain.first[i] : chain.first[i + 1]]
 
 
-def _rows(chain: Chain, layout: ColumnLayout, links: list[LinkState], terms: Array) -> Array:
-    """(n, b, N): the wanted columns of every joint's rows."""
-    out = np.zeros((chain.n, layout.size, links[0].p.shape[1]))
-    for i, link in enumerate(links):
-        wanted = layout.inertial[i] >= 0
-        columns = layout.inertial[i][wanted]
-        out[_joints(chain, i)[:, None], columns] = regressor_rows(link)[:, wanted]
-    used = layout.term_column >= 0
-    out[layout.term_row[used], layout.term_column[used]] = terms[used]
-    return out
+def _row_blocks(chain: Chain, layout: ColumnLayout, j: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """Links moved by joint j: (link, place of j among its joints, wanted parameters)."""
+    for pair in chain.row_pairs[chain.row_first[j] : chain.row_first[j + 1]]:
+        i = int(chain.link_of[pair])
+        yield i, int(pair - chain.first[i]), np.flatnonzero(layout.inertial[i] >= 0)
+
+
+def _packed(
+    chain: Chain, layout: ColumnLayout, j: int, rows: list[Array], terms: Array
+) -> tuple[Array, NDArray[np.int64]]:
+    """Rows of joint j without structural zeros: (m, N), and their m places in H."""
+    blocks = list(_row_blocks(chain, layout, j))
+    own = np.flatnonzero((layout.term_row == j) & (layout.term_column >= 0))
+    index = [*(layout.inertial[i][wanted] for i, _, wanted in blocks), layout.term_column[own]]
+    return np.concatenate([*(rows[i][k][wanted] for i, k, wanted in blocks), terms[own]]), np.concatenate(index)
+
+
+def _unpacked(chain: Chain, layout: ColumnLayout, j: int, g: Array, seeds: list[Array], entries: int) -> Array:
+    """Put the seeds g (m, N) of joint j's packed rows where they belong; returns those of the term entries."""
+    at = 0
+    for i, k, wanted in _row_blocks(chain, layout, j):
+        seeds[i][k, wanted] = g[at : at + len(wanted)]
+        at += len(wanted)
+    terms = np.zeros((entries, g.shape[1]))
+    terms[(layout.term_row == j) & (layout.term_column >= 0)] = g[at:]
+    return terms
 
 
 def _lagrange_batch(chain: Chain, q: Array, qd: Array, rows: LagrangeRows, s: slice) -> None:

@@ -20,9 +20,12 @@ Array = NDArray[np.float64]
 
 def cross(u: Array, v: Array) -> Array:
     """u × v along the next-to-last axis; broadcasts a single vector against a stack."""
-    ux, uy, uz = u[..., 0, :], u[..., 1, :], u[..., 2, :]
-    vx, vy, vz = v[..., 0, :], v[..., 1, :], v[..., 2, :]
-    return np.stack([uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx], axis=-2)
+    product = np.empty(np.broadcast_shapes(u.shape, v.shape))
+    for k in range(3):  # written in place: stacking three parts would copy them once more
+        i, j = (k + 1) % 3, (k + 2) % 3
+        np.multiply(u[..., i, :], v[..., j, :], out=product[..., k, :])
+        product[..., k, :] -= u[..., j, :] * v[..., i, :]
+    return product
 
 
 def dot(u: Array, v: Array) -> Array:

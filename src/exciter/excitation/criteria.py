@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri
 
 Array = NDArray[np.float64]
 
@@ -26,13 +27,13 @@ class DOptimality:
         scale = np.sqrt(h.diagonal())  # equilibrated first: parameters have different units
         if not (scale > 0).all():
             return np.inf, np.zeros_like(h)
-        try:
-            lower = np.linalg.cholesky(h / np.outer(scale, scale))
-        except np.linalg.LinAlgError:
+        even = np.outer(scale, scale)
+        lower, failed = dpotrf(h / even, lower=True)
+        if failed:
             return np.inf, np.zeros_like(h)
-        inverse = np.linalg.inv(lower)
-        value = -2.0 * float(np.log(lower.diagonal()).sum() + np.log(scale).sum())
-        return value, -(inverse.T @ inverse) / np.outer(scale, scale)
+        inverse, _ = dpotri(lower, lower=True)  # its lower triangle
+        value = -2.0 * float(np.log(lower.diagonal() * scale).sum())
+        return value, -(np.tril(inverse) + np.tril(inverse, -1).T) / even
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class JointLimits:
     @classmethod
     def of(cls, robot: Robot, trajectory: Fourier) -> JointLimits:
         points = 16 * trajectory.harmonics
-        bases = trajectory.basis(np.arange(points) * (trajectory.period / points))
+        bases = trajectory.basis(np.linspace(0.0, trajectory.period, points, endpoint=False))
         between = np.cos(np.pi * trajectory.harmonics / points)
         lower, upper = robot.limit("lower"), robot.limit("upper")
         middle = np.where(np.isfinite(lower + upper), 0.5 * (lower + upper), 0.0)

@@ -39,7 +39,7 @@ class Fourier:
     @cached_property
     def time(self) -> Array:
         """(N,) [s] one period, its end excluded."""
-        return np.arange(self.samples) * (self.period / self.samples)
+        return np.linspace(0.0, self.period, self.samples, endpoint=False)
 
     def basis(self, time: Array) -> tuple[Array, Array, Array]:
         """B₀, B₁, B₂ (N, 2 h + 1): q = B₀ δ, q̇ = B₁ δ, q̈ = B₂ δ."""
@@ -52,17 +52,19 @@ class Fourier:
         return q, qd, qdd
 
     @cached_property
-    def _basis(self) -> tuple[Array, Array, Array]:
-        return self.basis(self.time)
+    def _basis(self) -> Array:
+        """(2 h + 1, 3 N): the three matrices side by side, transposed, so that one product does it all."""
+        return np.ascontiguousarray(np.vstack(self.basis(self.time)).T)
 
     def motion(self, delta: ArrayLike, time: Array | None = None) -> Motion:
         """The motion of coefficients (n, 2 h + 1), over one period unless ``time`` is given."""
-        b0, b1, b2 = self._basis if time is None else self.basis(time)
-        delta = np.asarray(delta, dtype=float).reshape(-1, self.coefficients).T
-        return Motion(self.time if time is None else time, b0 @ delta, b1 @ delta, b2 @ delta)
+        delta = np.asarray(delta, dtype=float).reshape(-1, self.coefficients)
+        basis = self._basis if time is None else np.vstack(self.basis(time)).T
+        q, qd, qdd = np.split(delta @ basis, 3, axis=1)
+        return Motion(self.time if time is None else time, q.T, qd.T, qdd.T)
 
     def pullback(self, gradient: MotionGradient) -> Array:
         """Gradient with respect to the coefficients (n, 2 h + 1), from that of every sample of one period."""
-        b0, b1, b2 = self._basis
-        delta: Array = gradient.q.T @ b0 + gradient.qd.T @ b1 + gradient.qdd.T @ b2
+        stacked = np.hstack([gradient.q.T, gradient.qd.T, gradient.qdd.T])
+        delta: Array = stacked @ self._basis.T
         return delta

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.layout import ColumnLayout
+from exciter.dynamics.model import DynamicModel, MotionRows
 from exciter.excitation.criteria import Criterion
 from exciter.excitation.fourier import Fourier
 
@@ -22,18 +24,23 @@ class Objective:
     model: DynamicModel
     trajectory: Fourier
     criterion: Criterion
-    columns: Sequence[int]
+    columns: Sequence[int] | NDArray[np.int64]
     weights: Array
 
+    @cached_property
+    def _layout(self) -> ColumnLayout:
+        return self.model.layout(self.columns)
+
+    def _rows(self, delta: Array) -> MotionRows:
+        return self.model.rows(self.trajectory.motion(delta), self._layout, self.weights)
+
     def value(self, delta: Array) -> float:
-        h = self.model.gram(self.trajectory.motion(delta), self.columns, self.weights)
-        return self.criterion(h)[0]
+        return self.criterion(self._rows(delta).gram())[0]
 
     def value_and_gradient(self, delta: Array) -> tuple[float, Array]:
         """f(δ) and ∂f/∂δ, shaped like δ (n, coefficients): one pass forward, one back, whatever their number."""
-        motion = self.trajectory.motion(delta)
-        value, dfdh = self.criterion(self.model.gram(motion, self.columns, self.weights))
+        rows = self._rows(delta)
+        value, dfdh = self.criterion(rows.gram())
         if not np.isfinite(value):
             return value, np.zeros((self.model.n, self.trajectory.coefficients))
-        gradient = self.model.gram_pullback(motion, self.columns, dfdh, self.weights)
-        return value, self.trajectory.pullback(gradient)
+        return value, self.trajectory.pullback(rows.pullback(dfdh))

@@ -116,7 +116,7 @@ def robot_from(data: Mapping[str, Any], where: str) -> Robot:
         shapes=_shapes(data.get("shapes", []), capsules, names, where),
         nominal=_truth(data.get("nominal", False), f"nominal of {where}"),
         source=_text(data.get("source", ""), f"source of {where}"),
-        notes=tuple(_text(n, f"notes of {where}") for n in _sequence(data.get("notes", []), f"notes of {where}")),
+        notes=_notes(data, entries, limits, names, where),
     )
 
 

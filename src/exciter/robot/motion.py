@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +25,7 @@ class Motion:
 
     def __post_init__(self) -> None:
         for name in ("time", "q", "qd", "qdd"):
-            array = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
+            array = np.asarray(getattr(self, name), dtype=np.float64)
             if array.flags.writeable:  # a view, so that the caller's own array stays as it is
                 array = array.view()
                 array.flags.writeable = False
@@ -54,18 +56,27 @@ class Motion:
         """Number of joints."""
         return int(self.q.shape[1])
 
+    @cached_property
+    def samples_last(self) -> tuple[Array, Array, Array]:
+        """q, q̇, q̈ as contiguous (n, N): one row per joint, what kernels and joint terms work on. Not to be changed."""
+        return tuple(np.array(x.T, order="C") for x in (self.q, self.qd, self.qdd))  # type: ignore[return-value]
+
 
 @dataclass(frozen=True, eq=False)
 class MotionGradient:
-    """Gradient of a scalar with respect to every sample of a motion; shapes as in ``Motion``."""
+    """Gradient of a scalar with respect to every sample of a motion; shapes as in ``Motion``, memory samples last."""
 
     q: Array
     qd: Array
     qdd: Array
 
     @classmethod
-    def zeros(cls, motion: Motion) -> MotionGradient:
-        return cls(np.zeros_like(motion.q), np.zeros_like(motion.q), np.zeros_like(motion.q))
+    def sum(cls, motion: Motion, parts: Sequence[MotionGradient]) -> MotionGradient:
+        """All parts together; zero when there are none."""
+        if not parts:
+            q, qd, qdd = np.zeros((3, motion.n, len(motion)))
+            return cls(q.T, qd.T, qdd.T)
+        return reduce(MotionGradient.__add__, parts)
 
     def __add__(self, other: MotionGradient) -> MotionGradient:
         return MotionGradient(self.q + other.q, self.qd + other.qd, self.qdd + other.qdd)

@@ -39,10 +39,8 @@ _Z = np.array([0.0, 0.0, 1.0])
 def to_mdh(robot: Robot, *, parallel: float = PARALLEL) -> MDHTable:
     """The table of a robot, with the placements of its frames in the joint frames."""
     local = [homogeneous(joint.rotation, joint.translation) for joint in robot.joints]
-    if _has_mdh_frames(robot, local):
-        placements = [np.eye(4)] * robot.n
-    else:
-        placements = _choose_frames(robot, local, parallel)
+    kept = _has_mdh_frames(robot, local)
+    placements = [np.eye(4)] * robot.n if kept else _choose_frames(robot, local, parallel)
     first = _first_children(robot)
     rows = []
     for j, joint in enumerate(robot.joints):

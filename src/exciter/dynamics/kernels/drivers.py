@@ -19,7 +19,18 @@ from exciter.dynamics.kernels.blocks import (
     regressor_rows,
     wrench,
 )
-from exciter.dynamics.kernels.packed import add_gram, copy_row, multiply, pack
+from exciter.dynamics.kernels.packed import (
+    add_gram,
+    add_torque_seed,
+    copy,
+    gather,
+    multiply,
+    pack,
+    packed_columns,
+    padded,
+    scatter_gram,
+    unpack,
+)
 
 
 @jit
@@ -28,6 +39,15 @@ def regressor(parent, prismatic, rotation, origin, gravity, first, joint, q, qd,
     n = parent.size
     links, screws = np.empty((n + 1) * LINK), np.empty(first[n] * SCREW)
     bq, bv, ba, cs, ten = np.empty(n * B), np.empty(n * B), np.empty(n * B), np.empty(2 * B), np.empty(TEN)
+    moves = np.zeros((n, n), dtype=np.bool_)
+    for i in range(n):
+        for k in range(first[i], first[i + 1]):
+            moves[joint[k], i] = True
+    for j in range(n):
+        for i in range(n):
+            if not moves[j, i]:
+                for c in range(10):
+                    out[j, i, c, begin:end] = 0.0
     base_link(links, gravity)
     for start in range(begin, end, B):
         count = min(B, end - start)
@@ -48,12 +68,13 @@ def regressor(parent, prismatic, rotation, origin, gravity, first, joint, q, qd,
 @jit
 def gram(parent, prismatic, rotation, origin, gravity, first, joint, link_of, row_pairs, row_first,
          column, terms, term_row, term_column, weight, q, qd, qdd, begin, end, h):  # fmt: skip
-    """Add Σ_j weight_j W_jᵀ W_j over samples begin … end to h (upper part, see ``add_gram``)."""
+    """Add Σ_j weight_j W_jᵀ W_j over samples begin … end to h."""
     n = parent.size
     links, screws = np.empty((n + 1) * LINK), np.empty(first[n] * SCREW)
     bq, bv, ba, cs, ten = np.empty(n * B), np.empty(n * B), np.empty(n * B), np.empty(2 * B), np.empty(TEN)
-    width = 10 * n + term_row.size + 4
-    w, index = np.empty(width * B), np.empty(width, dtype=np.int64)
+    at, index = packed_columns(row_pairs, row_first, link_of, column, term_row, term_column)
+    width = padded(np.diff(at).max())
+    w, squares = np.empty(width * B), np.zeros((n, width, width))
     base_link(links, gravity)
     for start in range(begin, end, B):
         count = min(B, end - start)
@@ -63,9 +84,10 @@ def gram(parent, prismatic, rotation, origin, gravity, first, joint, link_of, ro
         forward(parent, prismatic, rotation, origin, first, bq, bv, ba, links, screws, cs)
         for j in range(n):
             pairs = row_pairs[row_first[j] : row_first[j + 1]]
-            m = pack(j, count, links, screws, pairs, link_of, column, terms, term_row, term_column,
-                     start, ten, w, index)  # fmt: skip
-            add_gram(w, m, index, weight[j], h)
+            pack(j, count, links, screws, pairs, link_of, column, terms, term_row, term_column, start, ten, w)
+            add_gram(w, at[j + 1] - at[j], squares[j])
+    for j in range(n):
+        scatter_gram(squares[j], index[at[j] : at[j + 1]], weight[j], h)
 
 
 @jit
@@ -81,9 +103,13 @@ def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of,
     links, screws = np.empty((n + 1) * LINK), np.empty(first[n] * SCREW)
     link_bars, screw_bars = np.empty((n + 1) * 9 * B), np.empty(first[n] * SCREW)
     bq, bv, ba, cs, ten = np.empty(n * B), np.empty(n * B), np.empty(n * B), np.empty(2 * B), np.empty(TEN)
-    width = 10 * n + term_row.size + 4
-    w, g, index = np.empty(width * B), np.empty(width * B), np.empty(width, dtype=np.int64)
-    local, grads, lam = np.empty((width, width)), np.empty(3 * n * B), np.zeros(B)
+    at, index = packed_columns(row_pairs, row_first, link_of, column, term_row, term_column)
+    width = padded(np.diff(at).max())
+    w, g, squares = np.empty(width * B), np.empty(width * B), np.empty((n, width, width))
+    grads, lam = np.empty(3 * n * B), np.zeros(B)
+    if matrix.size > 0:
+        for j in range(n):
+            gather(matrix, index[at[j] : at[j + 1]], weight[j], squares[j])
     base_link(links, gravity)
     for start in range(begin, end, B):
         count = min(B, end - start)
@@ -95,20 +121,20 @@ def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of,
         for j in range(n):
             pairs = row_pairs[row_first[j] : row_first[j + 1]]
             if matrix.size > 0:
-                m = pack(j, count, links, screws, pairs, link_of, column, terms, term_row, term_column,
-                         start, ten, w, index)  # fmt: skip
-                multiply(w, m, index, weight[j], matrix, local, g)
+                pack(j, count, links, screws, pairs, link_of, column, terms, term_row, term_column, start, ten, w)
+                multiply(w, at[j + 1] - at[j], squares[j], g)
             if torque_seed.size > 0:
-                copy_row(torque_seed[j, start : start + count], lam, count)
+                lam[count:] = 0.0
+                copy(torque_seed[j, start : start + count], lam[:count])
             m = 0
             for k in pairs:
                 i = link_of[k]
-                for c in range(10):
-                    seed = ten[c * B : (c + 1) * B]
-                    seed[:] = chi[i, c] * lam
-                    if matrix.size > 0 and column[i, c] >= 0:
-                        seed += g[m * B : (m + 1) * B]
-                        m += 1
+                if matrix.size > 0:
+                    m = unpack(ten, column[i], g, m)
+                else:
+                    ten[:] = 0.0
+                if torque_seed.size > 0:
+                    add_torque_seed(ten, chi[i], lam)
                 screw = slice(k * SCREW, (k + 1) * SCREW)
                 bar = link_bars[(i + 1) * 9 * B : (i + 2) * 9 * B]
                 regressor_adjoint(links[(i + 1) * LINK : (i + 2) * LINK], screws[screw], ten, bar, screw_bars[screw])

@@ -24,7 +24,9 @@ class Samples:
 
     @classmethod
     def of(cls, motion: Motion, joints: list[int]) -> Samples:
-        q, qd, qdd = (np.ascontiguousarray(x.T[joints]) for x in (motion.q, motion.qd, motion.qdd))
+        if joints == list(range(motion.n)):
+            return cls(*motion.samples_last)
+        q, qd, qdd = (x[joints] for x in motion.samples_last)
         return cls(q, qd, qdd)
 
 

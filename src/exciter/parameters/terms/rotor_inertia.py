@@ -29,7 +29,7 @@ class RotorInertia(JointTerm):
 
 class _RotorInertia(PointwiseTerm):
     def entries(self, at: Samples) -> Array:
-        return at.qdd
+        return at.qdd.copy()
 
     def partials(self, at: Samples) -> Partials:
         return Partials(qdd=np.ones_like(at.qdd))

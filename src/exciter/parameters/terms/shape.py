@@ -75,7 +75,9 @@ class _Tanh(BoundShape):
     width: Array
 
     def values(self, q: Array, qd: Array) -> Array:
-        return np.tanh(qd / self.width)
+        # tanh by one exponential: several times faster than np.tanh, which is what optimisation would spend here
+        decay = np.exp(np.abs(qd) * (-2.0 / self.width))
+        return np.copysign((1.0 - decay) / (1.0 + decay), qd)
 
     def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:
-        return None, seed * (1.0 - np.tanh(qd / self.width) ** 2) / self.width
+        return None, seed * (1.0 - self.values(q, qd) ** 2) / self.width

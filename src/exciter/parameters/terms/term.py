@@ -151,10 +151,12 @@ def scatter(
     """The gradient whose rows, each (N,), belong to ``joints``; rows of one joint add up."""
 
     def total(rows: Array | None) -> Array:
+        if rows is not None and joints == list(range(motion.n)):
+            return rows.T
         sums = np.zeros((motion.n, len(motion)))
         if rows is not None:
             for joint, row in zip(joints, rows, strict=True):
                 sums[joint] += row
-        return np.ascontiguousarray(sums.T)
+        return sums.T
 
     return MotionGradient(total(q), total(qd), total(qdd))

@@ -28,7 +28,7 @@ class Viscous(JointTerm):
 
 class _Viscous(PointwiseTerm):
     def entries(self, at: Samples) -> Array:
-        return at.qd
+        return at.qd.copy()
 
     def partials(self, at: Samples) -> Partials:
         return Partials(qd=np.ones_like(at.qd))
