@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -46,6 +47,7 @@ def parser() -> Parser:
     base.add_argument("robot", metavar="ROBOT", help="URDF, MJCF or modified-DH file, or an embedded robot")
     base.add_argument("--json", action="store_true", help="print plain data instead of tables")
     base.add_argument("--all", action="store_true", help="say of every standard parameter what becomes of it")
+    base.add_argument("--mdh", action="store_true", help="also show the modified-DH table the parameters refer to")
     base.add_argument("--only", choices=("gravity", "inertia"), help="poses at rest, or second moments, only")
     base.add_argument(
         "--terms",
@@ -130,6 +132,8 @@ def run_base(arguments: argparse.Namespace) -> None:
         print(json.dumps(verdicts.to_dict(), indent=2, ensure_ascii=False))
     else:
         print_base(model, verdicts, everything=arguments.all)
+        if arguments.mdh:
+            print_mdh(model)
 
 
 def chosen_robot(arguments: argparse.Namespace) -> Robot:
@@ -202,6 +206,28 @@ def print_base(model: DynamicModel, verdicts: Identifiability, *, everything: bo
         out.print(table)
     for note in model.robot.notes:
         out.print(f"note: {note}", style="yellow", markup=False)
+
+
+def print_mdh(model: DynamicModel) -> None:
+    """The table, angles in degrees and lengths in metres; γ and b only where a tree or the base needs them."""
+    from rich.table import Table
+
+    rows = model.mdh.rows
+    columns = ["joint", "after", "σ", "α [°]", "d [m]", "θ [°]", "r [m]"]
+    branched = any(row.gamma or row.b for row in rows)
+    table = Table(box=None, padding=(0, 2, 0, 0), title="\nmodified Denavit–Hartenberg table", title_justify="left")
+    for heading in columns + (["γ [°]", "b [m]"] if branched else []):
+        table.add_column(heading, justify="left" if heading in ("joint", "after") else "right")
+    for row in rows:
+        angle, slide = ("", " + q") if row.sigma else (" + q", "")
+        cells = [row.joint, "base" if row.parent < 0 else rows[row.parent].joint, str(row.sigma)]
+        cells += [degrees(row.alpha), f"{row.d:.6g}", degrees(row.theta) + angle, f"{row.r:.6g}{slide}"]
+        table.add_row(*cells, *([degrees(row.gamma), f"{row.b:.6g}"] if branched else []))
+    console().print(table)
+
+
+def degrees(angle: float) -> str:
+    return f"{math.degrees(angle):.6g}"
 
 
 def grouped_reasons(verdicts: Sequence[Any]) -> list[tuple[str, str, str]]:

@@ -30,6 +30,18 @@ def random_states(robot: Robot, samples: int, seed: int = 0, *, static: bool = F
     return Motion.at(q, qd, qdd)
 
 
+def random_motion(robot: Robot, samples: int, seed: int = 0) -> Motion:
+    """One smooth random motion in time order: three sines per joint with incommensurate frequencies of order one."""
+    rng = np.random.default_rng(seed)
+    lower, upper = np.maximum(robot.limit("lower"), -np.pi), np.minimum(robot.limit("upper"), np.pi)
+    time = np.linspace(0.0, 0.1 * samples, samples)
+    frequency, phase = rng.uniform(0.3, 3.0, (3, 1, robot.n)), rng.uniform(0.0, 2.0 * np.pi, (3, 1, robot.n))
+    size = (upper - lower) / 6.0
+    angle = frequency * time[:, None] + phase
+    q, qd, qdd = np.sin(angle), frequency * np.cos(angle), -(frequency**2) * np.sin(angle)
+    return Motion(time, 0.5 * (lower + upper) + size * q.sum(0), size * qd.sum(0), size * qdd.sum(0))
+
+
 def model_base(model: DynamicModel) -> BaseParameters:
     """In closed form where every joint term has a rule; from random samples otherwise."""
     try:
@@ -39,8 +51,11 @@ def model_base(model: DynamicModel) -> BaseParameters:
 
 
 def numeric_model_base(model: DynamicModel, *, seed: int = 0, static: bool = False) -> BaseParameters:
-    """From the regressor at random states; static: at rest, only gravity acts."""
+    """From the regressor at random states (along a random motion for terms with memory); static: at rest, only
+    gravity acts."""
     samples = 20 * model.n + 2 * len(model.standard) // model.n
+    if any(term.has_memory for term in model.bound) and not static:
+        return excited_base(model, random_motion(model.robot, 3 * samples, seed))
     return excited_base(model, random_states(model.robot, samples, seed, static=static))
 
 

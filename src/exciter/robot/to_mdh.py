@@ -30,7 +30,7 @@ from exciter.robot.spatial import homogeneous, transform_inertia
 
 Array = NDArray[np.float64]
 
-PARALLEL = 1e-7  #: [rad]
+PARALLEL = 1e-5  #: [rad] twice what 3.1416 lacks of π
 SAME_PLACE = 1e-9  #: [m], and [rad] when frames are recognised as being of the table's form
 _CLEAN = 1e-13  #: [m, rad] numbers are cleaned by no more than this
 _Z = np.array([0.0, 0.0, 1.0])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,7 @@ class Dahl(FrictionShape):
 
 @dataclass(frozen=True, eq=False)
 class _Dahl(BoundShape):
+    memory: ClassVar[bool] = True
     delta: Array
     start: Array
 

@@ -70,6 +70,10 @@ class _DriveCoupling(BoundTerm):
     ratio: float
     shape: BoundShape
 
+    @property
+    def has_memory(self) -> bool:
+        return self.shape.memory
+
     def values(self, motion: Motion) -> Array:
         at = self._samples(motion)
         z = self.shape.values(self._motor(at.q), self._motor(at.qd))

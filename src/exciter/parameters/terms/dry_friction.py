@@ -42,6 +42,10 @@ class BoundDryFriction(BoundTerm):
     joints: list[int]
     shape: BoundShape
 
+    @property
+    def has_memory(self) -> bool:
+        return self.shape.memory
+
     def samples(self, motion: Motion) -> Samples:
         self.check(motion)
         return Samples.of(motion, self.joints)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ Array = NDArray[np.float64]
 
 class BoundShape(ABC):
     """z in −1 … 1 of each joint over time, from its q and q̇ (m, N)."""
+
+    memory: ClassVar[bool] = False  #: whether z depends on earlier samples
 
     @abstractmethod
     def values(self, q: Array, qd: Array) -> Array:

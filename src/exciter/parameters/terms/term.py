@@ -85,6 +85,11 @@ class BoundTerm(ABC):
         return self.columns.conservative
 
     @property
+    def has_memory(self) -> bool:
+        """Whether values depend on earlier samples, so that the motion must be one recording in time order."""
+        return False
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a user should know about how the term computes, in words."""
         return ()

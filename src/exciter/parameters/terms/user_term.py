@@ -124,7 +124,7 @@ class _UserTerm(BoundTerm):
         if isinstance(self.term.joints, str):  # one joint: plain (N,) arrays for the user
             arrays, wanted = [a[0] for a in arrays], shape[-1:]
         else:
-            wanted = shape
+            arrays, wanted = [a.view() for a in arrays], shape
         for array in arrays:
             array.flags.writeable = False
         try:

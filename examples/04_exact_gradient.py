@@ -1,0 +1,26 @@
+"""Value and exact gradient of an excitation criterion for any number of trajectory coefficients, in one pass back."""
+
+import numpy as np
+
+from exciter.dynamics.model import DynamicModel
+from exciter.excitation.criteria import ConditionNumber, DOptimality
+from exciter.excitation.fourier import Fourier
+from exciter.excitation.objective import Objective
+from exciter.parameters.terms import Coulomb, Tanh, Viscous
+from exciter.robot import load
+
+robot = load("panda")
+model = DynamicModel(robot, (Viscous(), Coulomb(Tanh(0.03))))  # a smooth sign while optimising
+trajectory = Fourier(period=10.0, harmonics=5, samples=200)
+delta = 0.3 * np.random.default_rng(0).standard_normal((robot.n, trajectory.coefficients))
+
+for criterion in (DOptimality(), ConditionNumber()):
+    objective = Objective(model, trajectory, criterion, model.base.independent, np.ones(robot.n))
+    value, gradient = objective.value_and_gradient(delta)
+    direction = np.random.default_rng(1).standard_normal(delta.shape)
+    step = 1e-6
+    difference = (objective.value(delta + step * direction) - objective.value(delta - step * direction)) / (2 * step)
+    print(
+        f"{type(criterion).__name__}: {value:.6g}; {gradient.size} derivatives; along a direction "
+        f"{(gradient * direction).sum():.8g}, by differences {difference:.8g}"
+    )

@@ -1,0 +1,176 @@
+"""The command as a user meets it: what it prints, the JSON it promises, and one clear line when something is wrong."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROBOTS
+from exciter import cli
+from exciter.robot import library
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as leaving:
+        cli.main([str(a) for a in arguments])
+    output = capsys.readouterr()
+    return leaving.value.code, output.out, output.err
+
+
+def fails(capsys, *arguments):
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("exciter: ")
+    assert err.count("\n") == 1, err
+    assert "Traceback" not in err
+    return err
+
+
+GROUPINGS = [
+    "ZZR1 = ZZ1 + YY2 + YY3 + 0.4 MZ3 + 0.29 M3",
+    "XXR2 = XX2 - YY2 - 0.25 M3",
+    "XZR2 = XZ2 - 0.5 MZ3 - 0.1 M3",
+    "ZZR2 = ZZ2 + 0.25 M3",
+    "MXR2 = MX2 + 0.5 M3",
+    "XXR3 = XX3 - YY3",
+]
+
+
+def test_base_json_keeps_its_contract(capsys):
+    code, out, err = run(capsys, "base", "gautier-khalil", "--json")
+    assert (code, err) == (0, "")
+    data = json.loads(out)
+    assert list(data) == ["robot", "joints", "standard", "inertial_base", "base", "parameters", "unidentifiable"]
+    assert (data["robot"], data["joints"], data["standard"]) == ("gautier-khalil", 3, 30)
+    assert (data["inertial_base"], data["base"]) == (15, 15)
+    regrouped = [p["expression"] for p in data["parameters"] if p["expression"] != p["name"]]
+    assert regrouped == GROUPINGS
+    reasons = {p["name"]: p["reason"] for p in data["unidentifiable"]}
+    assert reasons["M1"] == "joint 1 is vertical: the mass of link 1 never does work"
+
+
+@pytest.mark.parametrize(
+    ("robot", "inertial"),
+    [("puma560", 36), ("ur10e", 36), ("tx40", 36), ("panda", 43), ("lwr4", 43), ("kuka-ir361", 15)],
+)
+def test_base_counts(capsys, robot, inertial):
+    data = json.loads(run(capsys, "base", robot, "--json")[1])
+    terms = json.loads(run(capsys, "base", robot, "--json", "--terms", "viscous,coulomb")[1])
+    numeric = json.loads(run(capsys, "base", robot, "--json", "--numeric")[1])
+    assert data["inertial_base"] == inertial
+    assert terms["base"] == inertial + 2 * data["joints"]
+    assert numeric["parameters"] == data["parameters"]
+
+
+def test_base_of_parts(capsys):
+    def base(*options):
+        return json.loads(run(capsys, "base", "panda", "--json", "--terms", "none", *options)[1])["base"]
+
+    assert (base(), base("--only", "gravity"), base("--only", "inertia")) == (43, 12, 31)
+    on_the_wall, weightless = ("--gravity", "9.81", "0", "0"), ("--gravity", "0", "0", "0")
+    assert base(*on_the_wall) == base(*on_the_wall, "--numeric") == 45  # link 1 is now lifted, too: MX1, MY1
+    assert base(*weightless) == base(*weightless, "--numeric") == 39  # first moments about the spherical shoulder
+    assert base("--lock", "joint_7", "--lock", "joint_6=0.5") < 43
+
+
+def test_base_table_is_readable(capsys):
+    code, out, _ = run(capsys, "base", "kuka-ir361", "--all")
+    assert code == 0
+    assert "15 inertial, 6 of joint terms" in " ".join(out.split())
+    assert "only in combination" in out
+    assert "N·m·s/rad" in out
+
+
+def test_base_of_a_file_and_its_notes(capsys):
+    code, out, _ = run(capsys, "base", ROBOTS / "two_arms.urdf")
+    assert code == 0
+    assert "note: acceleration limits" in out
+
+
+def test_robots_lists_every_embedded_robot(capsys):
+    assert [r["name"] for r in json.loads(run(capsys, "robots", "--json")[1])] == list(library.names())
+    out = run(capsys, "robots")[1]
+    assert all(name in out for name in library.names())
+
+
+def test_demo_tells_the_story_and_writes_its_result(capsys, tmp_path):
+    code, out, _ = run(capsys, "demo", "--robot", "kuka-ir361", "-o", tmp_path / "new" / "folder")
+    assert code == 0
+    result = json.loads((tmp_path / "new" / "folder" / "result.json").read_text())
+    assert len(result["parameters"]) == 21
+    errors = [(p["value"] - p["true"]) / p["std"] for p in result["parameters"]]
+    assert sum(abs(e) < 2 for e in errors) >= 17
+    assert abs(result["sigma0"] - 1) < 0.05
+    assert [f.name for f in (tmp_path / "new" / "folder").iterdir()] == ["result.json"]
+    for name in ("robot", "design", "experiment", "identify", "ZZR1", "error / σ"):
+        assert name in out
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+ONE_JOINT = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="{mass}"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>{visual}</link>
+<joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+<limit lower="{lower}" upper="1" effort="1" velocity="1"/></joint>{more}</robot>"""
+GOOD = {"mass": "1", "lower": "-1", "visual": "", "more": ""}
+LOOP = """<link name="c"/><joint name="k" type="revolute"><parent link="b"/><child link="c"/><axis xyz="0 0 1"/>
+<limit effort="1" velocity="1" lower="-1" upper="1"/></joint><joint name="l" type="revolute"><parent link="c"/>
+<child link="b"/><axis xyz="0 0 1"/><limit effort="1" velocity="1" lower="-1" upper="1"/></joint>"""
+MESH = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"mass": "-1"}, "mass"),
+        ({"lower": "nan"}, "nan"),
+        ({"more": LOOP}, "'b'"),
+        ({"visual": MESH.format("../../outside.stl")}, "outside.stl"),
+        ({"visual": MESH.format("/etc/outside.stl")}, "outside.stl"),
+    ],
+)
+def test_bad_robots_get_one_line(capsys, tmp_path, change, says):
+    path = write(tmp_path / "robot.urdf", ONE_JOINT.format(**{**GOOD, **change}))
+    assert says in fails(capsys, "base", path).lower()
+
+
+def test_bad_files_get_one_line(capsys, tmp_path):
+    assert run(capsys, "base", write(tmp_path / "fine.urdf", ONE_JOINT.format(**GOOD)))[0] == 0
+    assert "panda" in fails(capsys, "base", "no-such-robot")
+    assert "missing.urdf" in fails(capsys, "base", tmp_path / "missing.urdf")
+    fails(capsys, "base", tmp_path)
+    fails(capsys, "base", write(tmp_path / "broken.urdf", "<robot name='x'><link"))
+    entity = '<!DOCTYPE r [<!ENTITY e "x">]><robot name="&e;"><link name="a"/></robot>'
+    assert "DTD" in fails(capsys, "base", write(tmp_path / "entity.urdf", entity)).replace("DOCTYPE", "DTD")
+    fails(capsys, "base", write(tmp_path / "table.yaml", "joints: [1, 2"))
+
+
+def test_bad_options_get_one_line(capsys, tmp_path):
+    assert "joint_9" in fails(capsys, "base", "panda", "--lock", "joint_9")
+    assert "fast" in fails(capsys, "base", "panda", "--lock", "joint_7=fast")
+    assert "glue" in fails(capsys, "base", "panda", "--terms", "glue")
+    assert "joint_9" in fails(capsys, "base", "panda", "--config", write(tmp_path / "c.yaml", "lock: [joint_9]"))
+    fails(capsys, "base", "panda", "--config", tmp_path / "none.yaml")
+    fails(capsys, "base", "panda", "--gravity", "0", "0", "nan")
+    fails(capsys, "base", "panda", "--only", "wind")
+    fails(capsys, "base")
+    fails(capsys, "dance")
+    fails(capsys)
+    fails(capsys, "demo", "--robot", "nobody")
+    fails(capsys, "demo", "-o", write(tmp_path / "file", "") / "below")
+
+
+def test_help_is_quick_and_a_closed_pipe_is_no_error():
+    """`exciter --help` must not wait for numerics; `exciter base panda | head -1` must not complain."""
+    code = "import sys, exciter.cli\ntry: exciter.cli.main(['-h'])\nexcept SystemExit: print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("False\n")
+    pipe = f"{sys.executable} -m exciter base panda | head -1"
+    done = subprocess.run(["bash", "-c", pipe], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

@@ -1,0 +1,124 @@
+"""The dynamic model: names, frames, joint terms and base parameters put together."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from numpy.testing import assert_allclose
+
+from conftest import random_robot, require_data, smooth_motion, states
+from exciter.dynamics.base import excited_base, inertia_base, numeric_model_base, static_base
+from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.errors import ParameterError
+from exciter.parameters.terms import Coulomb, DriveCoupling, GravitySpring, Offset, RotorInertia, Viscous
+from exciter.robot import Motion, library, load
+from exciter.robot.pinocchio_model import to_pinocchio
+
+USUAL = (RotorInertia(), Viscous(), Coulomb(), Offset())
+
+
+def model_of(robot, terms=USUAL):
+    return DynamicModel(robot, terms, NumpyEngine())
+
+
+@pytest.mark.parametrize("tree", [False, True])
+def test_modified_dh_frames_change_nothing_outside(tree):
+    """Torque of χ in modified-DH frames equals Pinocchio's in the robot's own frames, and the inertias come back."""
+    robot = random_robot(7, 6, tree=tree)
+    model = model_of(robot, ())
+    motion = states(robot, 20)
+    oracle = to_pinocchio(robot)
+    data = oracle.createData()
+    expected = [pin.rnea(oracle, data, *x) for x in zip(motion.q, motion.qd, motion.qdd, strict=True)]
+    assert_allclose(model.torque(motion), expected, atol=1e-10 * np.abs(expected).max())
+    assert_allclose(model.joint_frame_inertias(model.nominal), robot.inertias, atol=1e-12)
+
+
+def test_regressor_times_parameters_is_the_torque():
+    robot = load("puma560")
+    model = model_of(robot)
+    motion = states(robot, 30)
+    chi = model.nominal + np.random.default_rng(0).standard_normal(len(model.standard))
+    assert_allclose(model.regressor(motion) @ chi, model.torque(motion, chi), atol=1e-9)
+    assert len(model.units) == len(model.standard) == 6 * 14
+    friction = {
+        name: model.nominal[k] for k, name in enumerate(model.standard) if name in ("Ia2", "Fv2", "Fs2", "off2")
+    }
+    assert friction == {"Ia2": 4.75, "Fv2": 9.5, "Fs2": 13.6, "off2": 0.0}
+
+
+def test_lagrange_rows_with_joint_terms_give_the_regressor():
+    """Γ = (d/dt B1 + B2) χ for every column: rotor inertia in B1, springs and friction in B2."""
+    robot = load("tx40")
+    coupled = DriveCoupling("joint_5", "joint_6")
+    model = model_of(robot, (RotorInertia(), Viscous(), Offset(), GravitySpring("joint_2"), coupled))
+    h, t = 1e-3, np.linspace(0.0, 3.0, 20)
+
+    def b1(time):
+        return model.momentum_rows(smooth_motion(robot, time))[0]
+
+    rate = (8 * (b1(t + h) - b1(t - h)) - (b1(t + 2 * h) - b1(t - 2 * h))) / (12 * h)
+    motion = smooth_motion(robot, t)
+    phi = model.regressor(motion)
+    assert_allclose(rate + model.momentum_rows(motion)[1], phi, atol=1e-8 * np.abs(phi).max())
+
+
+def test_energy_rows_say_which_columns_store_energy():
+    robot = load("gautier-khalil")
+    model = model_of(robot)
+    h = model.energy(states(robot, 4))
+    stored = {name for name, column in zip(model.standard, h.T, strict=True) if np.isfinite(column).all()}
+    assert set(model.standard) - stored == {f"{symbol}{j}" for symbol in ("Fv", "Fs") for j in (1, 2, 3)}
+
+
+# What the recorded sets' baselines count: rotor inertia, viscous, Coulomb and offset per joint.
+@pytest.mark.parametrize(
+    ("robot", "extra", "count"),
+    [("panda", (), 69), ("lwr4", (), 69), ("tx40", (DriveCoupling("joint_5", "joint_6"),), 61)],
+)
+def test_base_counts_with_joint_terms(robot, extra, count):
+    model = model_of(load(robot), (*USUAL, *extra))
+    assert len(model.base) == count
+    assert model.base.same_space(numeric_model_base(model, seed=1))
+
+
+def test_base_count_of_a_recorded_robot():
+    assert len(model_of(load(require_data("kr300") / "kr300.urdf")).base) == 58
+
+
+@pytest.mark.parametrize("name", library.names())
+def test_closed_form_and_numeric_agree(name):
+    for gravity in ((0.0, 0.0, -9.81), (3.0, -4.0, 7.0), (0.0, 9.81, 0.0)):
+        model = model_of(load(name).with_gravity(gravity))
+        numeric = numeric_model_base(model)
+        assert numeric.decision.is_clear
+        assert model.base.same_space(numeric)
+        assert len(static_base(model_of(load(name).with_gravity(gravity), ()))) == len(
+            numeric_model_base(model_of(load(name).with_gravity(gravity), ()), static=True)
+        )
+
+
+def test_subsets():
+    for name in ("panda", "lwr4"):
+        model = model_of(load(name), ())
+        assert (len(model.base), len(static_base(model)), len(inertia_base(model))) == (43, 12, 31)
+    locked = model_of(load("panda").lock({"joint_4": -1.5, "joint_5": 0.0, "joint_6": 1.5, "joint_7": 0.0}), ())
+    assert len(locked.base) == len(numeric_model_base(locked)) == 15
+
+
+def test_minimal_set_of_given_samples():
+    """One joint of three moves: only what that motion shows is counted."""
+    robot = load("gautier-khalil")
+    model = model_of(robot, ())
+    t = np.linspace(0.0, 3.0, 50)
+    q, qd, qdd = np.zeros((3, len(t), 3))
+    q[:, 0], qd[:, 0], qdd[:, 0] = np.sin(t), np.cos(t), -np.sin(t)
+    few = excited_base(model, Motion(t, q, qd, qdd))
+    w = model.regressor(Motion(t, q, qd, qdd)).reshape(-1, len(model.standard))
+    assert len(few) == np.linalg.matrix_rank(w) < len(model.base)
+    assert_allclose(few.project(w) @ few.base_values(model.nominal), w @ model.nominal, atol=1e-9)
+
+
+def test_a_parameter_is_given_by_one_term_only():
+    with pytest.raises(ParameterError, match="Fv1"):
+        model_of(load("panda"), (Viscous(), Viscous()))
