@@ -1,5 +1,10 @@
 """The dynamics against Pinocchio, and against the physics itself: energy, power, Lagrange."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -139,3 +144,23 @@ def test_motion_of_another_robot_is_refused():
         Dynamics(load("panda"), NumpyEngine()).regressor(Motion.at(np.zeros((2, 3))))
     with pytest.raises(MotionError, match="NaN"):
         Motion.at([[np.nan, 0.0]])
+
+
+def test_first_use_says_that_kernels_are_compiled_once(tmp_path):
+    """With an empty cache the user is told before the wait; a cached kernel is silent."""
+    code = """
+from exciter.dynamics.kernels import drivers
+from exciter.dynamics.kernels.cache import announce_compilation
+announce_compilation(False)
+print(drivers.adjoint.stats.cache_path)
+"""
+
+    def run():
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.strip(), done.stderr
+
+    folder, said = run()
+    assert "compiling the kernels, once after installation" in said
+    (Path(folder) / "drivers.adjoint-1.py311.nbi").touch()
+    assert run()[1] == ""

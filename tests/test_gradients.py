@@ -19,12 +19,16 @@ from exciter.parameters.terms import (
     Coulomb,
     Dahl,
     DriveCoupling,
+    GasSpring,
+    GravitySpring,
     LoadFriction,
     Offset,
     RotorInertia,
+    Spring,
     SqrtViscous,
     Stribeck,
     Tanh,
+    UserTerm,
     Viscous,
 )
 from exciter.robot import Motion, load
@@ -82,8 +86,12 @@ def along(f, h):
 @pytest.mark.parametrize("terms", list(TERMS))
 @pytest.mark.parametrize("criterion", list(CRITERIA))
 def test_criterion_gradient(robot, engine, terms, criterion):
+    check_criterion_gradient(robot, engine, TERMS[terms], CRITERIA[criterion], STEP[terms])
+
+
+def check_criterion_gradient(robot, engine, terms, criterion, step_size):
     """∂f/∂(q, q̇, q̈) of every sample, in random directions."""
-    model = DynamicModel(robot, TERMS[terms], engine)
+    model = DynamicModel(robot, terms, engine)
     motion = smooth_motion(robot, np.linspace(0.0, 6.0, 150))
     columns = excited_base(model, motion).independent
     weights = np.linspace(1.0, 3.0, robot.n)
@@ -92,7 +100,7 @@ def test_criterion_gradient(robot, engine, terms, criterion):
     )  # fixed: cond² must leave digits to difference
 
     def judge(h):
-        value, dfdh = CRITERIA[criterion](h * np.outer(scale, scale))
+        value, dfdh = criterion(h * np.outer(scale, scale))
         return value, dfdh * np.outer(scale, scale)
 
     def value(q, qd, qdd):
@@ -115,8 +123,21 @@ def test_criterion_gradient(robot, engine, terms, criterion):
             return value(**arrays)
 
         size = np.linalg.norm(getattr(gradient, name)) * np.linalg.norm(direction)
-        error = abs(along(shifted, STEP[terms]) - exact)
+        error = abs(along(shifted, step_size) - exact)
         assert error <= 1e-6 * max(abs(exact), 0.05 * size), (error / abs(exact), error / size)
+
+
+@pytest.mark.parametrize("criterion", list(CRITERIA))
+@pytest.mark.parametrize("name", ["panda", "tx40"])
+def test_criterion_gradient_with_springs_coupling_and_a_users_term(name, engine, criterion):
+    terms = (
+        GravitySpring("joint_2"),
+        Spring("joint_3", base_arm=0.5, link_arm=0.2, offset=0.4, free_length=0.3),
+        GasSpring("joint_4", base_arm=0.8, link_arm=0.2, offset=1.0, volume=1e-3, area=1e-3),
+        DriveCoupling("joint_5", "joint_6", shape=Tanh(0.1)),
+        UserTerm("Cubic", "joint_1", lambda q, qd, qdd: qd**3, dq=0.0, dqd=lambda q, qd, qdd: 3 * qd**2, dqdd=0.0),
+    )
+    check_criterion_gradient(load(name), engine, terms, CRITERIA[criterion], 1e-5)
 
 
 def test_torque_gradient(robot, engine):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.chain import Chain
 from exciter.dynamics.engine import Engine, LagrangeRows, default_engine
-from exciter.dynamics.layout import ColumnLayout
+from exciter.dynamics.layout import ColumnLayout, RowBatch
 from exciter.errors import MotionError
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
@@ -61,17 +61,9 @@ class Dynamics:
     def torque_pullback(self, motion: Motion, seed: Array, inertias: ArrayLike | None = None) -> MotionGradient:
         """Jᵀλ: gradient of Σ seed ⊙ τ, seed (N, n), with respect to every sample."""
         self._check(motion)
-        layout = ColumnLayout.select(self.robot.n, [], [])
-        q, qd, qdd, _ = self.engine.adjoint(
-            self.chain,
-            layout,
-            np.zeros((0, len(motion))),
-            np.zeros(self.robot.n),
-            None,
-            samples_last(seed),
-            self.chain_inertias(inertias),
-            *motion.samples_last,
-        )
+        n, nothing = self.robot.n, np.zeros((0, len(motion)))
+        rows = RowBatch(self.chain, ColumnLayout.select(n, [], []), nothing, np.zeros(n), *motion.samples_last)
+        q, qd, qdd, _ = self.engine.adjoint(rows, None, samples_last(seed), self.chain_inertias(inertias))
         return MotionGradient(q.T, qd.T, qdd.T)
 
     def inertia_matrix(self, q: ArrayLike, inertias: ArrayLike | None = None) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.chain import Chain
-from exciter.dynamics.layout import ColumnLayout
+from exciter.dynamics.layout import RowBatch
 from exciter.errors import ExciterError
 
 Array = NDArray[np.float64]
@@ -60,25 +60,16 @@ class Engine(Protocol):
     def torque(self, chain: Chain, inertias: Array, q: Array, qd: Array, qdd: Array) -> Array:
         """τ (n, N) of inertial parameters (n, 10)."""
 
-    def gram(
-        self, chain: Chain, layout: ColumnLayout, terms: Array, weights: Array, q: Array, qd: Array, qdd: Array
-    ) -> Array:
-        """H = Σ_j weights_j W_jᵀ W_j (b, b), W never stored. terms (E, N): values of the term entries."""
+    def gram(self, rows: RowBatch) -> Array:
+        """H = Σ_j weights_j W_jᵀ W_j (b, b), W never stored."""
 
     def adjoint(
-        self,
-        chain: Chain,
-        layout: ColumnLayout,
-        terms: Array,
-        weights: Array,
-        matrix: Array | None,
-        torque_seed: Array | None,
-        inertias: Array,
-        q: Array,
-        qd: Array,
-        qdd: Array,
+        self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """q̄, q̇̄, q̈̄ (n, N) and ∂/∂terms (E, N) of f(H) + Σ torque_seed·τ, with matrix = ∂f/∂H + its transpose."""
+        """q̄, q̇̄, q̈̄ (n, N) and ∂/∂terms (E, N) of f(H) + Σ torque_seed·τ, with matrix = ∂f/∂H + its transpose.
+
+        torque_seed (n, N) acts on the torque of inertial parameters (n, 10); None leaves a part out.
+        """
 
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
         """Energies, momenta and their position derivatives."""

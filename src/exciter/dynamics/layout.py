@@ -1,4 +1,4 @@
-"""Which columns of the standard regressor enter a Gram matrix, and where."""
+"""Which columns of the standard regressor enter a Gram matrix, and where; and the rows of a batch of samples."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.dynamics.chain import Chain
+
+Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
@@ -34,3 +37,17 @@ class ColumnLayout:
         rows = np.array([row for row, _ in entries], dtype=np.int64)
         terms = np.array([10 * n + c for _, c in entries], dtype=np.int64)
         return cls(place[: 10 * n].reshape(n, 10).copy(), rows, place[terms], len(columns))
+
+
+@dataclass(frozen=True, eq=False)
+class RowBatch:
+    """Rows of W over samples, as the engines take them: q, qd, qdd (n, N), values of the term entries (E, N), and
+    a weight 1/σ² per joint (n,)."""
+
+    chain: Chain
+    layout: ColumnLayout
+    terms: Array
+    weights: Array
+    q: Array
+    qd: Array
+    qdd: Array

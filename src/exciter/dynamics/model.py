@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.dynamics import Dynamics, samples_last
 from exciter.dynamics.engine import Engine, default_engine
-from exciter.dynamics.layout import ColumnLayout
+from exciter.dynamics.layout import ColumnLayout, RowBatch
 from exciter.errors import ParameterError
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
@@ -233,26 +233,19 @@ class MotionRows:
     weights: Array
 
     @cached_property
-    def _terms(self) -> Array:
-        return self.model.term_values(self.motion)
+    def _batch(self) -> RowBatch:
+        terms = self.model.term_values(self.motion)
+        chain = self.model.dynamics.chain
+        return RowBatch(chain, self.layout, terms, self.weights, *self.motion.samples_last)
 
     def gram(self) -> Array:
         """H = Σ_j w_j W_jᵀ W_j (b, b)."""
-        m = self.model
-        return m.engine.gram(m.dynamics.chain, self.layout, self._terms, self.weights, *self.motion.samples_last)
+        return self.model.engine.gram(self._batch)
 
     def pullback(self, dfdh: Array, torque_seed: Array | None = None) -> MotionGradient:
         """Gradient of f(H) for ∂f/∂H (b, b) with respect to every sample; with a torque_seed (N, n) that of
         Σ torque_seed ⊙ τ of the nominal rigid bodies is added in the same pass."""
-        m = self.model
-        q, qd, qdd, terms = m.engine.adjoint(
-            m.dynamics.chain,
-            self.layout,
-            self._terms,
-            self.weights,
-            dfdh + dfdh.T,
-            None if torque_seed is None else samples_last(torque_seed),
-            m.dynamics.robot.inertias,
-            *self.motion.samples_last,
-        )
-        return MotionGradient(q.T, qd.T, qdd.T) + m.terms_pullback(self.motion, terms)
+        seed = None if torque_seed is None else samples_last(torque_seed)
+        inertias = self.model.dynamics.robot.inertias
+        q, qd, qdd, terms = self.model.engine.adjoint(self._batch, dfdh + dfdh.T, seed, inertias)
+        return MotionGradient(q.T, qd.T, qdd.T) + self.model.terms_pullback(self.motion, terms)

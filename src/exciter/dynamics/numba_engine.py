@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from exciter.dynamics.chain import Chain
 from exciter.dynamics.engine import LagrangeRows, Placements
 from exciter.dynamics.kernels.cache import announce_compilation
-from exciter.dynamics.layout import ColumnLayout
+from exciter.dynamics.layout import RowBatch
 
 Array = NDArray[np.float64]
 BLOCK = 64  # parts are cut at multiples of the kernels' block, so that threads change no rounding inside one
@@ -45,12 +45,11 @@ def _geometry(chain: Chain) -> tuple[Any, ...]:
     return chain.parent, chain.prismatic, chain.rotation, chain.origin, chain.gravity, chain.first
 
 
-def _rows(chain: Chain) -> tuple[Any, ...]:
-    return chain.joint, chain.link_of, chain.row_pairs, chain.row_first
-
-
-def _layout(layout: ColumnLayout, terms: Array) -> tuple[Any, ...]:
-    return layout.inertial, terms, layout.term_row, layout.term_column
+def _rows(rows: RowBatch) -> tuple[Any, ...]:
+    chain, layout = rows.chain, rows.layout
+    structure = (chain.joint, chain.link_of, chain.row_pairs, chain.row_first, layout.inertial)
+    terms, weights = writable(rows.terms, rows.weights)
+    return (*_geometry(chain), *structure, terms, layout.term_row, layout.term_column, weights)
 
 
 @dataclass(frozen=True)
@@ -82,37 +81,24 @@ class NumbaEngine:
         self._call("torque", (*_geometry(chain), chain.joint, inertias, q, qd, qdd), q.shape[1], out)
         return out
 
-    def gram(
-        self, chain: Chain, layout: ColumnLayout, terms: Array, weights: Array, q: Array, qd: Array, qdd: Array
-    ) -> Array:
-        terms, weights, q, qd, qdd = writable(terms, weights, wrapped(chain, q), qd, qdd)
-        h = np.zeros((self.threads, layout.size, layout.size))
-        fixed = (*_geometry(chain), *_rows(chain), *_layout(layout, terms), weights, q, qd, qdd)
-        self._call("gram", fixed, q.shape[1], h if self.threads > 1 else h[0])
+    def gram(self, rows: RowBatch) -> Array:
+        size = rows.layout.size
+        h = np.zeros((self.threads, size, size))
+        motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
+        self._call("gram", (*_rows(rows), *motion), rows.q.shape[1], h if self.threads > 1 else h[0])
         total: Array = h.sum(0)
         return total
 
     def adjoint(
-        self,
-        chain: Chain,
-        layout: ColumnLayout,
-        terms: Array,
-        weights: Array,
-        matrix: Array | None,
-        torque_seed: Array | None,
-        inertias: Array,
-        q: Array,
-        qd: Array,
-        qdd: Array,
+        self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
     ) -> tuple[Array, Array, Array, Array]:
-        matrix = NOTHING if matrix is None else matrix
-        torque_seed = NOTHING if torque_seed is None else torque_seed
-        terms, weights, matrix, torque_seed, inertias = writable(terms, weights, matrix, torque_seed, inertias)
-        q, qd, qdd = writable(wrapped(chain, q), qd, qdd)
-        out = (np.empty(q.shape), np.empty(q.shape), np.empty(q.shape), np.zeros_like(terms))
-        seeds = (weights, matrix, torque_seed, inertias)
-        fixed = (*_geometry(chain), *_rows(chain), *_layout(layout, terms), *seeds, q, qd, qdd)
-        self._call("adjoint", fixed, q.shape[1], *out)
+        seeds = writable(
+            NOTHING if matrix is None else matrix, NOTHING if torque_seed is None else torque_seed, inertias
+        )
+        motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
+        shape = rows.q.shape
+        out = (np.empty(shape), np.empty(shape), np.empty(shape), np.zeros_like(rows.terms))
+        self._call("adjoint", (*_rows(rows), *seeds, *motion), shape[1], *out)
         return out
 
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.chain import Chain
 from exciter.dynamics.engine import LagrangeRows, Placements
-from exciter.dynamics.layout import ColumnLayout
+from exciter.dynamics.layout import RowBatch
 from exciter.dynamics.reference import (
     backward,
     cross,
@@ -52,45 +52,35 @@ class NumpyEngine:
                 out[_joints(chain, i), s] += (dot(link.sv, force) + dot(link.sw, moment))[:, 0]
         return out
 
-    def gram(
-        self, chain: Chain, layout: ColumnLayout, terms: Array, weights: Array, q: Array, qd: Array, qdd: Array
-    ) -> Array:
-        h = np.zeros((layout.size, layout.size))
-        for s in batches(q.shape[1]):
-            rows = [regressor_rows(link) for link in forward(chain, q[:, s], qd[:, s], qdd[:, s])]
-            for j in range(chain.n):
-                w, index = _packed(chain, layout, j, rows, terms[:, s])
-                h[np.ix_(index, index)] += weights[j] * (w @ w.T)
+    def gram(self, rows: RowBatch) -> Array:
+        h = np.zeros((rows.layout.size, rows.layout.size))
+        for s in batches(rows.q.shape[1]):
+            links = forward(rows.chain, rows.q[:, s], rows.qd[:, s], rows.qdd[:, s])
+            blocks = [regressor_rows(link) for link in links]
+            for j in range(rows.chain.n):
+                w, index = _packed(rows, j, blocks, s)
+                h[np.ix_(index, index)] += rows.weights[j] * (w @ w.T)
         return h
 
     def adjoint(
-        self,
-        chain: Chain,
-        layout: ColumnLayout,
-        terms: Array,
-        weights: Array,
-        matrix: Array | None,
-        torque_seed: Array | None,
-        inertias: Array,
-        q: Array,
-        qd: Array,
-        qdd: Array,
+        self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
     ) -> tuple[Array, Array, Array, Array]:
-        gradient, terms_bar = np.empty((3, *q.shape)), np.zeros_like(terms)
-        for s in batches(q.shape[1]):
-            links = forward(chain, q[:, s], qd[:, s], qdd[:, s])
+        chain = rows.chain
+        gradient, terms_bar = np.empty((3, *rows.q.shape)), np.zeros_like(rows.terms)
+        for s in batches(rows.q.shape[1]):
+            links = forward(chain, rows.q[:, s], rows.qd[:, s], rows.qdd[:, s])
             seeds = [np.zeros((link.sv.shape[0], 10, link.sv.shape[2])) for link in links]
             if matrix is not None:
-                rows = [regressor_rows(link) for link in links]
+                blocks = [regressor_rows(link) for link in links]
                 for j in range(chain.n):
-                    w, index = _packed(chain, layout, j, rows, terms[:, s])
-                    g = (weights[j] * matrix[np.ix_(index, index)]) @ w
-                    terms_bar[:, s] += _unpacked(chain, layout, j, g, seeds, terms_bar.shape[0])
+                    w, index = _packed(rows, j, blocks, s)
+                    g = (rows.weights[j] * matrix[np.ix_(index, index)]) @ w
+                    _unpack(rows, j, g, seeds, terms_bar[:, s])
             if torque_seed is not None:
                 for i, seed in enumerate(seeds):
                     seed += torque_seed[_joints(chain, i), None, s] * inertias[i][:, None]
             bars = [regressor_rows_adjoint(link, seed) for link, seed in zip(links, seeds, strict=True)]
-            gradient[:, :, s] = backward(chain, links, bars, qd[:, s])
+            gradient[:, :, s] = backward(chain, links, bars, rows.qd[:, s])
         return gradient[0], gradient[1], gradient[2], terms_bar
 
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
@@ -118,32 +108,34 @@ def _joints(chain: Chain, i: int) -> NDArray[np.int64]:
     return chain.joint[chain.first[i] : chain.first[i + 1]]
 
 
-def _row_blocks(chain: Chain, layout: ColumnLayout, j: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+def _row_blocks(rows: RowBatch, j: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
     """Links moved by joint j: (link, place of j among its joints, wanted parameters)."""
+    chain = rows.chain
     for pair in chain.row_pairs[chain.row_first[j] : chain.row_first[j + 1]]:
         i = int(chain.link_of[pair])
-        yield i, int(pair - chain.first[i]), np.flatnonzero(layout.inertial[i] >= 0)
+        yield i, int(pair - chain.first[i]), np.flatnonzero(rows.layout.inertial[i] >= 0)
 
 
-def _packed(
-    chain: Chain, layout: ColumnLayout, j: int, rows: list[Array], terms: Array
-) -> tuple[Array, NDArray[np.int64]]:
+def _own_terms(rows: RowBatch, j: int) -> NDArray[np.int64]:
+    """Wanted term entries in the row of joint j."""
+    return np.flatnonzero((rows.layout.term_row == j) & (rows.layout.term_column >= 0))
+
+
+def _packed(rows: RowBatch, j: int, blocks: list[Array], s: slice) -> tuple[Array, NDArray[np.int64]]:
     """Rows of joint j without structural zeros: (m, N), and their m places in H."""
-    blocks = list(_row_blocks(chain, layout, j))
-    own = np.flatnonzero((layout.term_row == j) & (layout.term_column >= 0))
-    index = [*(layout.inertial[i][wanted] for i, _, wanted in blocks), layout.term_column[own]]
-    return np.concatenate([*(rows[i][k][wanted] for i, k, wanted in blocks), terms[own]]), np.concatenate(index)
+    layout, own = rows.layout, _own_terms(rows, j)
+    parts = [(blocks[i][k][wanted], layout.inertial[i][wanted]) for i, k, wanted in _row_blocks(rows, j)]
+    parts.append((rows.terms[own, s], layout.term_column[own]))
+    return np.concatenate([w for w, _ in parts]), np.concatenate([index for _, index in parts])
 
 
-def _unpacked(chain: Chain, layout: ColumnLayout, j: int, g: Array, seeds: list[Array], entries: int) -> Array:
-    """Put the seeds g (m, N) of joint j's packed rows where they belong; returns those of the term entries."""
+def _unpack(rows: RowBatch, j: int, g: Array, seeds: list[Array], terms_bar: Array) -> None:
+    """Put the seeds g (m, N) of joint j's packed rows where they belong."""
     at = 0
-    for i, k, wanted in _row_blocks(chain, layout, j):
+    for i, k, wanted in _row_blocks(rows, j):
         seeds[i][k, wanted] = g[at : at + len(wanted)]
         at += len(wanted)
-    terms = np.zeros((entries, g.shape[1]))
-    terms[(layout.term_row == j) & (layout.term_column >= 0)] = g[at:]
-    return terms
+    terms_bar[_own_terms(rows, j)] = g[at:]
 
 
 def _lagrange_batch(chain: Chain, q: Array, qd: Array, rows: LagrangeRows, s: slice) -> None:

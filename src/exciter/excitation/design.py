@@ -39,9 +39,8 @@ class JointLimits:
         points = 16 * trajectory.harmonics
         bases = trajectory.basis(np.linspace(0.0, trajectory.period, points, endpoint=False))
         between = np.cos(np.pi * trajectory.harmonics / points)
-        lower, upper = robot.limit("lower"), robot.limit("upper")
-        middle = np.where(np.isfinite(lower + upper), 0.5 * (lower + upper), 0.0)
-        half = np.minimum(0.5 * (upper - lower), np.pi)  # a continuous joint: half a turn to either side
+        lower, upper = position_range(robot)
+        middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
         rows = []
         for j, name in enumerate(robot.joint_names):
             limits = (half[j], robot.limit("velocity")[j], robot.limit("acceleration")[j])
@@ -73,6 +72,16 @@ class JointLimits:
             return np.array([(g - s * (g @ unit)) / norm for (norm, s, unit), g in parts])
 
         return out, pullback
+
+
+def position_range(robot: Robot) -> tuple[Array, Array]:
+    """(n,) lower and upper position; a turning joint without an end gets one turn, a sliding one must have both."""
+    lower, upper = robot.limit("lower"), robot.limit("upper")
+    for joint, low, high in zip(robot.joints, lower, upper, strict=True):
+        if joint.is_prismatic and not np.isfinite([low, high]).all():
+            raise ExciterError(f"prismatic joint '{joint.name}' has no end; give its lower and upper limit")
+    lower = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2.0 * np.pi, -np.pi))
+    return lower, np.where(np.isfinite(upper), upper, lower + 2.0 * np.pi)
 
 
 @dataclass(frozen=True, eq=False)

@@ -163,15 +163,12 @@ def base_link(links, gravity):
 
 
 @jit
-def load(n, start, count, q, rows):
-    """Copy samples start … start+count of (n, N) into rows, zero behind them."""
-    for i in range(n):
-        row = rows[i * B : (i + 1) * B]
-        source = q[i, start : start + count]
-        for b in range(count):
-            row[b] = source[b]
-        for b in range(count, B):
-            row[b] = 0.0
+def load(start, count, q, qd, qdd, bq, bv, ba):
+    """Copy samples start … start+count of the (n, N) motion into rows, zero behind them."""
+    for source, rows in ((q, bq), (qd, bv), (qdd, ba)):
+        for i in range(source.shape[0]):
+            rows[i * B : i * B + count] = source[i, start : start + count]
+            rows[i * B + count : (i + 1) * B] = 0.0
 
 
 @jit

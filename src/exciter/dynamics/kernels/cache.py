@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +23,8 @@ def announce_compilation(parallel: bool) -> None:
     # Numba compares a function with its own file only; a kernel inlined from another file would go unnoticed.
     stale = [entry for entry in entries if entry.stat().st_mtime < newest]
     for entry in stale:
-        entry.unlink(missing_ok=True)
+        with suppress(OSError):  # another process was faster, or the folder is not ours to write
+            entry.unlink()
     wanted = "parallel" if parallel else "drivers"
     if not any(entry.name.startswith(f"{wanted}.") for entry in entries if entry not in stale):
         print("exciter: compiling the kernels, once after installation (about half a minute) …", file=sys.stderr)

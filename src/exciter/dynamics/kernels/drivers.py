@@ -51,9 +51,7 @@ def regressor(parent, prismatic, rotation, origin, gravity, first, joint, q, qd,
     base_link(links, gravity)
     for start in range(begin, end, B):
         count = min(B, end - start)
-        load(n, start, count, q, bq)
-        load(n, start, count, qd, bv)
-        load(n, start, count, qdd, ba)
+        load(start, count, q, qd, qdd, bq, bv, ba)
         forward(parent, prismatic, rotation, origin, first, bq, bv, ba, links, screws, cs)
         for i in range(n):
             for k in range(first[i], first[i + 1]):
@@ -78,9 +76,7 @@ def gram(parent, prismatic, rotation, origin, gravity, first, joint, link_of, ro
     base_link(links, gravity)
     for start in range(begin, end, B):
         count = min(B, end - start)
-        load(n, start, count, q, bq)
-        load(n, start, count, qd, bv)
-        load(n, start, count, qdd, ba)
+        load(start, count, q, qd, qdd, bq, bv, ba)
         forward(parent, prismatic, rotation, origin, first, bq, bv, ba, links, screws, cs)
         for j in range(n):
             pairs = row_pairs[row_first[j] : row_first[j + 1]]
@@ -113,9 +109,7 @@ def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of,
     base_link(links, gravity)
     for start in range(begin, end, B):
         count = min(B, end - start)
-        load(n, start, count, q, bq)
-        load(n, start, count, qd, bv)
-        load(n, start, count, qdd, ba)
+        load(start, count, q, qd, qdd, bq, bv, ba)
         forward(parent, prismatic, rotation, origin, first, bq, bv, ba, links, screws, cs)
         link_bars[:] = 0.0
         for j in range(n):
@@ -161,9 +155,7 @@ def torque(parent, prismatic, rotation, origin, gravity, first, joint, inertias,
     base_link(links, gravity)
     for start in range(begin, end, B):
         count = min(B, end - start)
-        load(n, start, count, q, bq)
-        load(n, start, count, qd, bv)
-        load(n, start, count, qdd, ba)
+        load(start, count, q, qd, qdd, bq, bv, ba)
         forward(parent, prismatic, rotation, origin, first, bq, bv, ba, links, screws, cs)
         tau[:] = 0.0
         for i in range(n):

@@ -89,8 +89,7 @@ def lagrange(parent, prismatic, rotation, origin, gravity, first, joint, q, qd, 
     cs, ten = np.empty(2 * B), np.empty(TEN)
     for start in range(begin, end, B):
         count = min(B, end - start)
-        load(n, start, count, q, bq)
-        load(n, start, count, qd, bv)
+        load(start, count, q, qd, qd, bq, bv, bv)
         base_link(links, np.zeros(3))
         forward(parent, prismatic, rotation, origin, first, bq, still, bv, links, screws, cs)
         carry_twists(parent, first, links, screws, twists)
@@ -131,7 +130,7 @@ def placements(parent, prismatic, rotation, origin, gravity, first, q, begin, en
     base_link(links, gravity)
     for start in range(begin, end, B):
         count = min(B, end - start)
-        load(n, start, count, q, bq)
+        load(start, count, q, q, q, bq, bq, bq)
         forward(parent, prismatic, rotation, origin, first, bq, still, still, links, screws, cs)
         for i in range(n):
             link = links[(i + 1) * LINK : (i + 2) * LINK]
