@@ -15,7 +15,7 @@ model = DynamicModel(robot, (Viscous(), Coulomb()))
 noise = np.sqrt([25.0, 26.0, 10.0])  # [N·m], the torque noise of Swevers et al. 1997
 
 designed = design(model, Fourier(period=10.0, harmonics=5), noise=noise)
-print(f"−log det = {designed.value:.2f}, at most {100 * designed.margin:.1f} % of any joint limit at every instant")
+print(f"log det of the covariance {designed.value:.2f}; at most {designed.margin:.3f} of the limits at every instant")
 
 motion = designed.trajectory.motion(designed.coefficients, np.arange(1500) / 150.0)
 data = synthetic(model, motion, model.nominal, noise)

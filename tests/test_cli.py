@@ -1,6 +1,7 @@
 """The command as a user meets it: what it prints, the JSON it promises, and one clear line when something is wrong."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -43,7 +44,9 @@ def test_base_json_keeps_its_contract(capsys):
     code, out, err = run(capsys, "base", "gautier-khalil", "--json")
     assert (code, err) == (0, "")
     data = json.loads(out)
-    assert list(data) == ["robot", "joints", "standard", "inertial_base", "base", "parameters", "unidentifiable"]
+    promised = ["robot", "joints", "standard", "inertial_base", "base", "parameters", "unidentifiable"]
+    assert list(data) == [*promised, "method", "evidence", "notes"]
+    assert data["parameters"][0] == {"name": "ZZR1", "expression": GROUPINGS[0], "unit": "kg·m²"}
     assert (data["robot"], data["joints"], data["standard"]) == ("gautier-khalil", 3, 30)
     assert (data["inertial_base"], data["base"]) == (15, 15)
     regrouped = [p["expression"] for p in data["parameters"] if p["expression"] != p["name"]]
@@ -163,6 +166,10 @@ def test_bad_options_get_one_line(capsys, tmp_path):
     fails(capsys, "dance")
     fails(capsys)
     fails(capsys, "demo", "--robot", "nobody")
+    fails(capsys, "demo", "--seed", "-1")
+    fails(capsys, "demo", "-o", "")
+    fails(capsys, "base", "x" * 300 + ".urdf")
+    fails(capsys, "base", "panda", "--lock", "joint_7=")
     fails(capsys, "demo", "-o", write(tmp_path / "file", "") / "below")
 
 
@@ -174,3 +181,45 @@ def test_help_is_quick_and_a_closed_pipe_is_no_error():
     pipe = f"{sys.executable} -m exciter base panda | head -1"
     done = subprocess.run(["bash", "-c", pipe], capture_output=True, text=True, check=True)
     assert done.stderr == ""
+
+
+def test_flags_go_before_the_file_and_into_the_reading(capsys, tmp_path):
+    """A mimic pair can be locked from the command line; --lock overrides lock: of --config."""
+    follower = """<link name="c"/><joint name="k" type="revolute"><parent link="a"/><child link="c"/><axis xyz="0 0 1"/>
+    <limit effort="1" velocity="1" lower="-1" upper="1"/></joint><link name="d"/><joint name="m" type="revolute">
+    <parent link="a"/><child link="d"/><axis xyz="0 0 1"/><mimic joint="k"/>
+    <limit effort="1" velocity="1" lower="-1" upper="1"/></joint>"""
+    path = write(tmp_path / "gripper.urdf", ONE_JOINT.format(**{**GOOD, "more": follower}))
+    assert "mimic" in fails(capsys, "base", path)
+    assert json.loads(run(capsys, "base", path, "--json", "--lock", "k", "--lock", "m")[1])["joints"] == 1
+    config = write(tmp_path / "config.yaml", "lock: {k: 0.5, m: 0.5}\nlimits: {acceleration: 3}")
+    data = json.loads(run(capsys, "base", path, "--json", "--config", config, "--lock", "k=0.1", "--all", "--mdh")[1])
+    assert "'k' at 0.1" in " ".join(data["notes"])
+    assert not any("assumed" in note for note in data["notes"])
+    assert len(data["verdicts"]) == data["standard"]
+    assert data["mdh"][0]["joint"] == "j"
+
+
+def test_strange_names_are_printed_as_they_are(capsys, tmp_path):
+    text = ONE_JOINT.format(**GOOD).replace('"r"', '"my[/x] arm"').replace('"j"', '"[red]j1"')
+    code, out, _ = run(capsys, "base", write(tmp_path / "robot.urdf", text), "--mdh")
+    assert code == 0
+    assert "my[/x] arm" in out
+    assert "[red]j1" in out
+
+
+@pytest.mark.parametrize(
+    ("environment", "redirect", "code", "says"),
+    [
+        ({"PYTHONIOENCODING": "ascii"}, "", 0, ""),
+        ({}, "> /dev/full", 2, "exciter: cannot write the output: No space left on device"),
+        ({"EXCITER_ENGINE": "wrong"}, "demo", 2, "exciter: EXCITER_ENGINE is 'wrong'; allowed are auto, numba, numpy"),
+        ({"NUMBA_DISABLE_JIT": "1"}, "", 0, ""),
+    ],
+)
+def test_unfriendly_surroundings(environment, redirect, code, says):
+    arguments = "demo --robot gautier-khalil" if redirect == "demo" else f"base kuka-ir361 {redirect}"
+    command = f"{sys.executable} -W error -m exciter {arguments}"
+    done = subprocess.run(["bash", "-c", command], env={**os.environ, **environment}, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.strip() == says

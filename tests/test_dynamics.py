@@ -149,10 +149,8 @@ def test_motion_of_another_robot_is_refused():
 def test_first_use_says_that_kernels_are_compiled_once(tmp_path):
     """With an empty cache the user is told before the wait; a cached kernel is silent."""
     code = """
-from exciter.dynamics.kernels import drivers
-from exciter.dynamics.kernels.cache import announce_compilation
-announce_compilation(False)
-print(drivers.adjoint.stats.cache_path)
+from exciter.dynamics.kernels.cache import kernels
+print(kernels("drivers").adjoint.stats.cache_path)
 """
 
     def run():

@@ -305,7 +305,7 @@ def test_read(tmp_path):
     assert robot.parents.tolist() == [-1, 0, -1]
     assert robot.limit("upper")[0] == pytest.approx(math.radians(170))
     assert robot.limit("acceleration").tolist() == [4.0, math.inf, math.inf]
-    assert "assumed" in robot.notes[0]
+    assert "of 'shoulder' are assumed" in robot.remarks[0]
     assert robot.inertias[1].tolist() == [2, 0.1, 0, 0, 0, 0, 0, 0, 0.01, 0.1]
     np.testing.assert_allclose(robot.inertias[2], [2, 0.2, 0, 0, 1, 0, 1.02, 0, 0, 1.02])
     np.testing.assert_array_equal(robot.joints[1].rotation, [[1, 0, 0], [0, 0, 1], [0, -1, 0]])
@@ -393,9 +393,9 @@ def test_bad_files_get_one_clear_line(tmp_path, text):
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(RobotError, match="No such file"):
+    with pytest.raises(RobotError, match="there is no file"):
         read_mdh(tmp_path / "absent.yaml")
-    with pytest.raises(RobotError, match="directory"):
+    with pytest.raises(RobotError, match="is a folder"):
         read_mdh(tmp_path)
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00\x81")
     with pytest.raises(RobotError, match="not text"):

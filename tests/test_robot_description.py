@@ -133,7 +133,7 @@ def test_kinds_axes_and_limits_of_the_gripper_arm() -> None:
     assert pan.limits.acceleration == pan.limits.velocity / 0.5
     assert math.isinf(robot.joints[robot.index("elbow")].limits.torque)
     assert robot.joints[robot.index("elbow")].link == "forearm"
-    text = "\n".join(robot.notes)
+    text = "\n".join(robot.remarks)
     assert "no velocity limit in the file (absent or 0) for 'lift'" in text
     assert "no torque limit in the file (absent or 0) for 'elbow'" in text
     assert "full speed in 0.5 s" in text

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -40,7 +42,8 @@ def parser() -> Parser:
     demo = commands.add_parser("demo", help="the whole story on an embedded robot: design, experiment, identification")
     demo.add_argument("-o", "--output", type=Path, metavar="DIR", help="also write result.json there")
     demo.add_argument("--robot", default="panda", help="embedded robot or file (default: panda)")
-    demo.add_argument("--seed", type=int, default=0, help="of the start and of the noise (default: 0)")
+    demo.add_argument("--seed", type=whole, default=0, metavar="S", help="of start, truth and noise (default: 0)")
+    add_robot_options(demo)
     demo.set_defaults(run=run_demo)
 
     base = commands.add_parser("base", help="base parameters: what can be identified, in which combinations, and why")
@@ -54,11 +57,7 @@ def parser() -> Parser:
         metavar="LIST",
         help=f"joint terms, comma-separated from {', '.join(TERM_WORDS)}, or none (default: those the robot declares)",
     )
-    base.add_argument("--lock", action="append", default=[], metavar="JOINT[=POSITION]", help="freeze a joint")
-    base.add_argument(
-        "--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="gravity in the base frame [m/s²]"
-    )
-    base.add_argument("--config", type=Path, metavar="F", help="YAML file with limits, gravity, lock")
+    add_robot_options(base)
     base.add_argument("--numeric", action="store_true", help="decide from random samples instead of in closed form")
     base.set_defaults(run=run_base)
 
@@ -68,20 +67,50 @@ def parser() -> Parser:
     return top
 
 
+def add_robot_options(command: argparse.ArgumentParser) -> None:
+    """What may be said of a robot beside its description."""
+    command.add_argument("--config", type=Path, metavar="F", help="YAML file with limits, gravity, lock, mesh_root")
+    command.add_argument("--lock", action="append", default=[], metavar="JOINT[=POSITION]", help="freeze a joint")
+    xyz = ("X", "Y", "Z")
+    command.add_argument("--gravity", nargs=3, type=float, metavar=xyz, help="gravity in the base frame [m/s²]")
+
+
+def whole(text: str) -> int:
+    """A whole number ≥ 0, for argparse."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number ≥ 0")
+    return int(text)
+
+
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; leaves with 0, with 2 on wrong input, with 130 when interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Greek letters shows question marks
     arguments = parser().parse_args(argv)
     try:
         arguments.run(arguments)
+        sys.stdout.flush()
     except ExciterError as error:
-        print(f"exciter: {error}", file=sys.stderr)
-        sys.exit(2)
+        leave(2, str(error))
     except KeyboardInterrupt:
-        print("exciter: interrupted", file=sys.stderr)
-        sys.exit(130)
+        leave(130, "interrupted")
     except BrokenPipeError:  # the reader (head, less) has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
+    except OSError as error:
+        discard_output()
+        leave(2, f"cannot write the output: {error.strerror or error}")
     sys.exit(0)
+
+
+def leave(code: int, message: str) -> NoReturn:
+    print(f"exciter: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def discard_output() -> None:
+    """Nothing more can be written: keep the interpreter from trying once again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # -- robots ------------------------------------------------------------------------------------------------------
@@ -129,30 +158,47 @@ def run_base(arguments: argparse.Namespace) -> None:
         base = static_base(model) if arguments.only == "gravity" else model.base
     verdicts = identifiability(model.dynamics.robot, base, kinetic=arguments.only != "gravity")
     if arguments.json:
-        print(json.dumps(verdicts.to_dict(), indent=2, ensure_ascii=False))
+        data = base_data(model, verdicts, everything=arguments.all, table=arguments.mdh)
+        print(json.dumps(data, indent=2, ensure_ascii=False))
     else:
         print_base(model, verdicts, everything=arguments.all)
         if arguments.mdh:
             print_mdh(model)
 
 
-def chosen_robot(arguments: argparse.Namespace) -> Robot:
-    from exciter.robot import load
-    from exciter.robot.options import read_options
+def base_data(model: DynamicModel, verdicts: Identifiability, *, everything: bool, table: bool) -> dict[str, Any]:
+    """Plain data: the promised keys first, then what else a program may want."""
+    data = verdicts.to_dict()
+    units = dict(zip(model.standard, model.units, strict=True))
+    kept = [verdicts.base.standard[k] for k in verdicts.base.independent]
+    for parameter, name in zip(data["parameters"], kept, strict=True):
+        parameter["unit"] = units[name]
+    data |= {"method": verdicts.base.method, "evidence": verdicts.base.decision.words, "notes": model.robot.remarks}
+    if everything:
+        data["verdicts"] = [
+            {"name": v.name, "status": v.status, "enters": v.enters, "reason": v.reason} for v in verdicts.verdicts
+        ]
+    if table:
+        data["mdh"] = [vars(row) for row in model.mdh.rows]
+    return data
 
-    robot = load(arguments.robot, None if arguments.config is None else read_options(arguments.config))
-    if arguments.gravity is not None:
-        robot = robot.with_gravity(arguments.gravity)
-    if arguments.lock:
-        robot = robot.lock(dict(locked(text) for text in arguments.lock))
-    return robot
+
+def chosen_robot(arguments: argparse.Namespace) -> Robot:
+    """The robot with what the flags say of it; a flag goes before the file of --config."""
+    from exciter.robot import load
+    from exciter.robot.options import RobotOptions, read_options
+
+    options = RobotOptions() if arguments.config is None else read_options(arguments.config)
+    lock = {**options.lock, **dict(locked(text) for text in arguments.lock)}
+    gravity = options.gravity if arguments.gravity is None else tuple(arguments.gravity)
+    return load(arguments.robot, replace(options, lock=lock, gravity=gravity))
 
 
 def locked(text: str) -> tuple[str, float]:
     """'joint' or 'joint=0.3' → (name, position)."""
-    name, _, position = text.partition("=")
+    name, equals, position = text.partition("=")
     try:
-        return name, float(position or 0.0)
+        return name, float(position) if equals else 0.0
     except ValueError:
         raise ExciterError(f"--lock {text}: '{position}' is not a number; write JOINT or JOINT=POSITION") from None
 
@@ -165,7 +211,7 @@ def chosen_terms(words: str | None, robot: Robot) -> tuple[JointTerm, ...]:
     if words is None:
         return declared_terms(robot)
     known: dict[str, JointTerm] = dict(zip(TERM_WORDS, (RotorInertia(), Viscous(), Coulomb(), Offset()), strict=True))
-    wanted = [] if words == "none" else words.split(",")
+    wanted = [] if words == "none" else [word.strip() for word in words.split(",")]
     for word in wanted:
         if word not in known:
             raise ExciterError(f"--terms has '{word}'; allowed are none, or a list of {', '.join(known)}")
@@ -173,19 +219,24 @@ def chosen_terms(words: str | None, robot: Robot) -> tuple[JointTerm, ...]:
 
 
 def print_base(model: DynamicModel, verdicts: Identifiability, *, everything: bool) -> None:
+    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
     base, out = verdicts.base, console()
+    name = escape(model.robot.name)
     units = dict(zip(model.standard, model.units, strict=True))
     joints = "1 joint" if model.n == 1 else f"{model.n} joints"
     out.print(
-        f"[bold]{model.robot.name}[/]: {joints}, {len(base.standard)} standard parameters → "
+        f"[bold]{name}[/]: {joints}, {len(base.standard)} standard parameters → "
         f"[bold]{len(base)} base parameters[/] ({base.inertial_count} inertial, "
         f"{len(base) - base.inertial_count} of joint terms)"
     )
-    out.print(f"{base.method}; {base.decision.words}", style="dim", markup=False)
+    out.print(f"{base.method}; singular values: {base.decision.words}", style="dim", markup=False)
     out.print("Parameters are those of the links in modified-DH frames; R marks a regrouped one.\n", style="dim")
+    if not len(base):
+        out.print("Nothing can be identified: no parameter has any effect (is there no gravity?).", style="yellow")
+        return
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("base parameter", "unit", "is"):
@@ -199,17 +250,19 @@ def print_base(model: DynamicModel, verdicts: Identifiability, *, everything: bo
     if shown:
         title = "every standard parameter" if everything else "not identifiable"
         table = Table(box=None, padding=(0, 2, 0, 0), title=f"\n{title}", title_justify="left")
-        for heading in ("parameter", "status", "why") if everything else ("parameter", "why"):
-            table.add_column(heading, no_wrap=heading != "why")
+        table.add_column("parameter", max_width=24)
+        for heading in ("status", "why") if everything else ("why",):
+            table.add_column(heading, no_wrap=heading == "status")
         for names, status, reason in grouped_reasons(shown):
             table.add_row(*(Text(cell) for cell in ((names, status, reason) if everything else (names, reason))))
         out.print(table)
-    for note in model.robot.notes:
+    for note in model.robot.remarks:
         out.print(f"note: {note}", style="yellow", markup=False)
 
 
 def print_mdh(model: DynamicModel) -> None:
     """The table, angles in degrees and lengths in metres; γ and b only where a tree or the base needs them."""
+    from rich.markup import escape
     from rich.table import Table
 
     rows = model.mdh.rows
@@ -220,7 +273,7 @@ def print_mdh(model: DynamicModel) -> None:
         table.add_column(heading, justify="left" if heading in ("joint", "after") else "right")
     for row in rows:
         angle, slide = ("", " + q") if row.sigma else (" + q", "")
-        cells = [row.joint, "base" if row.parent < 0 else rows[row.parent].joint, str(row.sigma)]
+        cells = [escape(row.joint), "base" if row.parent < 0 else escape(rows[row.parent].joint), str(row.sigma)]
         cells += [degrees(row.alpha), f"{row.d:.6g}", degrees(row.theta) + angle, f"{row.r:.6g}{slide}"]
         table.add_row(*cells, *([degrees(row.gamma), f"{row.b:.6g}"] if branched else []))
     console().print(table)
@@ -247,12 +300,16 @@ def grouped_reasons(verdicts: Sequence[Any]) -> list[tuple[str, str, str]]:
 
 
 def run_demo(arguments: argparse.Namespace) -> None:
-    from exciter.demo import demo
+    from exciter.demo import demo, prepare
 
-    demo(console(), arguments.robot, arguments.seed, arguments.output)
+    if arguments.output is not None:
+        prepare(arguments.output)
+    demo(console(), chosen_robot(arguments), arguments.seed, arguments.output)
 
 
 def console() -> Console:
+    """For people: as wide as the terminal; a file or a pipe gets long lines, so that searching finds them."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=False)
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
+    return Console(highlight=False, width=width)

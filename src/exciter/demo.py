@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.markup import escape
 
 from exciter import __version__
 from exciter.dynamics.model import DynamicModel
@@ -20,7 +21,7 @@ from exciter.excitation.fourier import Fourier
 from exciter.experiment.synthetic import synthetic
 from exciter.identification.least_squares import Estimate, weighted_least_squares
 from exciter.parameters.terms.declared import declared_terms
-from exciter.robot import load
+from exciter.robot import Robot
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,35 +29,36 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 RATE = 200.0  # samples per second of the synthetic log
 PERIODS = 2
+NOISE = 0.02  # of the torque limit; of 50 N·m where there is none
 
 
-def demo(out: Console, robot_name: str, seed: int, folder: Path | None) -> None:
+def demo(out: Console, robot: Robot, seed: int, folder: Path | None) -> None:
     """Print the story; with a folder, also write result.json there."""
-    if folder is not None:
-        prepare(folder)
-    robot = load(robot_name)
     model = DynamicModel(robot, declared_terms(robot))
     truth = secret(model, seed)
-    noise = 0.02 * np.where(np.isfinite(robot.limit("torque")), robot.limit("torque"), 50.0)
+    noise = NOISE * np.where(np.isfinite(robot.limit("torque")), robot.limit("torque"), 50.0)
     base = model.base
 
-    out.print(f"[bold]1  robot[/]       {robot.name}: {robot.n} joints, {len(base)} base parameters")
-    start = time.perf_counter()
+    out.print(f"[bold]1  robot[/]       {escape(robot.name)}: {robot.n} joints, {len(base)} base parameters")
+    for remark in robot.remarks:
+        out.print(f"              note: {remark}", style="yellow", markup=False)
     trajectory = Fourier(period=10.0, harmonics=5)
+    model.torque(trajectory.motion(np.zeros((robot.n, trajectory.coefficients))))  # compile before the clock starts
+    start = time.perf_counter()
     with out.status("designing …") as status:
         designed = design(
             model, trajectory, noise=noise, seed=seed, progress=lambda k, f: status.update(f"designing … {k}: {f:.2f}")
         )
     out.print(
-        f"[bold]2  design[/]      Fourier, D-optimal: −log det = {designed.value:.2f} after {designed.evaluations} "
-        f"evaluations in {time.perf_counter() - start:.1f} s; at most {100 * designed.margin:.1f} % "
-        "of any joint limit, at every instant"
+        f"[bold]2  design[/]      Fourier, D-optimal: log det of the covariance {designed.value:.2f} after "
+        f"{designed.evaluations} evaluations in {time.perf_counter() - start:.1f} s; position, velocity, acceleration "
+        f"at most {100 * designed.margin:.1f} % of their limits at every instant (torque and jerk are not considered)"
     )
     samples = int(PERIODS * trajectory.period * RATE)
     data = synthetic(model, trajectory.motion(designed.coefficients, np.arange(samples) / RATE), truth, noise, seed)
     out.print(
-        f"[bold]3  experiment[/]  synthetic: {PERIODS} periods at {RATE:g} Hz, {samples} samples, "
-        f"torque noise {noise.min():.2g} … {noise.max():.2g} N·m"
+        f"[bold]3  experiment[/]  synthetic robot, its parameters some 20 % off the description: {PERIODS} periods at "
+        f"{RATE:g} Hz, {samples} samples, white noise of {100 * NOISE:g} % of the torque limit"
     )
     found = weighted_least_squares(model, data.motion, data.torque, data.noise)
     true = base.base_values(truth)
@@ -102,19 +104,32 @@ def print_estimate(out: Console, model: DynamicModel, found: Estimate, true: Arr
 
 
 def summary(model: DynamicModel, designed: Design, found: Estimate, true: Array, seed: int) -> dict[str, Any]:
-    columns = zip(found.names, true, found.values, found.std, strict=True)
+    units = dict(zip(model.standard, model.units, strict=True))
+    kept = [units[model.standard[k]] for k in model.base.independent]
+    columns = zip(found.names, kept, true, found.values, found.std, strict=True)
     return {
         "exciter": __version__,
         "robot": model.robot.name,
         "seed": seed,
-        "design": {"criterion": "d-optimal", "value": designed.value, "evaluations": designed.evaluations},
+        "design": {
+            "criterion": "d-optimal",
+            "value": designed.value,
+            "evaluations": designed.evaluations,
+            "margin": designed.margin,
+            "period": designed.trajectory.period,
+            "harmonics": designed.trajectory.harmonics,
+            "joints": model.robot.joint_names,
+            "coefficients": designed.coefficients.tolist(),
+        },
         "sigma0": found.sigma0,
-        "parameters": [{"name": n, "true": t, "value": v, "std": s} for n, t, v, s in columns],
+        "parameters": [{"name": n, "unit": u, "true": t, "value": v, "std": s} for n, u, t, v, s in columns],
     }
 
 
 def prepare(folder: Path) -> None:
     """Make the folder before any work is done, so that a bad place is told at once."""
+    if folder == Path():
+        raise ExciterError("-o is empty; give the name of a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):

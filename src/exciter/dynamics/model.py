@@ -106,6 +106,12 @@ class DynamicModel:
         placed = zip(links, self.mdh.rotations, self.mdh.translations, strict=True)
         return np.array([transform_inertia(phi, r, p) for phi, r, p in placed])
 
+    def _checked(self, chi: ArrayLike | None) -> Array:
+        values = self.nominal if chi is None else np.asarray(chi, dtype=float)
+        if values.shape != (len(self.standard),):
+            raise ParameterError(f"χ has shape {values.shape}; this model has {len(self.standard)} standard parameters")
+        return values
+
     # -- rows ----------------------------------------------------------------------------------------------------
 
     def regressor(self, motion: Motion) -> Array:
@@ -118,7 +124,7 @@ class DynamicModel:
 
     def torque(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
         """τ = Φ χ (N, n), χ nominal unless given."""
-        chi = self.nominal if chi is None else np.asarray(chi, dtype=float)
+        chi = self._checked(chi)
         tau = np.array(self.dynamics.inverse_dynamics(motion, chi[: 10 * self.n]))
         for (row, column), values in zip(self.entries, self.term_values(motion), strict=True):
             tau[:, row] += chi[10 * self.n + column] * values
@@ -126,7 +132,7 @@ class DynamicModel:
 
     def torque_pullback(self, motion: Motion, seed: Array, chi: ArrayLike | None = None) -> MotionGradient:
         """Gradient of Σ seed ⊙ τ, seed (N, n), with respect to every sample of the motion."""
-        chi = self.nominal if chi is None else np.asarray(chi, dtype=float)
+        chi = self._checked(chi)
         gradient = self.dynamics.torque_pullback(motion, seed, chi[: 10 * self.n])
         seeds = [chi[10 * self.n + column] * seed[:, row] for row, column in self.entries]
         return gradient + self.terms_pullback(motion, np.array(seeds).reshape(len(seeds), len(motion)))
@@ -179,6 +185,15 @@ class DynamicModel:
                 b2[:, row, at + column] = 0.0 if force is None else force[k]
             at += len(term.names)
         return b1, b2
+
+    def per_joint(self, values: ArrayLike, what: str) -> Array:
+        """(n,) positive finite numbers, from one for all joints or one per joint."""
+        array = np.asarray(values, dtype=float)
+        if array.shape not in ((), (self.n,)) or not (np.isfinite(array).all() and (array > 0).all()):
+            raise ParameterError(
+                f"{what} must be one positive number, or {self.n}, one per joint; given {array.tolist()}"
+            )
+        return np.broadcast_to(array, (self.n,)).copy()
 
     # -- Gram matrix and its adjoint -----------------------------------------------------------------------------
 

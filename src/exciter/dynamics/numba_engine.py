@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,22 +10,12 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.chain import Chain
 from exciter.dynamics.engine import LagrangeRows, Placements
-from exciter.dynamics.kernels.cache import announce_compilation
+from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.layout import RowBatch
 
 Array = NDArray[np.float64]
 BLOCK = 64  # parts are cut at multiples of the kernels' block, so that threads change no rounding inside one
 NOTHING = np.zeros((0, 0))
-
-
-@lru_cache(maxsize=2)
-def _kernels(parallel: bool) -> Any:
-    announce_compilation(parallel)
-    if parallel:
-        from exciter.dynamics.kernels import parallel as kernels
-    else:
-        from exciter.dynamics.kernels import drivers as kernels  # type: ignore[no-redef]
-    return kernels
 
 
 def wrapped(chain: Chain, q: Array) -> Array:
@@ -61,9 +50,10 @@ class NumbaEngine:
 
     def _call(self, kernel: str, fixed: tuple[Any, ...], samples: int, *out: Array) -> None:
         """Run a kernel over all samples: serial ones take (begin, end), parallel ones the cuts between parts."""
-        cuts = self._cuts(samples)
-        parallel = self.threads > 1
-        getattr(_kernels(parallel), kernel)(*fixed, *((cuts,) if parallel else (0, samples)), *out)
+        if self.threads > 1:
+            getattr(kernels("parallel"), kernel)(*fixed, self._cuts(samples), *out)
+        else:
+            getattr(kernels("drivers"), kernel)(*fixed, 0, samples, *out)
 
     def _cuts(self, samples: int) -> NDArray[np.int64]:
         blocks = -(-samples // BLOCK)
@@ -102,25 +92,17 @@ class NumbaEngine:
         return out
 
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
-        announce_compilation(False)
-        from exciter.dynamics.kernels.lagrange import lagrange
-
         q, qd = writable(wrapped(chain, q), qd)
         n, samples = q.shape
         rows = LagrangeRows(*np.zeros((2, n, 10, samples)), *np.zeros((3, n, n, 10, samples)))
         out = (rows.e, rows.u, rows.momentum, rows.de_dq, rows.du_dq)
-        kernel: Any = lagrange
-        kernel(*_geometry(chain), chain.joint, q, qd, 0, samples, *out)
+        kernels("lagrange").lagrange(*_geometry(chain), chain.joint, q, qd, 0, samples, *out)
         return rows
 
     def placements(self, chain: Chain, q: Array) -> Placements:
-        announce_compilation(False)
-        from exciter.dynamics.kernels.lagrange import placements
-
         (q,) = writable(wrapped(chain, q))
         n, samples, pairs = chain.n, q.shape[1], chain.joint.size
         r, p = np.empty((n, 3, 3, samples)), np.empty((n, 3, samples))
         sv, sw = np.empty((2, pairs, 3, samples))
-        kernel: Any = placements
-        kernel(*_geometry(chain), q, 0, samples, r, p, sv, sw)
+        kernels("lagrange").placements(*_geometry(chain), q, 0, samples, r, p, sv, sw)
         return Placements(r, p, sv, sw)

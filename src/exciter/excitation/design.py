@@ -1,4 +1,4 @@
-"""Design of a Fourier excitation within joint limits that hold for all time.
+"""Design of a Fourier excitation within position, velocity and acceleration limits that hold for all time.
 
 Every iterate is feasible by construction: the coefficients of a joint, taken relative to the middle of its range,
 are shrunk radially until position, velocity and acceleration keep their limits. Between samples a trigonometric
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
 from exciter.dynamics.model import DynamicModel
@@ -92,7 +92,7 @@ class Design:
     coefficients: Array
     value: float
     evaluations: int
-    margin: float  # largest ratio of the motion to any limit, for all time; ≤ 1
+    margin: float  # largest ratio to any position, velocity or acceleration limit, for all time; ≤ 1
 
 
 def design(
@@ -100,13 +100,16 @@ def design(
     trajectory: Fourier,
     *,
     criterion: Criterion | None = None,
-    noise: Array | None = None,
+    noise: ArrayLike | None = None,
     seed: int = 0,
     iterations: int = 200,
     progress: Callable[[int, float], None] | None = None,
 ) -> Design:
-    """Minimise a criterion (D-optimality unless given) from a random start, torque noise σ (n,) [N·m] given."""
-    weights = np.ones(model.n) if noise is None else 1.0 / np.asarray(noise, dtype=float) ** 2
+    """Minimise a criterion (D-optimality unless given) from a random start, torque noise σ (n,) [N·m] given.
+
+    Position, velocity and acceleration limits are kept; jerk and torque limits are not considered.
+    """
+    weights = np.ones(model.n) if noise is None else 1.0 / model.per_joint(noise, "noise") ** 2
     smooth = DynamicModel(model.robot, tuple(t.smoothed(0.03) for t in model.terms), model.engine)
     columns = model.base.independent
     objective = Objective(smooth, trajectory, criterion or DOptimality(), columns, weights)

@@ -25,5 +25,5 @@ class Synthetic:
 def synthetic(model: DynamicModel, motion: Motion, chi: ArrayLike, noise: ArrayLike, seed: int = 0) -> Synthetic:
     """Torques of standard parameters χ with white noise of standard deviation ``noise`` per joint."""
     exact = model.torque(motion, chi)
-    sigma = np.broadcast_to(np.asarray(noise, dtype=float), (model.n,)).copy()
+    sigma = model.per_joint(noise, "noise")
     return Synthetic(motion, exact + sigma * np.random.default_rng(seed).standard_normal(exact.shape), sigma)

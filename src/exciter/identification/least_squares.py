@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
 from exciter.identification.information import Information
 from exciter.robot.motion import Motion
 
@@ -29,8 +30,11 @@ class Estimate:
         return np.sqrt(self.covariance.diagonal())
 
 
-def weighted_least_squares(model: DynamicModel, motion: Motion, torque: Array, noise: Array) -> Estimate:
+def weighted_least_squares(model: DynamicModel, motion: Motion, torque: ArrayLike, noise: ArrayLike) -> Estimate:
     """Base parameters of ``model`` from torques (N, n) with noise σ (n,) per joint [N·m]."""
+    torque, noise = np.asarray(torque, dtype=float), model.per_joint(noise, "noise")
+    if torque.shape != motion.q.shape or not np.isfinite(torque).all():
+        raise ParameterError(f"torque must be finite numbers of shape {motion.q.shape}; given shape {torque.shape}")
     columns = model.base.independent
     information = Information.empty(len(columns))
     for start in range(0, len(motion), CHUNK):

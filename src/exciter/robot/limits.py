@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from exciter.errors import RobotError
 
@@ -22,10 +22,11 @@ class Limits:
     acceleration: float = math.inf
     jerk: float = math.inf
     torque: float = math.inf
+    assumed: bool = field(default=False, kw_only=True, compare=False)  #: acceleration is that of the default policy
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        return tuple(f.name for f in fields(cls))
+        return tuple(f.name for f in fields(cls) if f.type == "float")
 
     def checked(self, joint: str) -> Limits:
         """Itself, or an error that names the joint."""
@@ -43,10 +44,13 @@ class Limits:
         return self
 
     def replaced(self, joint: str, **values: float) -> Limits:
-        return replace(self, **values).checked(joint)
+        """With other values; an assumed acceleration follows the velocity until it is given."""
+        assumed = self.assumed and "acceleration" not in values
+        new = replace(self, **values, assumed=assumed).checked(joint)
+        return replace(new, acceleration=math.inf).with_default_acceleration() if assumed else new
 
     def with_default_acceleration(self) -> Limits:
         """The default policy for descriptions that give a velocity limit but no acceleration limit."""
         if math.isinf(self.acceleration) and math.isfinite(self.velocity):
-            return replace(self, acceleration=self.velocity / TIME_TO_FULL_SPEED)
+            return replace(self, acceleration=self.velocity / TIME_TO_FULL_SPEED, assumed=True)
         return self

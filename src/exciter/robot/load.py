@@ -11,7 +11,7 @@ from exciter.robot.xml_safety import parse_xml
 
 __all__ = ["RobotOptions", "load", "read_options"]
 
-SUFFIXES = (".urdf", ".xml", ".mjcf", ".xacro", ".yaml", ".yml")
+SUFFIXES = (".urdf", ".xml", ".mjcf", ".yaml", ".yml")
 
 
 def load(source: str | Path, options: RobotOptions | None = None) -> Robot:
@@ -27,7 +27,11 @@ def load(source: str | Path, options: RobotOptions | None = None) -> Robot:
     if isinstance(source, str) and source in names():
         return options.apply(embedded(source))
     path = Path(source)
-    if not path.exists() and not path.is_symlink():
+    try:
+        missing = not path.exists() and not path.is_symlink()
+    except OSError as error:  # a name too long, a folder that may not be entered
+        raise RobotError(f"cannot look for '{str(source)[:80]}': {error.strerror}; check the path") from None
+    if missing:
         kind = "no file" if path.suffix in SUFFIXES or len(path.parts) > 1 else "no robot or file"
         raise RobotError(
             f"there is {kind} '{source}'; give an existing URDF, MJCF or YAML file, or an embedded robot: "
@@ -43,7 +47,7 @@ def _from_file(path: Path, options: RobotOptions) -> Robot:
     suffix = path.suffix.lower()
     if path.is_dir():
         raise RobotError(f"'{path}' is a folder; give the robot description file inside it")
-    if suffix not in SUFFIXES:
+    if suffix not in (*SUFFIXES, ".xacro"):
         raise RobotError(f"'{path}' ends in '{path.suffix}'; a robot file ends in {', '.join(SUFFIXES)}")
     if suffix in (".yaml", ".yml"):
         return options.apply(read_mdh(path))

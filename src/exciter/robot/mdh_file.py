@@ -28,11 +28,12 @@ from numpy.typing import NDArray
 
 from exciter.errors import RobotError, unknown_name
 from exciter.robot.geometry import Capsule, Shape
-from exciter.robot.limits import TIME_TO_FULL_SPEED, Limits
+from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHRow, MDHTable, cos_sin
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, JointKind, Robot
 from exciter.robot.spatial import rotation_to, transform_inertia
 from exciter.robot.to_mdh import in_mdh_frames
+from exciter.robot.yaml_file import read_yaml
 
 Array = NDArray[np.float64]
 
@@ -63,20 +64,7 @@ def read_mdh(path: str | Path) -> Robot:
 
 def load_yaml(path: str | Path) -> dict[str, Any]:
     """The mapping in a YAML file."""
-    try:
-        data = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        reason = error.strerror or "it cannot be opened"
-        raise RobotError(f"cannot read robot file '{path}': {reason}; check the path") from None
-    except UnicodeDecodeError:
-        raise RobotError(f"robot file '{path}' is not text; expected YAML in UTF-8") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-        problem = getattr(error, "problem", None) or "it cannot be parsed"
-        raise RobotError(f"robot file '{path}' is not valid YAML{where}: {problem}") from None
-    except RecursionError:
-        raise RobotError(f"robot file '{path}' is nested too deeply to be a robot") from None
+    data = read_yaml(path, "robot file")
     return _mapping(data, f"robot file '{path}'")
 
 
@@ -116,7 +104,7 @@ def robot_from(data: Mapping[str, Any], where: str) -> Robot:
         shapes=_shapes(data.get("shapes", []), capsules, names, where),
         nominal=_truth(data.get("nominal", False), f"nominal of {where}"),
         source=_text(data.get("source", ""), f"source of {where}"),
-        notes=_notes(data, entries, limits, names, where),
+        notes=_notes(data, where),
     )
 
 
@@ -235,7 +223,7 @@ def _limits(given: Any, kind: JointKind, name: str, what: str) -> Limits:
         angular = kind != "prismatic" and key != "torque"
         read = _angle if angular else _number
         values[key] = read(value, f"{key} limit of {what}", finite=False)
-    limits = Limits(**values).checked(name)
+    limits = Limits().replaced(name, **values)
     return limits if "acceleration" in given else limits.with_default_acceleration()
 
 
@@ -256,21 +244,8 @@ def _inertia(given: Any, what: str) -> Array:
     return phi
 
 
-def _notes(
-    data: Mapping[str, Any], entries: list[Any], limits: list[Limits], names: list[str], where: str
-) -> tuple[str, ...]:
-    notes = [_text(n, f"notes of {where}") for n in _sequence(data.get("notes", []), f"notes of {where}")]
-    assumed = [
-        name
-        for name, entry, limit in zip(names, entries, limits, strict=True)
-        if "acceleration" not in entry.get("limits", {}) and math.isfinite(limit.acceleration)
-    ]
-    if assumed:
-        notes.append(
-            f"acceleration limits of {', '.join(assumed)} are assumed, full speed in {TIME_TO_FULL_SPEED:g} s; "
-            "give better ones under limits: acceleration"
-        )
-    return tuple(notes)
+def _notes(data: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    return tuple(_text(n, f"notes of {where}") for n in _sequence(data.get("notes", []), f"notes of {where}"))
 
 
 # -- what is fixed on the bodies -----------------------------------------------------------------------------

@@ -36,6 +36,8 @@ class Motion:
             raise MotionError(
                 f"q, q̇ and q̈ must have one shape; given {self.q.shape}, {self.qd.shape}, {self.qdd.shape}"
             )
+        if len(self.time) > 1 and (np.diff(self.time) < 0).any():
+            raise MotionError("the time of a motion must not run backwards; sort or cut the samples")
         for name in ("time", "q", "qd", "qdd"):
             if not np.isfinite(getattr(self, name)).all():
                 raise MotionError(f"{name} of the motion contains NaN or infinity; repair or cut those samples")

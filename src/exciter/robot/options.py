@@ -18,16 +18,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from exciter.errors import RobotError, unknown_name
-from exciter.robot.limits import TIME_TO_FULL_SPEED, Limits
-from exciter.robot.plain import named
+from exciter.robot.limits import Limits
 from exciter.robot.robot import Robot
-from exciter.robot.xml_safety import read_bytes
+from exciter.robot.yaml_file import read_yaml
 
 KEYS = ("limits", "gravity", "lock", "mesh_root")
-MAX_YAML_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -48,33 +44,15 @@ class RobotOptions:
 
 
 def with_default_accelerations(robot: Robot) -> Robot:
-    """Acceleration limits where there are none, from the velocity limits; a note says so."""
+    """Acceleration limits where there are none, from the velocity limits; ``robot.remarks`` says so."""
     joints = tuple(replace(j, limits=j.limits.with_default_acceleration()) for j in robot.joints)
-    new = [a.name for a, b in zip(joints, robot.joints, strict=True) if a.limits != b.limits]
-    open_ = [j.name for j in joints if math.isinf(j.limits.acceleration)]
-    notes = robot.notes
-    if new:
-        notes += (
-            f"acceleration limits of {_which(new, robot)} are assumed, full speed in "
-            f"{TIME_TO_FULL_SPEED:g} s; give better ones under limits: acceleration",
-        )
-    if open_:
-        notes += (f"no velocity and no acceleration limit for {_which(open_, robot)}; give them under limits:",)
-    return replace(robot, joints=joints, notes=notes)
-
-
-def _which(names: list[str], robot: Robot) -> str:
-    return "all joints" if len(names) == robot.n else named(names)
+    return replace(robot, joints=joints)
 
 
 def read_options(path: str | Path) -> RobotOptions:
     """Options from a YAML file."""
     path = Path(path)
-    content = read_bytes(path, "options", MAX_YAML_BYTES)
-    try:
-        data = yaml.safe_load(content)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise RobotError(f"'{path}' is not valid YAML: {error}") from None
+    data = read_yaml(path, "options file")
     return options_from({} if data is None else data, str(path), path.parent)
 
 

@@ -8,6 +8,7 @@ parent −1 is the base. Units are SI throughout: m, rad, kg, kg·m, kg·m², N�
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import RobotError, unknown_name
 from exciter.robot.geometry import Capsule, Shape, frozen_array
-from exciter.robot.limits import Limits
+from exciter.robot.limits import TIME_TO_FULL_SPEED, Limits
 
 if TYPE_CHECKING:
     from exciter.robot.mdh import MDHTable
@@ -88,7 +89,7 @@ class Robot:
     friction: nominal joint-term values by term name, each (n,): ``viscous`` [N·m·s/rad], ``coulomb`` [N·m],
     ``rotor_inertia`` [kg·m²] and so on; absent when nothing is known.
     nominal: True when inertias and friction are plausible values rather than the manufacturer's or identified.
-    source: where kinematics and limits come from. notes: what a reader had to assume, in words.
+    source: where kinematics and limits come from. notes: what a reader had to leave out or assume, in words.
     """
 
     name: str
@@ -183,6 +184,25 @@ class Robot:
         if which not in Limits.names():
             raise RobotError(unknown_name("limit", which, Limits.names()))
         return np.array([getattr(joint.limits, which) for joint in self.joints])
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes, and what is assumed or missing among the limits as they are now."""
+        assumed = [j.name for j in self.joints if j.limits.assumed]
+        open_ = [j.name for j in self.joints if math.isinf(j.limits.velocity) and math.isinf(j.limits.acceleration)]
+        remarks = self.notes
+        if assumed:
+            remarks += (
+                f"acceleration limits of {self._which(assumed)} are assumed: full speed in {TIME_TO_FULL_SPEED:g} s; "
+                "give better ones with limits: {acceleration: …}",
+            )
+        if open_:
+            which = self._which(open_)
+            remarks += (f"no velocity and no acceleration limit is known for {which}; a design needs one of them",)
+        return remarks
+
+    def _which(self, names: list[str]) -> str:
+        return "all joints" if len(names) == self.n else ", ".join(f"'{name}'" for name in names)
 
     # -- changed copies --------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ def read_bytes(path: Path, what: str = "robot description", limit: int = MAX_BYT
     if not path.exists():
         raise RobotError(f"there is no file '{path}'; check the path of the {what}")
     if not path.is_file():
-        raise RobotError(f"'{path}' is not a regular file; give a {what} stored on disk")
+        raise RobotError(f"'{path}' is not a regular file; give the path of a {what} file on disk")
     try:
         with path.open("rb") as stream:
             content = stream.read(limit + 1)
@@ -78,7 +78,9 @@ def refuse_xacro(root: Element, path: Path) -> None:
         macros = macros or element.tag.startswith("xacro:")
         macros = macros or any("${" in value or "$(" in value for value in element.attrib.values())
     if macros:
-        raise RobotError(f"'{path}' is a xacro file; expand it first: xacro {path.name} > {path.stem}.urdf")
+        plain = path.stem.removesuffix(".urdf") + ".urdf"
+        target = plain if plain != path.name else f"{path.stem}.expanded.urdf"
+        raise RobotError(f"'{path}' is a xacro file; expand it first: xacro {path.name} > {target}")
 
 
 def numbers(element: Element, attribute: str, count: int | None, owner: str) -> tuple[float, ...] | None:
