@@ -43,7 +43,9 @@ def demo(out: Console, robot: Robot, seed: int, folder: Path | None) -> None:
     for remark in robot.remarks:
         out.print(f"              note: {remark}", style="yellow", markup=False)
     trajectory = Fourier(period=10.0, harmonics=5)
-    model.torque(trajectory.motion(np.zeros((robot.n, trajectory.coefficients))))  # compile before the clock starts
+    still = trajectory.motion(np.zeros((robot.n, trajectory.coefficients)))
+    rows = model.rows(still, model.layout(base.independent))
+    rows.pullback(rows.gram())  # whatever must be compiled is compiled before the clock starts
     start = time.perf_counter()
     with out.status("designing …") as status:
         designed = design(
