@@ -15,7 +15,7 @@ from exciter.excitation.fourier import Fourier
 from exciter.experiment.synthetic import synthetic
 from exciter.identification.information import Information
 from exciter.identification.least_squares import weighted_least_squares
-from exciter.parameters.terms import Coulomb, Viscous
+from exciter.parameters.terms import Coulomb, Dahl, Viscous
 from exciter.robot import load
 
 USUAL = (Viscous(), Coulomb())
@@ -160,3 +160,33 @@ def test_reported_uncertainty_is_the_real_one():
     low, high = chi2.ppf([0.001, 0.999], 21 * runs)
     assert low < sum(squares) < high
     assert (np.abs(np.mean(errors, axis=0)) < 4 / np.sqrt(runs)).all()
+
+
+def test_least_squares_of_a_long_exact_log_is_exact():
+    """Longer than the pieces it is cut into, with friction that remembers: nothing may be lost at the cuts."""
+    model = DynamicModel(load("gautier-khalil"), (Viscous(), Coulomb(Dahl(0.05))), NumpyEngine())
+    motion = Fourier(period=5.0, harmonics=3).motion(
+        np.random.default_rng(6).standard_normal((3, 7)), np.arange(6000) / 600
+    )
+    chi = np.random.default_rng(7).standard_normal(len(model.standard))
+    found = weighted_least_squares(model, motion, model.torque(motion, chi), 1.0)
+    assert_allclose(found.values, model.base.base_values(chi), atol=1e-9)
+    assert found.sigma0 < 1e-9
+
+
+def test_bad_data_is_refused():
+    model = DynamicModel(load("gautier-khalil"), USUAL, NumpyEngine())
+    motion = Fourier().motion(np.ones((3, 11)))
+    good = model.torque(motion)
+    for torque, noise in (
+        (good[:5], 1.0),
+        (good * np.nan, 1.0),
+        (good, 0.0),
+        (good, -1.0),
+        (good, [1.0, 2.0]),
+        (good, np.nan),
+    ):
+        with pytest.raises(ParameterError):
+            weighted_least_squares(model, motion, torque, noise)
+    with pytest.raises(ParameterError):
+        design(model, Fourier(), noise=[1.0, 2.0])

@@ -318,3 +318,30 @@ def test_asme_model_of_the_kuka():
         tau2 += mb3 * (-g * sp + length * swing)
         tau3 += mb3 * (-g * sp + length * (a2 * c3 - v1**2 * cp * s2 + v2**2 * s3))
         np.testing.assert_allclose(torque(robot, q, v, a), [tau1, tau2, tau3], atol=1e-9)
+
+
+# As manufacturers and papers publish them: [rad], [rad/s], [N·m].
+PUBLISHED_LIMITS = {
+    "panda": {
+        "lower": [-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -0.0175, -2.8973],
+        "upper": [2.8973, 1.7628, 2.8973, -0.0698, 2.8973, 3.7525, 2.8973],
+        "velocity": [2.175, 2.175, 2.175, 2.175, 2.61, 2.61, 2.61],
+        "acceleration": [15, 7.5, 10, 12.5, 15, 20, 20],
+        "jerk": [7500, 3750, 5000, 6250, 7500, 10000, 10000],
+        "torque": [87, 87, 87, 87, 12, 12, 12],
+    },
+    "lwr4": {
+        "upper": np.radians([170, 120, 170, 120, 170, 120, 170]),
+        "velocity": [1.88, 1.88, 2.22, 2.22, 3.56, 3.20, 3.20],  # Rackl et al. (42)
+        "torque": [176, 176, 100, 100, 100, 38, 38],
+    },
+    "kuka-ir361": {"upper": [1.6, 1.2, 1.2], "velocity": [1.45] * 3, "acceleration": [3.0] * 3},
+    "ur10e": {"velocity": np.radians([120, 120, 180, 180, 180, 180]), "torque": [330, 330, 150, 56, 56, 56]},
+    "tx40": {"velocity": np.radians([287, 287, 430, 410, 320, 700])},
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED_LIMITS)
+def test_published_limits(name):
+    for which, values in PUBLISHED_LIMITS[name].items():
+        np.testing.assert_allclose(library.embedded(name).limit(which), values, rtol=2e-4, err_msg=which)

@@ -277,6 +277,11 @@ def print_mdh(model: DynamicModel) -> None:
         cells += [degrees(row.alpha), f"{row.d:.6g}", degrees(row.theta) + angle, f"{row.r:.6g}{slide}"]
         table.add_row(*cells, *([degrees(row.gamma), f"{row.b:.6g}"] if branched else []))
     console().print(table)
+    joints = enumerate(model.dynamics.robot.joints)
+    off = max(float(abs(model.mdh.transform(k)[:3, :3] - joint.rotation).max()) for k, joint in joints)
+    if off > 1e-6:
+        console().print(f"axes nearly parallel count as parallel in this table, which is off by up to {off:.1g} rad; "
+                        "the parameters use the exact geometry", style="yellow")  # fmt: skip
 
 
 def degrees(angle: float) -> str:

@@ -6,23 +6,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ParameterError
+from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.base_numeric import numeric_base
 from exciter.parameters.base_selection import restricted
 from exciter.parameters.base_symbolic import prismatic_links, symbolic_base, symbolic_static_base
+from exciter.parameters.terms import Coulomb, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
+#: Joint terms the closed form knows: a rotor beside the inertias, an offset beside the weight, friction beside nothing.
+WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck)
 SECOND_MOMENTS = ("XX", "XY", "YY", "XZ", "YZ", "ZZ")
+
+
+def usual_range(robot: Robot) -> tuple[Array, Array]:
+    """(n,) lower and upper position: the joint range, at most one turn (or some metres) about its middle."""
+    lower = np.where(np.isfinite(robot.limit("lower")), robot.limit("lower"), robot.limit("upper") - 2.0 * np.pi)
+    lower = np.where(np.isfinite(lower), lower, -np.pi)
+    upper = np.where(np.isfinite(robot.limit("upper")), robot.limit("upper"), lower + 2.0 * np.pi)
+    middle, half = 0.5 * (lower + upper), np.minimum(0.5 * (upper - lower), np.pi)
+    return middle - half, middle + half
 
 
 def random_states(robot: Robot, samples: int, seed: int = 0, *, static: bool = False) -> Motion:
     """Independent random states: anywhere in the joint range, speeds and accelerations of order one."""
     rng = np.random.default_rng(seed)
-    lower, upper = np.maximum(robot.limit("lower"), -np.pi), np.minimum(robot.limit("upper"), np.pi)
+    lower, upper = usual_range(robot)
     q = rng.uniform(lower, upper, (samples, robot.n))
     if static:
         return Motion.at(q)
@@ -33,7 +45,7 @@ def random_states(robot: Robot, samples: int, seed: int = 0, *, static: bool = F
 def random_motion(robot: Robot, samples: int, seed: int = 0) -> Motion:
     """One smooth random motion in time order: three sines per joint with incommensurate frequencies of order one."""
     rng = np.random.default_rng(seed)
-    lower, upper = np.maximum(robot.limit("lower"), -np.pi), np.minimum(robot.limit("upper"), np.pi)
+    lower, upper = usual_range(robot)
     time = np.linspace(0.0, 0.1 * samples, samples)
     frequency, phase = rng.uniform(0.3, 3.0, (3, 1, robot.n)), rng.uniform(0.0, 2.0 * np.pi, (3, 1, robot.n))
     size = (upper - lower) / 6.0
@@ -43,11 +55,27 @@ def random_motion(robot: Robot, samples: int, seed: int = 0) -> Motion:
 
 
 def model_base(model: DynamicModel) -> BaseParameters:
-    """In closed form where every joint term has a rule; from random samples otherwise."""
-    try:
-        return symbolic_base(model.dynamics.robot, model.standard[10 * model.n :])
-    except ParameterError:
+    """In closed form where every joint term has a rule and geometry leaves no doubt; from random samples otherwise."""
+    if not all(isinstance(term, WITH_RULE) for term in model.terms):
         return numeric_model_base(model)
+    closed = symbolic_base(model.dynamics.robot, model.standard[10 * model.n :])
+    if closed.decision.is_clear and reproduces(model, closed):
+        return closed
+    numeric = numeric_model_base(model)
+    return numeric if numeric.decision.is_clear else closed
+
+
+def reproduces(model: DynamicModel, base: BaseParameters, tolerance: float = 1e-4) -> bool:
+    """Whether the base parameters of random χ give its torques at random states: W_b (P χ) = W χ.
+
+    Tolerance, relative: right angles that a description prints with five digits are exact in the closed form.
+    """
+    plain = DynamicModel(model.robot, model.terms, NumpyEngine())
+    rows = plain.regressor(random_states(model.robot, 5 * model.n, seed=1)).reshape(-1, len(model.standard))
+    size = np.linalg.norm(rows, axis=0)
+    chi = np.random.default_rng(1).standard_normal(len(size)) / np.where(size > 0, size, 1.0)
+    exact = rows @ chi
+    return bool(np.abs(base.project(rows) @ base.base_values(chi) - exact).max() <= tolerance * np.abs(exact).max())
 
 
 def numeric_model_base(model: DynamicModel, *, seed: int = 0, static: bool = False) -> BaseParameters:
@@ -66,7 +94,9 @@ def excited_base(model: DynamicModel, motion: Motion) -> BaseParameters:
 
 
 def static_base(model: DynamicModel) -> BaseParameters:
-    """Gravity only: what poses at rest can tell (friction and rotor inertias do not act there)."""
+    """Gravity, offsets and springs: what poses at rest can tell (friction and rotor inertias do not act there)."""
+    if not all(isinstance(term, WITH_RULE) for term in model.terms):
+        return numeric_model_base(model, static=True)
     offsets = [name for name in model.standard[10 * model.n :] if name.startswith("off")]
     return symbolic_static_base(model.dynamics.robot, offsets)
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from exciter.dynamics.chain import Chain
 from exciter.dynamics.engine import Engine, LagrangeRows, default_engine
 from exciter.dynamics.layout import ColumnLayout, RowBatch
-from exciter.errors import MotionError
+from exciter.errors import MotionError, ParameterError
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 
@@ -44,26 +44,27 @@ class Dynamics:
 
         out: the result of an earlier call for as many samples, to be overwritten; saves the memory's allocation.
         """
-        self._check(motion)
+        self.check(motion)
         n, samples = self.robot.n, len(motion)
         memory = None
         if out is not None:
-            memory = out.transpose(1, 2, 0).reshape(n, n, 10, samples)
-            if out.shape != (samples, n, 10 * n) or not (np.shares_memory(out, memory) and memory.flags.c_contiguous):
+            memory = out.transpose(1, 2, 0).reshape(n, n, 10, samples) if out.size == samples * 10 * n * n else out
+            ours = out.dtype == np.float64 and np.shares_memory(out, memory) and memory.flags.carray
+            if out.shape != (samples, n, 10 * n) or not ours:
                 raise MotionError(f"out must be the regressor of an earlier motion with {samples} samples")
         return self._dense(self.engine.regressor(self.chain, *motion.samples_last, memory))
 
     def inverse_dynamics(self, motion: Motion, inertias: ArrayLike | None = None) -> Array:
         """τ (N, n) [N·m or N] of inertial parameters (n, 10), the robot's own unless given."""
-        self._check(motion)
+        self.check(motion)
         return self.engine.torque(self.chain, self.chain_inertias(inertias), *motion.samples_last).T
 
     def torque_pullback(self, motion: Motion, seed: Array, inertias: ArrayLike | None = None) -> MotionGradient:
         """Jᵀλ: gradient of Σ seed ⊙ τ, seed (N, n), with respect to every sample."""
-        self._check(motion)
+        self.check(motion)
         n, nothing = self.robot.n, np.zeros((0, len(motion)))
         rows = RowBatch(self.chain, ColumnLayout.select(n, [], []), nothing, np.zeros(n), *motion.samples_last)
-        q, qd, qdd, _ = self.engine.adjoint(rows, None, samples_last(seed), self.chain_inertias(inertias))
+        q, qd, qdd, _ = self.engine.adjoint(rows, None, self.checked_seed(motion, seed), self.chain_inertias(inertias))
         return MotionGradient(q.T, qd.T, qdd.T)
 
     def inertia_matrix(self, q: ArrayLike, inertias: ArrayLike | None = None) -> Array:
@@ -80,7 +81,7 @@ class Dynamics:
 
     def lagrange(self, motion: Motion) -> LagrangeRows:
         """Energy and momentum rows in the robot's joint frames, samples first: e, u (N, 10 n), others (N, n, 10 n)."""
-        self._check(motion)
+        self.check(motion)
         rows = self.engine.lagrange(self.chain, *motion.samples_last[:2])
         e, u = self._dense(rows.e[None])[:, 0], self._dense(rows.u[None])[:, 0]
         return LagrangeRows(e, u, *(self._dense(x) for x in (rows.momentum, rows.de_dq, rows.du_dq)))
@@ -98,8 +99,10 @@ class Dynamics:
 
     def _kinematics(self, name: str, q: ArrayLike) -> tuple[Array, Array, Array]:
         frame, chain = self.robot.frame(name), self.chain
-        q = np.atleast_2d(np.asarray(q, dtype=float))
+        q = Motion.at(q).q
         samples, n = q.shape
+        if n != self.robot.n:
+            raise MotionError(f"positions have {n} columns; robot '{self.robot.name}' has {self.robot.n} joints")
         jacobian = np.zeros((samples, 6, n))
         if frame.joint < 0:
             return np.tile(frame.rotation, (samples, 1, 1)), np.tile(frame.translation, (samples, 1)), jacobian
@@ -120,16 +123,25 @@ class Dynamics:
     def chain_inertias(self, inertias: ArrayLike | None) -> Array:
         """(n, 10) in the chain's frames."""
         given = self.robot.inertias if inertias is None else np.asarray(inertias, dtype=float)
+        if given.size != 10 * self.robot.n:
+            raise ParameterError(f"inertias have shape {given.shape}; they must be {(self.robot.n, 10)}")
         turned: Array = np.einsum("iab,ib->ia", self.chain.parameter_map, given.reshape(self.robot.n, 10))
         return turned
+
+    def checked_seed(self, motion: Motion, seed: Array) -> Array:
+        """A torque seed (N, n) as contiguous (n, N)."""
+        if np.shape(seed) != motion.q.shape:
+            raise MotionError(f"the torque seed has shape {np.shape(seed)}; it must be {motion.q.shape}")
+        return samples_last(seed)
 
     def _dense(self, rows: Array) -> Array:
         """(r, n, 10, N) in the chain's frames → (N, r, 10 n) in the robot's."""
         if not self.chain.is_aligned:
             rows = np.einsum("jicN,ick->jikN", rows, self.chain.parameter_map)
-        return rows.reshape(rows.shape[0], -1, rows.shape[-1]).transpose(2, 0, 1)
+        return rows.reshape(rows.shape[0], 10 * self.robot.n, rows.shape[-1]).transpose(2, 0, 1)
 
-    def _check(self, motion: Motion) -> None:
+    def check(self, motion: Motion) -> None:
+        """Refuse a motion of another robot."""
         if motion.n != self.robot.n:
             raise MotionError(
                 f"the motion has {motion.n} joints, robot '{self.robot.name}' has {self.robot.n}: "

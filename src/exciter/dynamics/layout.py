@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.chain import Chain
+from exciter.errors import ParameterError
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -32,11 +33,19 @@ class ColumnLayout:
 
         Standard columns are the 10 n inertial ones, then the term columns; entries are (joint row, term column).
         """
-        place = np.full(10 * n + 1 + max((c for _, c in entries), default=0), -1, dtype=np.int64)
-        place[np.asarray(columns, dtype=np.int64)] = np.arange(len(columns))
+        count = 10 * n + 1 + max((c for _, c in entries), default=-1)
+        wanted = np.asarray(columns, dtype=np.int64)
+        if len(wanted) != len(set(wanted.tolist())) or ((wanted < 0) | (wanted >= count)).any():
+            raise ParameterError(f"columns must be different numbers from 0 to {count - 1}; given {wanted.tolist()}")
+        place = np.full(count, -1, dtype=np.int64)
+        place[wanted] = np.arange(len(wanted))
         rows = np.array([row for row, _ in entries], dtype=np.int64)
         terms = np.array([10 * n + c for _, c in entries], dtype=np.int64)
-        return cls(place[: 10 * n].reshape(n, 10).copy(), rows, place[terms], len(columns))
+        return cls(place[: 10 * n].reshape(n, 10).copy(), rows, place[terms], len(wanted))
+
+    def fits(self, n: int, entries: Sequence[tuple[int, int]]) -> bool:
+        """Whether it was made for a model with these joints and term entries."""
+        return len(self.inertial) == n and list(self.term_row) == [row for row, _ in entries]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,14 +6,14 @@ groupings apply and the base projection is a selection of columns; joint-term pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.dynamics.dynamics import Dynamics, samples_last
+from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.engine import Engine, default_engine
 from exciter.dynamics.layout import ColumnLayout, RowBatch
 from exciter.errors import ParameterError
@@ -27,6 +27,9 @@ from exciter.robot.spatial import transform_inertia
 from exciter.robot.to_mdh import in_mdh_frames
 
 Array = NDArray[np.float64]
+#: [rad] Axes of a calibrated robot miss being parallel by a little, and their common perpendicular lies kilometres
+#: away: no place for an origin. Frames treat such axes as parallel; the geometry stays exact.
+NEARLY_PARALLEL = 0.02
 NOMINAL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
 
 
@@ -59,7 +62,7 @@ class DynamicModel:
 
     @cached_property
     def _in_mdh(self) -> tuple[Robot, MDHTable]:
-        return in_mdh_frames(self.robot)
+        return in_mdh_frames(self.robot, parallel=NEARLY_PARALLEL)
 
     @property
     def mdh(self) -> MDHTable:
@@ -116,9 +119,20 @@ class DynamicModel:
 
     def regressor(self, motion: Motion) -> Array:
         """Φ (N, n, p)."""
+        return self._assembled(motion, self.term_values(motion))
+
+    def regressor_chunks(self, motion: Motion, size: int = 2048) -> Iterator[tuple[slice, Array]]:
+        """Φ piece by piece, (samples, Φ of these): memory stays flat for long motions, and joint terms that remember
+        see the motion whole."""
+        terms = self.term_values(motion)
+        for start in range(0, len(motion), size):
+            part = slice(start, min(start + size, len(motion)))
+            yield part, self._assembled(motion[part], terms[:, part])
+
+    def _assembled(self, motion: Motion, terms: Array) -> Array:
         phi = np.zeros((self.n, len(self.standard), len(motion)))  # samples last: every write is contiguous
         phi[:, : 10 * self.n] = self.dynamics.regressor(motion).transpose(1, 2, 0)
-        for (row, column), values in zip(self.entries, self.term_values(motion), strict=True):
+        for (row, column), values in zip(self.entries, terms, strict=True):
             phi[row, 10 * self.n + column] = values
         return phi.transpose(2, 0, 1)
 
@@ -247,6 +261,11 @@ class MotionRows:
     layout: ColumnLayout
     weights: Array
 
+    def __post_init__(self) -> None:
+        self.model.dynamics.check(self.motion)
+        if not self.layout.fits(self.model.n, self.model.entries):
+            raise ParameterError("the layout was made for another model; make it with this model's layout(columns)")
+
     @cached_property
     def _batch(self) -> RowBatch:
         terms = self.model.term_values(self.motion)
@@ -260,7 +279,9 @@ class MotionRows:
     def pullback(self, dfdh: Array, torque_seed: Array | None = None) -> MotionGradient:
         """Gradient of f(H) for ∂f/∂H (b, b) with respect to every sample; with a torque_seed (N, n) that of
         Σ torque_seed ⊙ τ of the nominal rigid bodies is added in the same pass."""
-        seed = None if torque_seed is None else samples_last(torque_seed)
+        if np.shape(dfdh) != (self.layout.size, self.layout.size):
+            raise ParameterError(f"∂f/∂H has shape {np.shape(dfdh)}; H is {self.layout.size} × {self.layout.size}")
+        seed = None if torque_seed is None else self.model.dynamics.checked_seed(self.motion, torque_seed)
         inertias = self.model.dynamics.robot.inertias
         q, qd, qdd, terms = self.model.engine.adjoint(self._batch, dfdh + dfdh.T, seed, inertias)
         return MotionGradient(q.T, qd.T, qdd.T) + self.model.terms_pullback(self.motion, terms)

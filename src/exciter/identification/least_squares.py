@@ -13,7 +13,6 @@ from exciter.identification.information import Information
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
-CHUNK = 2048  # samples at a time, so that memory does not grow with the log
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +36,8 @@ def weighted_least_squares(model: DynamicModel, motion: Motion, torque: ArrayLik
         raise ParameterError(f"torque must be finite numbers of shape {motion.q.shape}; given shape {torque.shape}")
     columns = model.base.independent
     information = Information.empty(len(columns))
-    for start in range(0, len(motion), CHUNK):
-        part = slice(start, start + CHUNK)
-        piece = Motion(motion.time[part], motion.q[part], motion.qd[part], motion.qdd[part])
-        rows = model.regressor(piece)[:, :, columns] / noise[:, None]
+    for part, phi in model.regressor_chunks(motion):
+        rows = phi[:, :, columns] / noise[:, None]
         information = information.add(rows.reshape(-1, len(columns)), (torque[part] / noise).ravel())
     values, covariance = information.solve()
     freedom = max(1, information.rows - len(columns))

@@ -56,7 +56,10 @@ class RankDecision:
             f"largest dropped {self.dropped:.1e}, gap {self.gap:.1e}"
         )
         if not self.is_clear:
-            return text + "; no clear gap: the rank is doubtful, use a richer motion or give a tolerance"
+            return (
+                text
+                + "; no clear gap: the rank is doubtful (a poor motion, or axes that are nearly but not quite parallel)"
+            )
         if self.kept < WEAK:
             text += "; the weakest combination is barely visible (rounded angles in the robot, or a poor motion?)"
         return text

@@ -77,7 +77,7 @@ class Reasons:
         if np.linalg.norm(np.cross(direction, turning.along)) < _SMALL:
             alike = "moving its mass along that axis changes nothing"
             return f"link {i + 1} only turns about {self._axis(i)}: {alike}"
-        gravity = "there is no gravity" if self.weightless else "its weight never does work"
+        gravity = "there is no gravity" if self.weightless else "turning does not raise or lower its mass"
         inertia = "" if not self.kinetic else ", and for turning only the inertia about that axis matters"
         return f"link {i + 1} only turns about {self._axis(i)}: {gravity}{inertia}"
 
@@ -183,7 +183,10 @@ class Reasons:
 
     def _axis(self, i: int) -> str:
         turning = self.turning[i]
-        return "the vertical axis" if turning.vertical else f"the axis of joint {turning.joint}"
+        if turning.vertical:
+            return "the vertical axis"
+        axis = f"the axis of joint {turning.joint}"
+        return axis if turning.joint == i + 1 else f"axes parallel to {axis}"
 
     def _feels(self, i: int, phi: Array) -> bool:
         """Whether joint i itself feels the change φ of its link."""

@@ -25,10 +25,8 @@ class Motion:
 
     def __post_init__(self) -> None:
         for name in ("time", "q", "qd", "qdd"):
-            array = np.asarray(getattr(self, name), dtype=np.float64)
-            if array.flags.writeable:  # a view, so that the caller's own array stays as it is
-                array = array.view()
-                array.flags.writeable = False
+            array = np.array(getattr(self, name), dtype=np.float64)  # a copy: what the caller does later is theirs
+            array.flags.writeable = False
             object.__setattr__(self, name, array)
         if self.q.ndim != 2 or self.time.shape != (self.q.shape[0],):
             raise MotionError(f"q has shape {self.q.shape} and time {self.time.shape}; expected (N, n) and (N,)")
@@ -53,6 +51,10 @@ class Motion:
     def __len__(self) -> int:
         return len(self.time)
 
+    def __getitem__(self, part: slice) -> Motion:
+        """Some of the samples, in order."""
+        return Motion(self.time[part], self.q[part], self.qd[part], self.qdd[part])
+
     @property
     def n(self) -> int:
         """Number of joints."""
@@ -60,8 +62,11 @@ class Motion:
 
     @cached_property
     def samples_last(self) -> tuple[Array, Array, Array]:
-        """q, q̇, q̈ as contiguous (n, N): one row per joint, what kernels and joint terms work on. Not to be changed."""
-        return tuple(np.array(x.T, order="C") for x in (self.q, self.qd, self.qdd))  # type: ignore[return-value]
+        """q, q̇, q̈ as contiguous (n, N), read-only: one row per joint, what kernels and joint terms work on."""
+        q, qd, qdd = (np.array(x.T, order="C") for x in (self.q, self.qd, self.qdd))
+        for rows in (q, qd, qdd):
+            rows.flags.writeable = False
+        return q, qd, qdd
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,6 +117,10 @@ class Robot:
             raise RobotError(f"robot '{self.name}' has no moving joint; at least one is needed")
         seen: set[str] = set()
         for index, joint in enumerate(self.joints):
+            if joint.name == "base":
+                raise RobotError(
+                    f"robot '{self.name}' has a joint named 'base', which means the base itself; rename it"
+                )
             if joint.name in seen:
                 raise RobotError(f"robot '{self.name}' has two joints named '{joint.name}'; names must be unique")
             seen.add(joint.name)

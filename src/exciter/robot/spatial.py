@@ -27,10 +27,14 @@ def axis_rotation(axis: ArrayLike, angle: float) -> Array:
 
 
 def rotation_to(direction: ArrayLike) -> Array:
-    """The smallest rotation that takes ẑ to the unit vector ``direction``; exactly the identity for ẑ itself."""
+    """A rotation that takes ẑ to the unit vector ``direction``: the smallest one in the upper half, where it is
+    exactly the identity for ẑ itself; after half a turn about x in the lower half, where the smallest one is
+    ill-defined near −ẑ."""
     x, y, z = np.asarray(direction, dtype=float)
-    if z < -1.0 + 1e-12:
-        return np.diag([1.0, -1.0, -1.0])
+    if z < 0.0:
+        flip = np.diag([1.0, -1.0, -1.0])
+        lower: Array = flip @ rotation_to([x, -y, -z])
+        return lower
     v = skew([-y, x, 0.0])  # ẑ × direction
     rotation: Array = np.eye(3) + v + v @ v / (1.0 + z)
     return rotation

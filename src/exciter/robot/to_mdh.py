@@ -47,7 +47,9 @@ def to_mdh(robot: Robot, *, parallel: float = PARALLEL) -> MDHTable:
         relative = _relative(joint, local[j], placements, j)
         simple = joint.parent != BASE and first[joint.parent] == j
         numbers = _simple_row(relative) if simple or _is_simple(relative) else _general_row(relative, parallel)
-        rows.append(MDHRow(joint.name, joint.parent, int(joint.is_prismatic), *map(_clean, numbers)))
+        alpha, d, theta, r, gamma, b = numbers
+        cleaned = (_clean_angle(alpha), _clean(d), _clean_angle(theta), _clean(r), _clean_angle(gamma), _clean(b))
+        rows.append(MDHRow(joint.name, joint.parent, int(joint.is_prismatic), *cleaned))
     stacked = np.array(placements)
     return MDHTable(robot.name, tuple(rows), stacked[:, :3, :3], stacked[:, :3, 3])
 
@@ -175,13 +177,18 @@ def _general_row(t: Array, parallel: float) -> Numbers:
     return alpha, d, theta, r, math.atan2(u[1], u[0]), float(foot_above[2])
 
 
-def _clean(value: float) -> float:
-    """Rounding noise removed: multiples of 90° made exact, the 13th decimal rounded; −180° becomes 180°."""
+def _clean_angle(value: float) -> float:
+    """Rounding noise removed: multiples of 90° made exact; −180° becomes 180°."""
     quarters = round(value / (math.pi / 2))
     if abs(value - quarters * (math.pi / 2)) < _CLEAN:
         return abs(quarters) * (math.pi / 2) if abs(quarters) == 2 else quarters * (math.pi / 2)
-    rounded = round(value, 13)
-    return rounded if abs(rounded - value) < 1e-15 else value
+    return _clean(value)
+
+
+def _clean(value: float) -> float:
+    """The 13th decimal rounded where nothing lies behind it."""
+    rounded = 0.0 if abs(value) < _CLEAN else round(value, 13)
+    return rounded if abs(rounded - value) < 1e-15 or rounded == 0.0 else value
 
 
 def _tidy(t: Array) -> Array:

@@ -34,4 +34,4 @@ class _Offset(PotentialTerm):
         return Partials()
 
     def energies(self, at: Samples) -> Array:
-        return at.q
+        return at.q.copy()

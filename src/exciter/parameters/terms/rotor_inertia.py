@@ -39,4 +39,4 @@ class _RotorInertia(PointwiseTerm):
         return energy
 
     def momentum(self, motion: Motion) -> Array:
-        return self.samples(motion).qd
+        return self.samples(motion).qd.copy()
