@@ -205,6 +205,7 @@ def test_strange_names_are_printed_as_they_are(capsys, tmp_path):
     code, out, _ = run(capsys, "base", write(tmp_path / "robot.urdf", text), "--mdh")
     assert code == 0
     assert "my[/x] arm" in out
+    assert "d [m]" in out
     assert "[red]j1" in out
 
 

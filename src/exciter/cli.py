@@ -262,20 +262,21 @@ def print_base(model: DynamicModel, verdicts: Identifiability, *, everything: bo
 
 def print_mdh(model: DynamicModel) -> None:
     """The table, angles in degrees and lengths in metres; γ and b only where a tree or the base needs them."""
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     rows = model.mdh.rows
     columns = ["joint", "after", "σ", "α [°]", "d [m]", "θ [°]", "r [m]"]
     branched = any(row.gamma or row.b for row in rows)
     table = Table(box=None, padding=(0, 2, 0, 0), title="\nmodified Denavit–Hartenberg table", title_justify="left")
     for heading in columns + (["γ [°]", "b [m]"] if branched else []):
-        table.add_column(heading, justify="left" if heading in ("joint", "after") else "right")
+        table.add_column(Text(heading), justify="left" if heading in ("joint", "after") else "right")
     for row in rows:
         angle, slide = ("", " + q") if row.sigma else (" + q", "")
-        cells = [escape(row.joint), "base" if row.parent < 0 else escape(rows[row.parent].joint), str(row.sigma)]
+        cells = [row.joint, "base" if row.parent < 0 else rows[row.parent].joint, str(row.sigma)]
         cells += [degrees(row.alpha), f"{row.d:.6g}", degrees(row.theta) + angle, f"{row.r:.6g}{slide}"]
-        table.add_row(*cells, *([degrees(row.gamma), f"{row.b:.6g}"] if branched else []))
+        cells += [degrees(row.gamma), f"{row.b:.6g}"] if branched else []
+        table.add_row(*map(Text, cells))
     console().print(table)
     joints = enumerate(model.dynamics.robot.joints)
     off = max(float(abs(model.mdh.transform(k)[:3, :3] - joint.rotation).max()) for k, joint in joints)

@@ -24,9 +24,7 @@ SECOND_MOMENTS = ("XX", "XY", "YY", "XZ", "YZ", "ZZ")
 
 def usual_range(robot: Robot) -> tuple[Array, Array]:
     """(n,) lower and upper position: the joint range, at most one turn (or some metres) about its middle."""
-    lower = np.where(np.isfinite(robot.limit("lower")), robot.limit("lower"), robot.limit("upper") - 2.0 * np.pi)
-    lower = np.where(np.isfinite(lower), lower, -np.pi)
-    upper = np.where(np.isfinite(robot.limit("upper")), robot.limit("upper"), lower + 2.0 * np.pi)
+    lower, upper = robot.position_range()
     middle, half = 0.5 * (lower + upper), np.minimum(0.5 * (upper - lower), np.pi)
     return middle - half, middle + half
 

@@ -39,13 +39,18 @@ class JointLimits:
         points = 16 * trajectory.harmonics
         bases = trajectory.basis(np.linspace(0.0, trajectory.period, points, endpoint=False))
         between = np.cos(np.pi * trajectory.harmonics / points)
-        lower, upper = position_range(robot)
+        lower, upper = robot.position_range()
         middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
         rows = []
-        for j, name in enumerate(robot.joint_names):
-            limits = (half[j], robot.limit("velocity")[j], robot.limit("acceleration")[j])
+        for j, joint in enumerate(robot.joints):
+            limits = (half[j], joint.limits.velocity, joint.limits.acceleration)
             if not np.isfinite(limits[1:]).any():
-                raise ExciterError(f"joint '{name}' has neither a velocity nor an acceleration limit; give one")
+                raise ExciterError(
+                    f"joint '{joint.name}' has neither a velocity nor an acceleration limit; give one, "
+                    "e.g. limits: {velocity: 2.0} in a YAML file given with --config"
+                )
+            if joint.is_prismatic and not np.isfinite([joint.limits.lower, joint.limits.upper]).all():
+                raise ExciterError(f"prismatic joint '{joint.name}' has no end; give its lower and upper limit")
             rows.append(np.vstack([b / (between * x) for b, x in zip(bases, limits, strict=True) if np.isfinite(x)]))
         return cls(trajectory, middle, tuple(rows))
 
@@ -72,16 +77,6 @@ class JointLimits:
             return np.array([(g - s * (g @ unit)) / norm for (norm, s, unit), g in parts])
 
         return out, pullback
-
-
-def position_range(robot: Robot) -> tuple[Array, Array]:
-    """(n,) lower and upper position; a turning joint without an end gets one turn, a sliding one must have both."""
-    lower, upper = robot.limit("lower"), robot.limit("upper")
-    for joint, low, high in zip(robot.joints, lower, upper, strict=True):
-        if joint.is_prismatic and not np.isfinite([low, high]).all():
-            raise ExciterError(f"prismatic joint '{joint.name}' has no end; give its lower and upper limit")
-    lower = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2.0 * np.pi, -np.pi))
-    return lower, np.where(np.isfinite(upper), upper, lower + 2.0 * np.pi)
 
 
 @dataclass(frozen=True, eq=False)

@@ -208,6 +208,12 @@ class Robot:
     def _which(self, names: list[str]) -> str:
         return "all joints" if len(names) == self.n else ", ".join(f"'{name}'" for name in names)
 
+    def position_range(self) -> tuple[Array, Array]:
+        """(n,) lower and upper position; an end that is missing lies one turn (or 2π m) from the other, or at ±π."""
+        lower, upper = self.limit("lower"), self.limit("upper")
+        lower = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2.0 * np.pi, -np.pi))
+        return lower, np.where(np.isfinite(upper), upper, lower + 2.0 * np.pi)
+
     # -- changed copies --------------------------------------------------------------------------------------
 
     def with_gravity(self, gravity: ArrayLike) -> Self:
