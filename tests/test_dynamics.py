@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 from numpy.testing import assert_allclose
 
-from conftest import TILTED, smooth_motion, states
+from conftest import TILTED, random_robot, smooth_motion, states
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.numba_engine import NumbaEngine
 from exciter.dynamics.numpy_engine import NumpyEngine
@@ -128,6 +128,16 @@ def test_engines_agree_for_any_number_of_samples(size):
         a, b = other.lagrange(motion), first.lagrange(motion)
         for name in ("e", "u", "momentum", "de_dq", "du_dq"):
             close(getattr(a, name), getattr(b, name))
+
+
+def test_compiled_rotations_are_exact():
+    """The kernels' own sine and cosine, as the kernels call them: to rounding, over the whole range."""
+    robot = random_robot(1, 1, prismatic=0.0, aligned=True)
+    for size in (1.0, 1e2, 1e4, 9.9e4):
+        q = np.random.default_rng(0).uniform(-size, size, (500, 1))
+        compiled, _ = Dynamics(robot, NumbaEngine()).placement("j1", q)
+        plain, _ = Dynamics(robot, NumpyEngine()).placement("j1", q)
+        assert_allclose(compiled, plain, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("turns", [1e3, 9e4, 3e5, 1e9])
