@@ -48,7 +48,7 @@ class NumpyEngine:
         out = np.zeros((chain.n, q.shape[1]))
         for s in batches(q.shape[1]):
             for i, link in enumerate(forward(chain, q[:, s], qd[:, s], qdd[:, s])):
-                force, moment = wrench(link, inertias[i][:, None])
+                force, moment = wrench(link, np.broadcast_to(inertias[i][:, None], (10, link.p.shape[1])))
                 out[_joints(chain, i), s] += (dot(link.sv, force) + dot(link.sw, moment))[:, 0]
         return out
 

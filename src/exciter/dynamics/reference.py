@@ -19,12 +19,12 @@ Array = NDArray[np.float64]
 
 
 def cross(u: Array, v: Array) -> Array:
-    """u × v along the next-to-last axis; broadcasts a single vector against a stack."""
-    product = np.empty(np.broadcast_shapes(u.shape, v.shape))
-    for k in range(3):  # written in place: stacking three parts would copy them once more
-        i, j = (k + 1) % 3, (k + 2) % 3
-        np.multiply(u[..., i, :], v[..., j, :], out=product[..., k, :])
-        product[..., k, :] -= u[..., j, :] * v[..., i, :]
+    """u × v along the next-to-last axis; a single vector (3, N) is taken against every one of a stack (d, 3, N)."""
+    product = np.empty(u.shape if u.ndim >= v.ndim else v.shape)
+    for k, i, j in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):  # written in place: stacking parts would copy them once more
+        part = product[..., k, :]
+        np.multiply(u[..., i, :], v[..., j, :], out=part)
+        part -= u[..., j, :] * v[..., i, :]
     return product
 
 
@@ -77,7 +77,10 @@ def placement(chain: Chain, i: int, q: Array) -> tuple[Array, Array]:
 
 def z_cross(u: Array) -> Array:
     """u × ẑ."""
-    return np.stack([u[..., 1, :], -u[..., 0, :], np.zeros_like(u[..., 0, :])], axis=-2)
+    product = np.zeros(u.shape)
+    product[..., 0, :] = u[..., 1, :]
+    np.negative(u[..., 0, :], out=product[..., 1, :])
+    return product
 
 
 def forward(chain: Chain, q: Array, qd: Array, qdd: Array, gravity: Array | None = None) -> list[LinkState]:
@@ -149,7 +152,7 @@ def wrench(link: LinkState, g: Array) -> tuple[Array, Array]:
     F = m a + α×h + ω×(ω×h);  N = I α + ω×(I ω) + h×a.
     """
     w, h, inertia = link.omega, g[..., 1:4, :], symmetric(g)
-    force = g[..., :1, :] * link.acc + cross(link.alpha, h) + cross(w, cross(w, h))
+    force = g[..., :1, :] * link.acc + cross(link.alpha, h) + w * dot(w, h) - h * dot(w, w)  # ω×(ω×h)
     moment = matvec(inertia, link.alpha) + cross(w, matvec(inertia, w)) + cross(h, link.acc)
     return force, moment
 

@@ -63,7 +63,7 @@ class Motion:
     @cached_property
     def samples_last(self) -> tuple[Array, Array, Array]:
         """q, q̇, q̈ as contiguous (n, N), read-only: one row per joint, what kernels and joint terms work on."""
-        q, qd, qdd = (np.array(x.T, order="C") for x in (self.q, self.qd, self.qdd))
+        q, qd, qdd = (np.ascontiguousarray(x.T) for x in (self.q, self.qd, self.qdd))
         for rows in (q, qd, qdd):
             rows.flags.writeable = False
         return q, qd, qdd
