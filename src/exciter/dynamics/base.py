@@ -71,7 +71,8 @@ def reproduces(model: DynamicModel, base: BaseParameters, tolerance: float = 1e-
     plain = DynamicModel(model.robot, model.terms, NumpyEngine())
     rows = plain.regressor(random_states(model.robot, 5 * model.n, seed=1)).reshape(-1, len(model.standard))
     size = np.linalg.norm(rows, axis=0)
-    chi = np.random.default_rng(1).standard_normal(len(size)) / np.where(size > 0, size, 1.0)
+    floor = 1e-6 * size.max(initial=0.0) or 1.0  # a column of rounding noise must not be blown up
+    chi = np.random.default_rng(1).standard_normal(len(size)) / np.maximum(size, floor)
     exact = rows @ chi
     return bool(np.abs(base.project(rows) @ base.base_values(chi) - exact).max() <= tolerance * np.abs(exact).max())
 
