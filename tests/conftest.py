@@ -75,7 +75,12 @@ CASES = {
     "prismatic-only": lambda: random_robot(3, 3, prismatic=1.0),
     "one-joint": lambda: random_robot(4, 1, prismatic=0.0),
 }
-TILTED = (3.0, -4.0, 7.0)
+
+
+def random_gravity(name: str) -> np.ndarray:
+    """Another direction, and another strength, for every robot."""
+    rng = np.random.default_rng(sum(name.encode()))
+    return rng.uniform(2.0, 12.0) * random_rotation(rng)[0]
 
 
 @pytest.fixture(params=list(CASES), scope="session")

@@ -165,10 +165,6 @@ class Robot:
     def parents(self) -> NDArray[np.int64]:
         return np.array([joint.parent for joint in self.joints], dtype=np.int64)
 
-    @property
-    def is_serial(self) -> bool:
-        return all(joint.parent == i - 1 for i, joint in enumerate(self.joints))
-
     def ancestors(self, joint: int) -> tuple[int, ...]:
         """Joints from the base to ``joint``, itself included."""
         path = [joint]

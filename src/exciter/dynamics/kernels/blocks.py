@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 B = 64  # samples per block; a literal, since a cached kernel does not notice a changed global
-R, OMEGA, ALPHA, ACC, P, LINK = 0, 9 * B, 12 * B, 15 * B, 18 * B, 21 * B
+OMEGA, ALPHA, ACC, P, LINK = 9 * B, 12 * B, 15 * B, 18 * B, 21 * B  # R comes first, at 0
 SV, SW, SCREW = 0, 3 * B, 6 * B
 TEN = 10 * B
 
@@ -157,6 +157,16 @@ def own_screw(screw, turn, slide):
 
 
 @jit
+def workspace(n, pairs):
+    """Rows of one block: links (the base first), screws, q, q̇, q̈, and cos/sin of one joint."""
+    rows = n * B
+    return (
+        np.empty((n + 1) * LINK), np.empty(pairs * SCREW),
+        np.empty(rows), np.empty(rows), np.empty(rows), np.empty(2 * B),
+    )  # fmt: skip
+
+
+@jit
 def base_link(links, gravity):
     links[:LINK] = 0.0
     for k in range(3):
@@ -221,6 +231,16 @@ def regressor_rows(link, screw, rows):
         rows[7 * B + b] = sx * lz + sz * lx + tx * wz + tz * wx
         rows[8 * B + b] = sy * lz + sz * ly + ty * wz + tz * wy
         rows[9 * B + b] = sz * lz + tz * wz
+
+
+@jit
+def store(ten, out, start, count):
+    """Copy the first samples of ten rows into out (10, N) from sample ``start`` on."""
+    for c in range(10):
+        target = out[c, start : start + count]
+        row = ten[c * B : (c + 1) * B]
+        for b in range(count):
+            target[b] = row[b]
 
 
 @jit

@@ -17,6 +17,8 @@ from exciter.dynamics.kernels.blocks import (
     project,
     regressor_adjoint,
     regressor_rows,
+    store,
+    workspace,
     wrench,
 )
 from exciter.dynamics.kernels.packed import (
@@ -37,8 +39,8 @@ from exciter.dynamics.kernels.packed import (
 def regressor(parent, prismatic, rotation, origin, gravity, first, joint, q, qd, qdd, begin, end, out):
     """Φ of samples begin … end into out (n, n, 10, N): joint row, link, parameter, sample."""
     n = parent.size
-    links, screws = np.empty((n + 1) * LINK), np.empty(first[n] * SCREW)
-    bq, bv, ba, cs, ten = np.empty(n * B), np.empty(n * B), np.empty(n * B), np.empty(2 * B), np.empty(TEN)
+    links, screws, bq, bv, ba, cs = workspace(n, first[n])
+    ten = np.empty(TEN)
     moves = np.zeros((n, n), dtype=np.bool_)
     for i in range(n):
         for k in range(first[i], first[i + 1]):
@@ -56,11 +58,7 @@ def regressor(parent, prismatic, rotation, origin, gravity, first, joint, q, qd,
         for i in range(n):
             for k in range(first[i], first[i + 1]):
                 regressor_rows(links[(i + 1) * LINK : (i + 2) * LINK], screws[k * SCREW : (k + 1) * SCREW], ten)
-                for c in range(10):
-                    target = out[joint[k], i, c, start : start + count]
-                    row = ten[c * B : (c + 1) * B]
-                    for b in range(count):
-                        target[b] = row[b]
+                store(ten, out[joint[k], i], start, count)
 
 
 @jit
@@ -68,8 +66,8 @@ def gram(parent, prismatic, rotation, origin, gravity, first, joint, link_of, ro
          column, terms, term_row, term_column, weight, q, qd, qdd, begin, end, h):  # fmt: skip
     """Add Σ_j weight_j W_jᵀ W_j over samples begin … end to h."""
     n = parent.size
-    links, screws = np.empty((n + 1) * LINK), np.empty(first[n] * SCREW)
-    bq, bv, ba, cs, ten = np.empty(n * B), np.empty(n * B), np.empty(n * B), np.empty(2 * B), np.empty(TEN)
+    links, screws, bq, bv, ba, cs = workspace(n, first[n])
+    ten = np.empty(TEN)
     at, index = packed_columns(row_pairs, row_first, link_of, column, term_row, term_column)
     width = padded(np.diff(at).max())
     w, squares = np.empty(width * B), np.zeros((n, width, width))
@@ -96,9 +94,8 @@ def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of,
     own pullbacks.
     """
     n = parent.size
-    links, screws = np.empty((n + 1) * LINK), np.empty(first[n] * SCREW)
-    link_bars, screw_bars = np.empty((n + 1) * 9 * B), np.empty(first[n] * SCREW)
-    bq, bv, ba, cs, ten = np.empty(n * B), np.empty(n * B), np.empty(n * B), np.empty(2 * B), np.empty(TEN)
+    links, screws, bq, bv, ba, cs = workspace(n, first[n])
+    ten, link_bars, screw_bars = np.empty(TEN), np.empty((n + 1) * 9 * B), np.empty(first[n] * SCREW)
     at, index = packed_columns(row_pairs, row_first, link_of, column, term_row, term_column)
     width = padded(np.diff(at).max())
     w, g, squares = np.empty(width * B), np.empty(width * B), np.empty((n, width, width))
@@ -149,8 +146,7 @@ def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of,
 def torque(parent, prismatic, rotation, origin, gravity, first, joint, inertias, q, qd, qdd, begin, end, out):
     """Inverse dynamics of inertial parameters (n, 10) for samples begin … end into out (n, N)."""
     n = parent.size
-    links, screws = np.empty((n + 1) * LINK), np.empty(first[n] * SCREW)
-    bq, bv, ba, cs = np.empty(n * B), np.empty(n * B), np.empty(n * B), np.empty(2 * B)
+    links, screws, bq, bv, ba, cs = workspace(n, first[n])
     rows, tau = np.empty(6 * B), np.empty(n * B)
     base_link(links, gravity)
     for start in range(begin, end, B):

@@ -22,7 +22,9 @@ from exciter.dynamics.kernels.blocks import (
     jit,
     load,
     regressor_rows,
+    store,
     vec,
+    workspace,
 )
 
 
@@ -70,23 +72,13 @@ def carry_twists(parent, first, links, screws, twists):
 
 
 @jit
-def store(ten, out, start, count):
-    for c in range(10):
-        target = out[c, start : start + count]
-        row = ten[c * B : (c + 1) * B]
-        for b in range(count):
-            target[b] = row[b]
-
-
-@jit
 def lagrange(parent, prismatic, rotation, origin, gravity, first, joint, q, qd, begin, end,
              e, u, momentum, de_dq, du_dq):  # fmt: skip
     """Fill e, u (n, 10, N) and momentum, de_dq, du_dq (n, n, 10, N) for samples begin … end."""
     n = parent.size
-    links, screws = np.empty((n + 1) * LINK), np.empty(first[n] * SCREW)
-    twists, heights = np.empty(first[n] * SCREW), np.empty((n + 1) * B)
-    bq, bv, still = np.empty(n * B), np.empty(n * B), np.zeros(n * B)
-    cs, ten = np.empty(2 * B), np.empty(TEN)
+    links, screws, bq, bv, still, cs = workspace(n, first[n])
+    still[:] = 0.0
+    ten, twists, heights = np.empty(TEN), np.empty(first[n] * SCREW), np.empty((n + 1) * B)
     for start in range(begin, end, B):
         count = min(B, end - start)
         load(start, count, q, qd, qd, bq, bv, bv)
@@ -125,8 +117,8 @@ def lagrange(parent, prismatic, rotation, origin, gravity, first, joint, q, qd, 
 def placements(parent, prismatic, rotation, origin, gravity, first, q, begin, end, r, p, sv, sw):
     """World placement r (n, 3, 3, N), p (n, 3, N) of every link and its screws sv, sw (P, 3, N)."""
     n = parent.size
-    links, screws = np.empty((n + 1) * LINK), np.empty(first[n] * SCREW)
-    bq, still, cs = np.empty(n * B), np.zeros(n * B), np.empty(2 * B)
+    links, screws, bq, still, _, cs = workspace(n, first[n])
+    still[:] = 0.0
     base_link(links, gravity)
     for start in range(begin, end, B):
         count = min(B, end - start)
