@@ -4,7 +4,7 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import ConditionNumber, DOptimality
-from exciter.excitation.fourier import Fourier
+from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.objective import Objective
 from exciter.parameters.terms import Coulomb, Tanh, Viscous
 from exciter.robot import load

@@ -4,7 +4,7 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.design import design
-from exciter.excitation.fourier import Fourier
+from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.synthetic import synthetic
 from exciter.identification.least_squares import weighted_least_squares
 from exciter.parameters.terms import Coulomb, Viscous

@@ -11,7 +11,7 @@ from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.criteria import ConditionNumber, DOptimality
 from exciter.excitation.design import JointLimits, design
-from exciter.excitation.fourier import Fourier
+from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.synthetic import synthetic
 from exciter.identification.information import Information
 from exciter.identification.least_squares import weighted_least_squares

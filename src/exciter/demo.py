@@ -17,7 +17,7 @@ from exciter import __version__
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.design import Design, design
-from exciter.excitation.fourier import Fourier
+from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.synthetic import synthetic
 from exciter.identification.least_squares import Estimate, weighted_least_squares
 from exciter.parameters.terms.declared import declared_terms

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from exciter.dynamics.layout import ColumnLayout
 from exciter.dynamics.model import DynamicModel, MotionRows
 from exciter.excitation.criteria import Criterion
-from exciter.excitation.fourier import Fourier
+from exciter.excitation.trajectories.fourier import Fourier
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,1 @@
+"""Motions the papers compare with."""

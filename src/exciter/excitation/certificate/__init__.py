@@ -1,0 +1,1 @@
+"""Proof that limits hold at every instant, not only at samples."""

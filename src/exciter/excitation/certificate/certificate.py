@@ -1,0 +1,53 @@
+"""The verdict: every limit, what is reached for all time, and how far it is from being broken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class LimitVerdict:
+    """One limit. ``reached``: the most extreme value found; ``bound``: what it can never pass (equal where exact).
+
+    margin: distance from bound to limit, as a fraction of the limit (or of its range), negative when broken.
+    status: "holds" (proved for all time), "broken" (``reached`` at time ``at`` is beyond the limit), "open"
+    (neither proved nor broken).
+    """
+
+    what: str  # position, velocity, acceleration, jerk, torque, height, distance …
+    where: str  # joint, frame or pair of bodies
+    unit: str
+    limit: float
+    reached: float
+    bound: float
+    margin: float
+    at: float
+    status: Literal["holds", "broken", "open"]
+    upper: bool  # whether the limit is an upper one
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """All limits of one curve."""
+
+    limits: tuple[LimitVerdict, ...]
+    duration: float
+    nodes: int  # instants evaluated
+
+    @property
+    def certified(self) -> bool:
+        return all(limit.status == "holds" for limit in self.limits)
+
+    @property
+    def worst(self) -> LimitVerdict | None:
+        """The limit with the smallest margin."""
+        return min(self.limits, key=lambda limit: limit.margin, default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "certified": self.certified,
+            "duration": self.duration,
+            "nodes": self.nodes,
+            "limits": [vars(limit) for limit in self.limits],
+        }

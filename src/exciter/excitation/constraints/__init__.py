@@ -1,0 +1,1 @@
+"""What a motion must respect: limits of joints, torque, workspace and distances."""

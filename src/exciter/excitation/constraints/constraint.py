@@ -1,0 +1,60 @@
+"""What every constraint offers: rows c ≥ 0 at the samples of a motion, their derivatives, and bounds between samples.
+
+Rows are dimensionless so that one trust region and one margin fit all: torque 1 ∓ τ/τ_max, distance d / 0.1 m.
+A constraint is a frozen settings object bound to a robot; linear joint limits are treated apart (``joint_limits``),
+because they are linear in the coefficients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.excitation.certificate.spans import Spans
+from exciter.robot.motion import Motion
+
+Array = NDArray[np.float64]
+LENGTH = 0.1  # [m] a clearance of this length counts as one
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Values c (K, N) and derivatives ∂c/∂q, ∂c/∂q̇, ∂c/∂q̈ (K, n, N), samples last; None where nothing depends on it."""
+
+    values: Array
+    dq: Array
+    dqd: Array | None = None
+    dqdd: Array | None = None
+
+
+@dataclass(frozen=True)
+class RowName:
+    """What one row limits, for people: c = (limit − value)/scale for an upper limit, (value − limit)/scale for a
+    lower one."""
+
+    what: str  # "torque", "height", "distance" …
+    where: str  # joint, frame or pair of bodies
+    unit: str
+    limit: float
+    scale: float
+    upper: bool  # the value must stay below the limit
+
+
+class Constraint(Protocol):
+    """K rows that must be ≥ 0 at every instant."""
+
+    @property
+    def rows(self) -> tuple[RowName, ...]:
+        """What the K rows are."""
+
+    def values(self, motion: Motion) -> Array:
+        """c (K, N)."""
+
+    def linearised(self, motion: Motion) -> Rows:
+        """c and its derivatives with respect to q, q̇, q̈ of the same sample."""
+
+    def lower_bounds(self, spans: Spans) -> Array:
+        """(K, M): c is at least this throughout each of M short intervals; −inf where nothing can be said."""

@@ -1,0 +1,1 @@
+"""From a random start to the best motion within all limits."""
