@@ -28,8 +28,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numba_engine import NumbaEngine
 from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.excitation.criteria import DOptimality
-from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.objective import Objective
+from exciter.excitation.trajectories.fourier import Fourier
 from exciter.parameters.terms import Coulomb, Tanh, Viscous
 from exciter.robot import load
 from exciter.robot.pinocchio_model import to_pinocchio

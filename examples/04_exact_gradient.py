@@ -4,8 +4,8 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import ConditionNumber, DOptimality
-from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.objective import Objective
+from exciter.excitation.trajectories.fourier import Fourier
 from exciter.parameters.terms import Coulomb, Tanh, Viscous
 from exciter.robot import load
 

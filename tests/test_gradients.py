@@ -12,8 +12,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numba_engine import NumbaEngine
 from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.excitation.criteria import ConditionNumber, DOptimality
-from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.objective import Objective
+from exciter.excitation.trajectories.fourier import Fourier
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     Coulomb,

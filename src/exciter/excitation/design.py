@@ -18,8 +18,8 @@ from scipy.optimize import minimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.criteria import Criterion, DOptimality
-from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.objective import Objective
+from exciter.excitation.trajectories.fourier import Fourier
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
