@@ -7,13 +7,22 @@ derivatives may jump there, so everything is asked for piece by piece, one-sided
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.errors import MotionError
+from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: Values on the two sides of a knot that differ by less than this, relative to their size, are one value.
+SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +33,25 @@ class Extremum:
     lowest_at: Array
     highest: Array
     highest_at: Array
+
+    @classmethod
+    def of(cls, values: Array, time: Array) -> Extremum:
+        """Of values (n, K) at times (n, K) or (K,)."""
+        time = np.broadcast_to(time, values.shape)
+        joint, low, high = np.arange(len(values)), values.argmin(axis=1), values.argmax(axis=1)
+        return cls(values[joint, low], time[joint, low], values[joint, high], time[joint, high])
+
+    @classmethod
+    def among(cls, parts: Iterable[Extremum]) -> Extremum:
+        """Of several stretches together."""
+        ends = [((p.lowest, p.highest), (p.lowest_at, p.highest_at)) for p in parts]
+        values = np.hstack([np.stack(v, axis=1) for v, _ in ends])
+        return cls.of(values, np.hstack([np.stack(at, axis=1) for _, at in ends]))
+
+    @property
+    def size(self) -> Array:
+        """(n,) largest absolute value."""
+        return np.maximum(np.abs(self.lowest), np.abs(self.highest))
 
 
 class Piece(Protocol):
@@ -37,15 +65,18 @@ class Piece(Protocol):
     def n(self) -> int:
         """Joints."""
 
-    def derivatives(self, span: NDArray[np.int64], time: Array, order: int) -> Array:
+    def derivatives(self, span: Index, time: Array, order: int) -> Array:
         """(order + 1, n, N): q, q̇, … at times (N,), each within the closed span of that number (N,)."""
 
     def extremum(self, order: int) -> Extremum:
         """Exact extrema of the order-th derivative, order 0 … 3, one-sided values at the knots included."""
 
-    def rates(self, span: NDArray[np.int64], start: Array, end: Array) -> Array:
+    def rates(self, span: Index, start: Array, end: Array) -> Array:
         """(4, n, M): bounds of |q̇|, |q̈|, |q⃛|, |q⁗| that hold throughout each interval [start, end], which lies within
         one span."""
+
+    def shifted(self, dt: float) -> Self:
+        """The same motion, dt [s] later."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,3 +84,141 @@ class Curve:
     """Pieces one after the other. Spans are numbered through all pieces, 0 … S−1, between consecutive ``knots``."""
 
     pieces: tuple[Piece, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pieces", tuple(self.pieces))
+        if not self.pieces:
+            raise MotionError("a curve of no pieces; give at least one")
+        if len({piece.n for piece in self.pieces}) > 1:
+            raise MotionError(
+                f"the pieces of a curve move {[p.n for p in self.pieces]} joints; they must move the same"
+            )
+        for before, after in zip(self.pieces, self.pieces[1:], strict=False):
+            self._check_seam(before, after)
+
+    @staticmethod
+    def _check_seam(before: Piece, after: Piece) -> None:
+        end, start = before.knots[-1], after.knots[0]
+        if abs(start - end) > SAME * max(1.0, abs(end)):
+            raise MotionError(f"a piece ends at {end:.9g} s and the next starts at {start:.9g} s; shift it in time")
+        left = before.derivatives(np.array([len(before.knots) - 2]), np.array([end]), 1)[:, :, 0]
+        right = after.derivatives(np.array([0]), np.array([start]), 1)[:, :, 0]
+        for what, a, b in zip(("position", "velocity"), left, right, strict=True):
+            gap = np.abs(a - b) / np.maximum(1.0, np.abs(a))
+            if not (gap <= SAME).all():  # NaN is a gap too
+                joint = int(np.argmax(gap))
+                raise MotionError(
+                    f"the {what} of joint {joint + 1} jumps from {a[joint]:.9g} to {b[joint]:.9g} at {end:.6g} s, "
+                    "where two curves are joined; end one in the state in which the next starts"
+                )
+
+    @property
+    def n(self) -> int:
+        """Joints."""
+        return self.pieces[0].n
+
+    @property
+    def start(self) -> float:
+        return float(self.pieces[0].knots[0])
+
+    @property
+    def end(self) -> float:
+        return float(self.pieces[-1].knots[-1])
+
+    @property
+    def duration(self) -> float:
+        """[s] from start to end."""
+        return self.end - self.start
+
+    @cached_property
+    def knots(self) -> Array:
+        """(S + 1,) [s] ends of all spans."""
+        knots = np.concatenate([piece.knots[:-1] for piece in self.pieces] + [self.pieces[-1].knots[-1:]])
+        knots.flags.writeable = False
+        return knots
+
+    @cached_property
+    def _first(self) -> Index:
+        """(P + 1,) number of the first span of each piece, then of all spans."""
+        return np.cumsum([0] + [len(piece.knots) - 1 for piece in self.pieces])
+
+    def _by_piece(self, span: Index) -> Iterable[tuple[Piece, Index, Index]]:
+        """Each piece that holds some of the spans, which of them (indices), and their numbers within the piece."""
+        owner = np.searchsorted(self._first, span, side="right") - 1
+        for number in np.unique(owner):
+            chosen = np.flatnonzero(owner == number)
+            yield self.pieces[number], chosen, span[chosen] - self._first[number]
+
+    def derivatives(self, span: Index, time: Array, order: int) -> Array:
+        """(order + 1, n, N): q, q̇, … at times (N,), each within the closed span of that number (N,)."""
+        values = np.empty((order + 1, self.n, len(time)))
+        for piece, chosen, local in self._by_piece(span):
+            values[:, :, chosen] = piece.derivatives(local, time[chosen], order)
+        return values
+
+    def rates(self, span: Index, start: Array, end: Array) -> Array:
+        """(4, n, M): bounds of |q̇|, |q̈|, |q⃛|, |q⁗| throughout each interval [start, end], none with a knot inside."""
+        bounds = np.empty((4, self.n, len(start)))
+        for piece, chosen, local in self._by_piece(span):
+            bounds[:, :, chosen] = piece.rates(local, start[chosen], end[chosen])
+        return bounds
+
+    def extremum(self, order: int) -> Extremum:
+        """Exact extrema of the order-th derivative, 0 … 3, for all time. Where the acceleration jumps the jerk is
+        infinite: +∞ where it jumps up, −∞ where it jumps down."""
+        found = Extremum.among(piece.extremum(order) for piece in self.pieces)
+        if order < 3 or len(self.knots) == 2:
+            return found
+        jumps = self.jumps(2)
+        infinite = np.abs(jumps) > self._same_acceleration
+        at_knots = np.where(infinite, np.copysign(np.inf, jumps), found.highest[:, None])
+        return Extremum.among([found, Extremum.of(at_knots, self.knots[1:-1])])
+
+    @property
+    def _same_acceleration(self) -> Array:
+        """(n, S − 1) how far accelerations on both sides of a knot may differ and still be one: relative to their
+        size, and to what rounding of positions does to spans as short as its neighbours."""
+        width = np.diff(self.knots)
+        rounding = 64 * np.finfo(float).eps / np.minimum(width[1:], width[:-1]) ** 2
+        return SAME * self.extremum(2).size[:, None] + rounding * self.extremum(0).size[:, None]
+
+    def jumps(self, order: int) -> Array:
+        """(n, S − 1): value of the order-th derivative after each inner knot less that before it."""
+        inner = np.arange(len(self.knots) - 2)
+        before = self.derivatives(inner, self.knots[1:-1], order)[order]
+        after = self.derivatives(inner + 1, self.knots[1:-1], order)[order]
+        difference: Array = after - before
+        return difference
+
+    def jump(self, order: int) -> Array:
+        """(n,) largest discontinuity of the order-th derivative at the knots."""
+        largest: Array = np.abs(self.jumps(order)).max(axis=1, initial=0.0)
+        return largest
+
+    def motion(self, time: ArrayLike) -> Motion:
+        """q, q̇, q̈ at times (N,) within [start, end]; at a knot the value after it, at the end the one before."""
+        time = np.asarray(time, dtype=float)
+        slack = SAME * max(1.0, abs(self.start), abs(self.end))
+        if len(time) and not (time.min() >= self.start - slack and time.max() <= self.end + slack):
+            raise MotionError(
+                f"the motion lasts from {self.start:g} to {self.end:g} s; samples from {time.min():g} to "
+                f"{time.max():g} s were asked for"
+            )
+        inside = np.clip(time, self.start, self.end)
+        span = np.clip(np.searchsorted(self.knots, inside, side="right") - 1, 0, len(self.knots) - 2)
+        q, qd, qdd = self.derivatives(span, inside, 2)
+        return Motion(time, q.T, qd.T, qdd.T)
+
+    def shifted(self, dt: float) -> Curve:
+        """The same motion, dt [s] later."""
+        return Curve(tuple(piece.shifted(dt) for piece in self.pieces))
+
+    def then(self, other: Curve) -> Curve:
+        """This motion, then another that starts when and in the state (q, q̇) in which this one ends."""
+        return Curve(self.pieces + other.pieces)
+
+    def repeated(self, times: int) -> Curve:
+        """The same motion several times in a row; its end must be the state (q, q̇) it starts from."""
+        if times < 1:
+            raise MotionError(f"a motion cannot be repeated {times} times; give 1 or more")
+        return Curve(tuple(piece.shifted(k * self.duration) for k in range(times) for piece in self.pieces))

@@ -1,70 +1,117 @@
 """Periodic excitation as finite Fourier series (Swevers et al. 1997, eq. (11) / (5)).
 
-q_j(t) = q0_j + Σ_l a_jl/(ω l) sin(ω l t) − b_jl/(ω l) cos(ω l t): linear in (a, b, q0), joint by joint.
+q_j(t) = q0_j + Σ_l a_jl/(ω l) sin(ω l t) − b_jl/(ω l) cos(ω l t): linear in (a, b, q0), joint by joint. The harmonics l
+may be any set of whole numbers, so that a band of frequencies is avoided or hit on purpose.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import block_diag, null_space
 
 from exciter.errors import ExciterError
-from exciter.robot.motion import Motion, MotionGradient
+from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.trajectory import as_coefficients
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Fourier:
-    """period [s], number of harmonics, samples per period. Coefficients: (n, 2 h + 1), columns a1…ah, b1…bh, q0."""
+    """period [s]; harmonics: how many (1 … h), or which; at_rest: q̇(0) = q̈(0) = 0.
+
+    Coefficients (n, 2 h + 1), columns a_l …, b_l …, q0 [rad/s, rad/s, rad].
+    """
 
     period: float = 10.0
-    harmonics: int = 5
-    samples: int = 200
+    harmonics: int | tuple[int, ...] = 5
+    at_rest: bool = False
 
     def __post_init__(self) -> None:
-        if not (self.period > 0 and np.isfinite(self.period)) or self.harmonics < 1:
+        if not isinstance(self.harmonics, int):
+            object.__setattr__(self, "harmonics", tuple(sorted(self.harmonics)))
+        numbers = self.numbers
+        if not (self.period > 0 and np.isfinite(self.period)) or len(numbers) < 1:
             raise ExciterError(f"a Fourier trajectory needs a positive period and ≥ 1 harmonic, not {self}")
-        if self.samples < 2 * self.harmonics + 1:
-            raise ExciterError(f"{self.samples} samples per period cannot show {self.harmonics} harmonics")
+        if numbers[0] < 1 or len(set(numbers)) < len(numbers) or any(l != int(l) for l in numbers):
+            raise ExciterError(f"harmonics {list(numbers)}; they must be different whole numbers, 1 or more")
+        if self.at_rest and len(numbers) < 2:
+            raise ExciterError("one harmonic that starts at rest cannot move; give two or more")
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The harmonics l, increasing."""
+        return tuple(range(1, self.harmonics + 1)) if isinstance(self.harmonics, int) else self.harmonics
+
+    @property
+    def duration(self) -> float:
+        """[s] one period."""
+        return self.period
+
+    @property
+    def periodic(self) -> bool:
+        return True
 
     @property
     def coefficients(self) -> int:
-        """Coefficients per joint."""
-        return 2 * self.harmonics + 1
+        """c: coefficients per joint."""
+        return 2 * len(self.numbers) + 1
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return (*(f"{letter}{l}" for letter in "ab" for l in self.numbers), "q0")
+
+    @property
+    def time_powers(self) -> NDArray[np.int64]:
+        """a and b are velocities, q0 is a position."""
+        return np.array([1] * (self.coefficients - 1) + [0])
 
     @cached_property
-    def time(self) -> Array:
-        """(N,) [s] one period, its end excluded."""
-        return np.linspace(0.0, self.period, self.samples, endpoint=False)
+    def free(self) -> Array:
+        """Z (c, v): all coefficients, or those with Σ a_l = 0 (velocity) and Σ l b_l = 0 (acceleration) at t = 0."""
+        if not self.at_rest:
+            return np.eye(self.coefficients)
+        number = np.array([self.numbers], dtype=float)
+        blocks = block_diag(null_space(np.ones_like(number)), null_space(number), 1.0)
+        return np.asarray(blocks, dtype=float)
 
-    def basis(self, time: Array) -> tuple[Array, Array, Array]:
-        """B₀, B₁, B₂ (N, 2 h + 1): q = B₀ δ, q̇ = B₁ δ, q̈ = B₂ δ."""
-        omega = 2.0 * np.pi / self.period * np.arange(1, self.harmonics + 1)
+    def sample_times(self, count: int) -> Array:
+        """(count,) [s] evenly over one period, its end excluded."""
+        return np.linspace(0.0, self.period, count, endpoint=False)
+
+    def basis(self, time: Array, order: int = 2) -> tuple[Array, ...]:
+        """B₀ … B_order (N, c): q = B₀ δ, q̇ = B₁ δ, q̈ = B₂ δ."""
+        omega = 2.0 * np.pi / self.period * np.array(self.numbers)
         sin, cos = np.sin(np.outer(time, omega)), np.cos(np.outer(time, omega))
-        one, zero = np.ones((len(time), 1)), np.zeros((len(time), 1))
-        q = np.hstack([sin / omega, -cos / omega, one])
-        qd = np.hstack([cos, sin, zero])
-        qdd = np.hstack([-sin * omega, cos * omega, zero])
-        return q, qd, qdd
+        of_a, of_b = (sin, cos, -sin, -cos), (-cos, sin, cos, -sin)  # derivatives of sin and −cos, in turn
+        offset = np.ones((len(time), 1)), np.zeros((len(time), 1))
+        return tuple(
+            np.hstack([of_a[k % 4] * omega ** (k - 1), of_b[k % 4] * omega ** (k - 1), offset[k > 0]])
+            for k in range(order + 1)
+        )
 
-    @cached_property
-    def _basis(self) -> Array:
-        """(2 h + 1, 3 N): the three matrices side by side, transposed, so that one product does it all."""
-        return np.ascontiguousarray(np.vstack(self.basis(self.time)).T)
+    def still(self, posture: ArrayLike) -> Array:
+        """Coefficients (n, c) of standing still at a posture (n,)."""
+        return np.outer(np.asarray(posture, dtype=float), self.time_powers == 0)
 
-    def motion(self, delta: ArrayLike, time: Array | None = None) -> Motion:
-        """The motion of coefficients (n, 2 h + 1), over one period unless ``time`` is given."""
-        delta = np.asarray(delta, dtype=float).reshape(-1, self.coefficients)
-        basis = self._basis if time is None else np.vstack(self.basis(time)).T
-        q, qd, qdd = np.split(delta @ basis, 3, axis=1)
-        return Motion(self.time if time is None else time, q.T, qd.T, qdd.T)
+    def curve(self, delta: ArrayLike) -> Curve:
+        """The exact motion of coefficients (n, c) over one period."""
+        delta = as_coefficients(delta, self.coefficients)
+        a, b = np.split(delta[:, :-1], 2, axis=1)
+        omega = 2.0 * np.pi / self.period
+        return Curve((FourierPiece(0.0, self.period, omega, np.array(self.numbers), a, b, delta[:, -1]),))
 
-    def pullback(self, gradient: MotionGradient) -> Array:
-        """Gradient with respect to the coefficients (n, 2 h + 1), from that of every sample of one period."""
-        stacked = np.hstack([gradient.q.T, gradient.qd.T, gradient.qdd.T])
-        delta: Array = stacked @ self._basis.T
-        return delta
+    def with_duration(self, duration: float) -> Self:
+        """The same harmonics with another period [s]."""
+        return replace(self, period=duration)
+
+    def to_dict(self) -> dict[str, Any]:
+        harmonics = self.harmonics if isinstance(self.harmonics, int) else list(self.harmonics)
+        settings = {"period": self.period, "harmonics": harmonics, "at_rest": self.at_rest}
+        return {"family": "fourier", **settings}

@@ -8,13 +8,14 @@ moves x (n, v) and never sees the conditions.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Curve
-from exciter.robot.motion import Motion
+from exciter.robot.motion import Motion, MotionGradient
 
 Array = NDArray[np.float64]
 
@@ -42,6 +43,11 @@ class Trajectory(Protocol):
     def free(self) -> Array:
         """Z (c, v): δ_j = Z x_j fulfils the family's conditions (rest at the ends …) for every x_j (v,)."""
 
+    @property
+    def time_powers(self) -> NDArray[np.int64]:
+        """(c,): powers p of 1/s in the coefficients' units. The same path in another time has coefficients
+        δ_i (old / new)^p_i; Z does not change with the duration."""
+
     def basis(self, time: Array, order: int = 2) -> tuple[Array, ...]:
         """B₀ … B_order (N, c) at times within [0, duration]: the k-th derivative is B_k δ."""
 
@@ -55,14 +61,38 @@ class Trajectory(Protocol):
         """The exact motion of coefficients (n, c) over [0, duration], for certificates and files."""
 
     def with_duration(self, duration: float) -> Self:
-        """The same family in another time: at normalised time, B_k scales with (old / new)^k."""
+        """The same family in another time: at normalised time, column i of B_k scales with (old / new)^(k − p_i)."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data with a key "family", enough to rebuild it (``trajectory_from``)."""
 
 
+AnyTrajectory = TypeVar("AnyTrajectory", bound=Trajectory)
+
+
+def as_coefficients(delta: ArrayLike, c: int) -> Array:
+    """Coefficients as (n, c), from that shape or flat; an error says what was expected."""
+    delta = np.asarray(delta, dtype=float)
+    if delta.size == 0 or (delta.shape[-1] != c and not (delta.ndim == 1 and delta.size % c == 0)):
+        raise MotionError(f"coefficients of shape {delta.shape}; this trajectory has {c} per joint: (n, {c})")
+    return delta.reshape(-1, c)
+
+
+def retimed(trajectory: AnyTrajectory, delta: ArrayLike, duration: float) -> tuple[AnyTrajectory, Array]:
+    """The same path in another duration [s]: the k-th derivative scales with (old / new)^k."""
+    factor = (trajectory.duration / duration) ** trajectory.time_powers
+    return trajectory.with_duration(duration), as_coefficients(delta, trajectory.coefficients) * factor
+
+
 def motion(trajectory: Trajectory, delta: ArrayLike, time: Array) -> Motion:
     """The motion of coefficients (n, c) at given times."""
-    delta = np.asarray(delta, dtype=float).reshape(-1, trajectory.coefficients)
+    delta = as_coefficients(delta, trajectory.coefficients)
     q, qd, qdd = (basis @ delta.T for basis in trajectory.basis(time))
     return Motion(time, q, qd, qdd)
+
+
+def pullback(trajectory: Trajectory, time: Array, gradient: MotionGradient) -> Array:
+    """Gradient with respect to the coefficients (n, c), from that with respect to every sample at these times."""
+    seeds = np.vstack([gradient.q, gradient.qd, gradient.qdd])
+    delta: Array = seeds.T @ np.vstack(trajectory.basis(time))
+    return delta

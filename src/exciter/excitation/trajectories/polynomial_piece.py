@@ -1,0 +1,133 @@
+"""A motion made of polynomial spans: splines, quintic segments, ramps, and files as a controller interpolates them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import factorial
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.errors import MotionError
+from exciter.excitation.trajectories.curve import Extremum
+from exciter.excitation.trajectories.polynomials import derivative, evaluate, hull, stationary_points
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+MAX_DEGREE = 9
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialPiece:
+    """knots (S + 1,) [s]; coefficients (n, S, d + 1): increasing powers of the time since the span's own knot."""
+
+    knots: Array
+    coefficients: Array
+
+    def __post_init__(self) -> None:
+        for name in ("knots", "coefficients"):
+            array = np.array(getattr(self, name), dtype=float)
+            if not np.isfinite(array).all():
+                raise MotionError(f"{name} of a piecewise polynomial contain NaN or infinity; give finite numbers")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        shape = self.coefficients.shape
+        if len(shape) != 3 or self.knots.ndim != 1 or shape[1] != len(self.knots) - 1 or shape[1] < 1 or shape[0] < 1:
+            raise MotionError(f"{self.knots.shape} knots and {shape} coefficients; expected (S + 1,) and (n, S, d + 1)")
+        if not 1 <= shape[2] <= MAX_DEGREE + 1:
+            raise MotionError(f"polynomials of degree {shape[2] - 1}; allowed are 0 to {MAX_DEGREE}")
+        if not (np.diff(self.knots) > 0).all():
+            raise MotionError("the knots of a piecewise polynomial must increase; remove repeated or unsorted ones")
+
+    @classmethod
+    def from_samples(cls, time: ArrayLike, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike | None = None) -> Self:
+        """Hermite interpolation of samples (N, n) at times (N,) [s], cubic of (q, q̇) or quintic of (q, q̇, q̈)."""
+        time = np.asarray(time, dtype=float)
+        given = [np.asarray(x, dtype=float) for x in (q, qd, qdd) if x is not None]
+        if len(time) < 2 or any(x.ndim != 2 or x.shape != (len(time), given[0].shape[1]) for x in given):
+            raise MotionError(
+                f"samples of shape {[x.shape for x in given]} at {len(time)} times; two or more are needed, (N, n) each"
+            )
+        if not (np.diff(time) > 0).all():
+            raise MotionError("the times of samples must increase; sort them and remove repeated ones")
+        states = np.stack(given).transpose(0, 2, 1)  # (2 or 3, n, N)
+        return cls(time, hermite(np.diff(time), states[..., :-1], states[..., 1:]))
+
+    @property
+    def n(self) -> int:
+        """Joints."""
+        return int(self.coefficients.shape[0])
+
+    @property
+    def degree(self) -> int:
+        return int(self.coefficients.shape[2]) - 1
+
+    @cached_property
+    def _unit(self) -> Array:
+        """(n, S, d + 1): coefficients in the time divided by the span's width, which runs over [0, 1]."""
+        powers: Array = np.diff(self.knots)[:, None] ** np.arange(self.degree + 1)
+        return self.coefficients * powers
+
+    def derivatives(self, span: Index, time: Array, order: int) -> Array:
+        """(order + 1, n, N): q, q̇, … at times (N,), each within the closed span of that number (N,)."""
+        local, chosen = time - self.knots[span], self.coefficients[:, span]
+        return np.stack([evaluate(derivative(chosen, k), local) for k in range(order + 1)])
+
+    def extremum(self, order: int) -> Extremum:
+        """Exact extrema of the order-th derivative: all ends of spans, and the zeros of the next derivative in those
+        spans whose Bernstein hull reaches beyond every end."""
+        width = np.diff(self.knots)
+        unit = derivative(self._unit, order) / width[:, None] ** order
+        ends = np.stack([unit[..., 0], unit.sum(axis=-1)], axis=-1).reshape(self.n, -1)
+        at_ends = np.stack([self.knots[:-1], self.knots[1:]], axis=-1).reshape(-1)
+        found = Extremum.of(ends, at_ends)
+        low, high = hull(unit)
+        rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high))
+        beyond = (high > found.highest[:, None] + rounding) | (low < found.lowest[:, None] - rounding)
+        joint, span = np.nonzero(beyond)
+        if unit.shape[-1] < 3 or len(joint) == 0:  # straight lines are extreme at their ends
+            return found
+        x = stationary_points(unit[joint, span])
+        inner = evaluate(unit[joint, span][:, None], x)
+        at = self.knots[span][:, None] + x * width[span][:, None]
+        own = joint == np.arange(self.n)[:, None]  # (n, R): each of the R spans counts for its own joint only
+        values = np.where(own[..., None], inner, found.highest[:, None, None]).reshape(self.n, -1)
+        return Extremum.among([found, Extremum.of(values, at.reshape(-1))])
+
+    def rates(self, span: Index, start: Array, end: Array) -> Array:
+        """(4, n, M): |q^(k)| ≤ Σ_m |q^(m)(centre)| r^(m−k)/(m−k)!, the finite Taylor series about each interval's
+        centre with r half its width."""
+        top = max(self.degree, 4)
+        size = np.abs(self.derivatives(span, 0.5 * (start + end), top))
+        radius = 0.5 * (end - start)
+        bounds = np.zeros((4, self.n, len(span)))
+        for k in range(1, 5):
+            for m in range(k, top + 1):
+                bounds[k - 1] += size[m] * radius ** (m - k) / factorial(m - k)
+        return bounds
+
+    def shifted(self, dt: float) -> Self:
+        """The same motion, dt [s] later."""
+        return replace(self, knots=self.knots + dt)
+
+
+def hermite(width: Array, start: Array, end: Array) -> Array:
+    """(n, S, d + 1): polynomials on [0, width (S,)] from state ``start`` to state ``end``, each (s, n, S): cubic for
+    s = 2 (q, q̇), quintic for s = 3 (q, q̇, q̈). With zero accelerations the quintic is Gautier & Khalil 1992, eq. (28).
+    """
+    if len(start) == 2:
+        (q, v), (q_end, v_end) = start, end
+        rise, speed = q_end - q - v * width, (v_end - v) * width
+        terms = [q, v, (3.0 * rise - speed) / width**2, (speed - 2.0 * rise) / width**3]
+        return np.stack(terms, axis=-1)
+    (q, v, a), (q_end, v_end, a_end) = start, end
+    rise = q_end - q - v * width - 0.5 * a * width**2
+    speed = (v_end - v - a * width) * width
+    force = 0.5 * (a_end - a) * width**2
+    cubic = 10.0 * rise - 4.0 * speed + force
+    quartic = -15.0 * rise + 7.0 * speed - 2.0 * force
+    quintic = 6.0 * rise - 3.0 * speed + force
+    return np.stack([q, v, 0.5 * a, cubic / width**3, quartic / width**4, quintic / width**5], axis=-1)

@@ -1,0 +1,74 @@
+"""Points (q, q̇) joined by fifth-order polynomials (Gautier & Khalil 1992, eqs. (24)–(28))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ExciterError
+from exciter.excitation.trajectories.piecewise import PiecewisePolynomial, positive_duration, whole_number
+from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Quintic(PiecewisePolynomial):
+    """times t_0 = 0 … t_r [s] at which the joints pass the points with zero acceleration.
+
+    Coefficients (n, 2 r + 2): q_0 … q_r [rad], q̇_0 … q̇_r [rad/s]. at_rest_ends: the first and the last velocity are 0.
+    """
+
+    times: tuple[float, ...]
+    at_rest_ends: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "times", tuple(float(t) for t in self.times))
+        times = np.array(self.times)
+        if len(times) < 2 or times[0] != 0.0 or not (np.isfinite(times).all() and (np.diff(times) > 0).all()):
+            raise ExciterError(f"times {list(self.times)} of a quintic trajectory; two or more, from 0, increasing")
+
+    @classmethod
+    def even(cls, duration: float, segments: int, *, at_rest_ends: bool = True) -> Self:
+        """Segments of equal duration."""
+        positive_duration(duration)
+        whole_number(segments, 1, "segments of a quintic trajectory")
+        return cls(tuple(np.linspace(0.0, duration, segments + 1).tolist()), at_rest_ends)
+
+    @property
+    def duration(self) -> float:  # type: ignore[override]
+        """[s] t_r"""
+        return self.times[-1]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        points = range(len(self.times))
+        return tuple(f"q{i}" for i in points) + tuple(f"qd{i}" for i in points)
+
+    @property
+    def time_powers(self) -> NDArray[np.int64]:
+        return np.repeat([0, 1], len(self.times))
+
+    @cached_property
+    def functions(self) -> PolynomialPiece:
+        points = len(self.times)
+        q, qd = np.split(np.eye(2 * points), 2)
+        return PolynomialPiece.from_samples(self.times, q, qd, np.zeros_like(q))
+
+    @cached_property
+    def free(self) -> Array:
+        """Z (c, v): all coefficients, or all but the first and the last velocity."""
+        z = np.eye(self.coefficients)
+        return np.delete(z, [len(self.times), -1], axis=1) if self.at_rest_ends else z
+
+    def with_duration(self, duration: float) -> Self:
+        """All times scaled."""
+        scaled = np.array(self.times) / self.duration * positive_duration(duration)
+        return replace(self, times=tuple(scaled.tolist()))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"family": "quintic", "times": list(self.times), "at_rest_ends": self.at_rest_ends}

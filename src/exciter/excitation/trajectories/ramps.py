@@ -1,0 +1,261 @@
+"""From rest into an exciting motion and back to rest, by quintic ramps within the robot's joint limits.
+
+A Fourier series moves all the time. A ramp leads from rest to its state (q, q̇, q̈) at some phase, another from the same
+phase to rest after any number of periods. A motion that starts and ends at rest needs ramps only to be reached from a
+given posture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.errors import MotionError
+from exciter.excitation.trajectories.curve import SAME, Curve
+from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
+from exciter.excitation.trajectories.polynomials import derivative, evaluate, hull, stationary_points
+from exciter.excitation.trajectories.segment_times import ROUNDING, Segments, shortest_times
+from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Allowed = Callable[[Curve], bool]
+
+LEVELS = 8  # of slowness, tried at each phase
+SLOWER = 1.25  # a ramp that is refused is tried again this much slower
+
+
+@dataclass(frozen=True)
+class Ramps:
+    """start, end: postures (n,) [rad] to start from and to end in, at rest; None: wherever it suits the motion.
+
+    phases: how many phases of a period are tried; shortest, longest [s]: the durations that are; tries: how many
+    combinations within the joint limits are shown to a further test before giving up.
+    """
+
+    start: tuple[float, ...] | None = None
+    end: tuple[float, ...] | None = None
+    phases: int = 48
+    shortest: float = 0.5
+    longest: float = 20.0
+    tries: int = 100
+
+    def __post_init__(self) -> None:
+        for name in ("start", "end"):
+            if (posture := getattr(self, name)) is not None:
+                object.__setattr__(self, name, tuple(float(q) for q in posture))
+        if self.phases < 1 or self.tries < 1 or not 0.0 < self.shortest <= self.longest < np.inf:
+            raise MotionError(f"{self}: phases and tries must be 1 or more, and 0 < shortest ≤ longest")
+
+    @property
+    def durations(self) -> Array:
+        """(K,) [s] increasing by a twentieth each."""
+        count = 1 + int(np.ceil(np.log(self.longest / self.shortest) / np.log(1.05)))
+        return np.geomspace(self.shortest, self.longest, count)
+
+
+@dataclass(frozen=True, eq=False)
+class JointBounds:
+    """What q, q̇, q̈, q⃛ may be: lowest and highest (4, n)."""
+
+    lowest: Array
+    highest: Array
+
+    @classmethod
+    def of(cls, robot: Robot) -> JointBounds:
+        rates = [robot.limit(name) for name in ("velocity", "acceleration", "jerk")]
+        return cls(np.stack([robot.limit("lower"), *(-r for r in rates)]), np.stack([robot.limit("upper"), *rates]))
+
+    def hold(self, start: Array, end: Array, width: Array) -> Bools:
+        """(K,) whether quintics from states ``start`` to ``end``, each (3, n, K), obey all bounds for all time."""
+        unit = hermite(np.ones(len(width)), *(x * width ** np.arange(3)[:, None, None] for x in (start, end)))
+        good = np.ones(len(width), dtype=bool)
+        for order in (1, 2, 3, 0):
+            chosen = np.flatnonzero(good)
+            shape = derivative(unit[:, chosen], order) / width[chosen, None] ** order
+            good[chosen] = self._hold(order, shape)
+        return good
+
+    def _hold(self, order: int, shape: Array) -> Bools:
+        """(K,) for polynomials (n, K, d + 1) on [0, 1]: a few values refuse most, hulls accept most, roots decide."""
+        slack = ROUNDING * np.maximum(1.0, np.abs(np.stack([self.lowest[order], self.highest[order]])))
+        lowest, highest = self.lowest[order] - slack[0], self.highest[order] + slack[1]
+
+        def within(low: Array, high: Array) -> Bools:
+            return np.asarray((low >= lowest[:, None]) & (high <= highest[:, None]))
+
+        few = evaluate(shape[..., None, :], np.linspace(0.0, 1.0, 9))
+        good = np.asarray(within(few.min(axis=-1), few.max(axis=-1)).all(axis=0))
+        open_ = np.flatnonzero(good & ~within(*hull(shape)).all(axis=0))
+        exact = evaluate(shape[:, open_, None], stationary_points(shape[:, open_]))
+        good[open_] = within(exact.min(axis=-1, initial=np.inf), exact.max(axis=-1, initial=-np.inf)).all(axis=0)
+        return good
+
+
+def ramped(
+    trajectory: Trajectory,
+    delta: ArrayLike,
+    robot: Robot,
+    *,
+    periods: int = 1,
+    ramps: Ramps | None = None,
+    allowed: Allowed | None = None,
+) -> Curve:
+    """The motion of coefficients (n, c), repeated, from rest to rest; it starts at time 0.
+
+    Ramps obey the robot's limits of position, velocity, acceleration and jerk exactly; the exciting motion itself is
+    not checked. ``allowed`` may refuse a whole motion for other reasons (torque, collisions): then the next one is
+    tried, slower or at another phase. Short ramps come first.
+    """
+    ramps = ramps or Ramps()
+    motion = trajectory.curve(delta)
+    if periods < 1:
+        raise MotionError(f"{periods} periods; give 1 or more")
+    for posture in (ramps.start, ramps.end):
+        _check_posture(posture, robot)
+    candidates = _at_rest(motion, robot, periods, ramps) if _rests(motion) else _moving(motion, robot, periods, ramps)
+    count = 0
+    for count, curve in enumerate(candidates, start=1):
+        if allowed is None or allowed(curve):
+            return curve
+        if count == ramps.tries:
+            break
+    if count:
+        raise MotionError(f"all of {count} ramps within the joint limits are refused; give another start posture")
+    raise MotionError(
+        f"no ramp of {ramps.shortest:g} to {ramps.longest:g} s into the motion and out of it is within the joint "
+        "limits; give another start posture, allow longer ramps, or let the trajectory start at rest"
+    )
+
+
+def _check_posture(posture: tuple[float, ...] | None, robot: Robot) -> None:
+    if posture is None:
+        return
+    if len(posture) != robot.n:
+        raise MotionError(f"a posture of {len(posture)} joints; robot '{robot.name}' has {robot.n}")
+    for joint, q in zip(robot.joints, posture, strict=True):
+        if not joint.limits.lower <= q <= joint.limits.upper:
+            raise MotionError(
+                f"the posture has joint '{joint.name}' at {q:.6g}, outside its range {joint.limits.lower:.6g} … "
+                f"{joint.limits.upper:.6g}"
+            )
+
+
+def _state(curve: Curve, *, end: bool) -> Array:
+    """(3, n): q, q̇, q̈ at the start or the end."""
+    span = np.array([len(curve.knots) - 2 if end else 0])
+    return curve.derivatives(span, np.array([curve.end if end else curve.start]), 2)[:, :, 0]
+
+
+def _rests(curve: Curve) -> bool:
+    """Whether velocity and acceleration are zero at both ends."""
+    size = np.stack([curve.extremum(k).size for k in (1, 2)])
+    return all((np.abs(_state(curve, end=end)[1:]) <= SAME * np.maximum(1.0, size)).all() for end in (False, True))
+
+
+def _ramp(width: float, start: Array, end: Array) -> Curve:
+    """One quintic between states (3, n)."""
+    return Curve(
+        (PolynomialPiece(np.array([0.0, width]), hermite(np.array([width]), start[..., None], end[..., None])),)
+    )
+
+
+def _chain(parts: list[Curve]) -> Curve:
+    """Curves one after the other, from time 0."""
+    whole = parts[0].shifted(-parts[0].start)
+    for part in parts[1:]:
+        whole = whole.then(part.shifted(whole.end - part.start))
+    return whole
+
+
+# -- motions that start and end at rest ----------------------------------------------------------------------------
+
+
+def _at_rest(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterator[Curve]:
+    """Rest-to-rest moves to the start, back to it between repetitions, and to the end posture; ever slower ones."""
+    first, last = _state(motion, end=False)[0], _state(motion, end=True)[0]
+    start = first if ramps.start is None else np.array(ramps.start)
+    end = last if ramps.end is None else np.array(ramps.end)
+    slowness = 1.0
+    while True:
+        back = _move(last, first, robot, slowness)
+        parts = [*_move(start, first, robot, slowness), motion]
+        for _ in range(periods - 1):
+            parts += [*back, motion]
+        parts += _move(last, end, robot, slowness)
+        yield _chain(parts)
+        slowness *= SLOWER
+        moves = [part.duration for part in parts if part is not motion]
+        if not moves or SLOWER * max(moves) > ramps.longest:
+            return
+
+
+def _move(q: Array, to: Array, robot: Robot, slowness: float) -> list[Curve]:
+    """From rest to rest on a straight line, in the shortest time the limits allow; nothing when already there."""
+    if (np.abs(to - q) <= SAME).all():
+        return []
+    still = np.zeros_like(q)
+    limits = (robot.limit(name) for name in ("velocity", "acceleration", "jerk"))
+    width = float(shortest_times(Segments.between([q, to], [still, still]), *limits)[0])
+    return [_ramp(slowness * width, np.stack([q, still, still]), np.stack([to, still, still]))]
+
+
+# -- motions that are entered and left while they move -------------------------------------------------------------
+
+
+def _moving(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterator[Curve]:
+    """Ramps in and out by total duration; where a phase can be chosen, at every phase."""
+    series = motion.pieces[0]
+    if isinstance(series, FourierPiece):
+        period = motion.duration
+        phases = period * np.arange(ramps.phases) / ramps.phases
+        entry = motion.derivatives(np.zeros(len(phases), dtype=np.int64), phases, 2)
+        exit_ = entry
+
+        def exciting(index: int) -> Curve:
+            return Curve((replace(series, start=0.0, end=periods * period, phase_time=-phases[index]),))
+    else:
+        entry, exit_ = (_state(motion, end=end)[..., None] for end in (False, True))
+
+        def exciting(index: int) -> Curve:
+            return motion.repeated(periods)
+
+    yield from _combine(entry, exit_, JointBounds.of(robot), ramps, exciting)
+
+
+def _combine(
+    entry: Array, exit_: Array, bounds: JointBounds, ramps: Ramps, exciting: Callable[[int], Curve]
+) -> Iterator[Curve]:
+    """Pairs of ramps to ``entry`` and from ``exit_`` states (3, n, F) of one phase, the shortest pair first."""
+    width = np.tile(ramps.durations, entry.shape[2])
+    phase = np.repeat(np.arange(entry.shape[2]), len(ramps.durations))
+    entry, exit_ = entry[..., phase], exit_[..., phase]
+    before, after = _resting(entry, width, ramps.start, -1.0), _resting(exit_, width, ramps.end, 1.0)
+    good_in, good_out = bounds.hold(before, entry, width), bounds.hold(exit_, after, width)
+    pairs: list[tuple[float, int, int]] = []
+    for f in range(phase[-1] + 1):
+        # longer ramps matter only when the shortest are refused, and then both had better be longer
+        numbers = (np.flatnonzero(good & (phase == f)) for good in (good_in, good_out))
+        few_in, few_out = (good[:: max(1, len(good) // LEVELS)] for good in numbers)
+        pairs += [(width[i] + width[o], i, o) for i, o in zip(few_in, few_out, strict=False)]
+    for _, i, o in sorted(pairs)[:: 1 + len(pairs) // ramps.tries]:
+        lead_in = _ramp(float(width[i]), before[..., i], entry[..., i])
+        lead_out = _ramp(float(width[o]), exit_[..., o], after[..., o])
+        yield _chain([lead_in, exciting(int(phase[i])), lead_out])
+
+
+def _resting(state: Array, width: Array, posture: tuple[float, ...] | None, sign: float) -> Array:
+    """(3, n, K): rest before (sign −1) or after (+1) moving states (3, n, K), for ramps that last ``width`` (K,).
+
+    A posture that is not given is the one at which the velocity is a mere cubic: half the way that the moving state
+    would make in that time, corrected for its acceleration; such a ramp hardly overshoots.
+    """
+    q, qd, qdd = state
+    rest = np.zeros_like(state)
+    rest[0] = q + sign * 0.5 * qd * width + qdd * width**2 / 12.0 if posture is None else np.array(posture)[:, None]
+    return rest
