@@ -30,6 +30,8 @@ from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.trajectory import motion as motion_of
+from exciter.excitation.trajectories.trajectory import pullback
 from exciter.parameters.terms import Coulomb, Tanh, Viscous
 from exciter.robot import load
 from exciter.robot.pinocchio_model import to_pinocchio
@@ -61,14 +63,20 @@ def main() -> None:
 
     robot = load("panda")
     terms = (Viscous(), Coulomb(Tanh(0.03)))
-    trajectory = Fourier(period=10.0, harmonics=5, samples=SAMPLES)
+    trajectory = Fourier(period=10.0, harmonics=5)
+    times = trajectory.sample_times(SAMPLES)
     delta = 0.3 * np.random.default_rng(0).standard_normal((robot.n, trajectory.coefficients))
-    motion = trajectory.motion(delta)
+    motion = motion_of(trajectory, delta, times)
     criterion, weights = DOptimality(), np.ones(robot.n)
 
     def objective(engine: NumbaEngine | NumpyEngine) -> Objective:
         model = DynamicModel(robot, terms, engine)
-        return Objective(model, trajectory, criterion, model.base.independent, weights)
+        return Objective(model, criterion, model.base.independent, weights)
+
+    def value_and_gradient(objective: Objective) -> tuple[float, np.ndarray]:
+        """With respect to the coefficients."""
+        value, gradient = objective.value_and_gradient(motion_of(trajectory, delta, times))
+        return value, pullback(trajectory, times, gradient)
 
     one, two, plain = objective(NumbaEngine()), objective(NumbaEngine(threads=2)), objective(NumpyEngine())
 
@@ -82,7 +90,7 @@ def main() -> None:
             pin.computeJointTorqueRegressor(pinocchio, data, q, qd, qdd)
 
     def criterion_through_pinocchio(x: np.ndarray) -> float:
-        m = trajectory.motion(x)
+        m = motion_of(trajectory, x, times)
         w = np.zeros((SAMPLES, robot.n, len(columns)))
         for k in range(SAMPLES):
             phi = pin.computeJointTorqueRegressor(pinocchio, data, m.q[k], m.qd[k], m.qdd[k])
@@ -102,7 +110,7 @@ def main() -> None:
             gradient[k] = (criterion_through_pinocchio(moved) - reference) / step
         return gradient
 
-    value, exact = one.value_and_gradient(delta)
+    value, exact = value_and_gradient(one)
     print(f"criterion {value:.6f}, through Pinocchio {criterion_through_pinocchio(delta):.6f}")
     differences = finite_differences()
     error = np.abs(exact.ravel() - differences).max() / np.abs(exact).max()
@@ -114,10 +122,10 @@ def main() -> None:
         "Numba W": lambda: one.model.dynamics.regressor(motion, out=memory),
         "Numba W in newly allocated memory": lambda: one.model.dynamics.regressor(motion),
         "Numba Gram matrix": lambda: one.model.rows(motion, layout, weights).gram(),
-        "Numba criterion + gradient": lambda: one.value_and_gradient(delta),
-        "Numba criterion + gradient, two threads": lambda: two.value_and_gradient(delta),
+        "Numba criterion + gradient": lambda: value_and_gradient(one),
+        "Numba criterion + gradient, two threads": lambda: value_and_gradient(two),
         "NumPy W": lambda: plain.model.dynamics.regressor(motion),
-        "NumPy criterion + gradient": lambda: plain.value_and_gradient(delta),
+        "NumPy criterion + gradient": lambda: value_and_gradient(plain),
     }
     ratios: dict[str, list[float]] = {name: [] for name in candidates}
     for work in (*candidates.values(), pinocchio_loop):
@@ -126,7 +134,7 @@ def main() -> None:
         for name, work in candidates.items():
             reference = seconds(pinocchio_loop)
             ratios[name].append(seconds(work) / reference)
-    speedup = [seconds(finite_differences, 0.0) / seconds(lambda: one.value_and_gradient(delta)) for _ in range(3)]
+    speedup = [seconds(finite_differences, 0.0) / seconds(lambda: value_and_gradient(one)) for _ in range(3)]
 
     print(f"\nratio to Pinocchio's regressor in a Python loop (median of {rounds} rounds)   [target]")
     for name, values in ratios.items():

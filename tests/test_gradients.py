@@ -14,6 +14,8 @@ from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.excitation.criteria import ConditionNumber, DOptimality
 from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.trajectory import motion as motion_of
+from exciter.excitation.trajectories.trajectory import pullback
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     Coulomb,
@@ -191,16 +193,19 @@ def test_gradient_with_respect_to_coefficients(engine):
     """The whole chain, to the 77 coefficients of a Fourier trajectory of a 7-axis arm."""
     robot = load("panda")
     model = DynamicModel(robot, (Viscous(), Coulomb(Tanh(0.1))), engine)
-    trajectory = Fourier(samples=100)
-    objective = Objective(model, trajectory, DOptimality(), model.base.independent, np.ones(robot.n))
+    trajectory = Fourier()
+    times = trajectory.sample_times(100)
+    objective = Objective(model, DOptimality(), model.base.independent, np.ones(robot.n))
     rng = np.random.default_rng(3)
     delta, direction = 0.3 * rng.standard_normal((2, robot.n, trajectory.coefficients))
-    value, gradient = objective.value_and_gradient(delta)
-    assert value == objective.value(delta)
+    value, by_motion = objective.value_and_gradient(motion_of(trajectory, delta, times))
+    gradient = pullback(trajectory, times, by_motion)
+    assert value == objective.value(motion_of(trajectory, delta, times))
     assert gradient.size == 77
 
     def shifted(step):
-        w = regressor_through_pinocchio(model, trajectory.motion(delta + step * direction))[:, :, objective.columns]
+        moved = motion_of(trajectory, delta + step * direction, times)
+        w = regressor_through_pinocchio(model, moved)[:, :, objective.columns]
         return DOptimality()(np.einsum("Nja,Njb->ab", w, w, optimize=True))[0]
 
     assert_allclose(along(shifted, 1e-4), (gradient * direction).sum(), rtol=1e-6)

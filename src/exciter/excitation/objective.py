@@ -1,46 +1,81 @@
-"""What the optimiser sees: trajectory coefficients in, criterion and exact gradient out."""
+"""What the optimiser sees: a motion in, the criterion and its exact gradient with respect to every sample out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from exciter.dynamics.layout import ColumnLayout
-from exciter.dynamics.model import DynamicModel, MotionRows
-from exciter.excitation.criteria import Criterion
-from exciter.excitation.trajectories.fourier import Fourier
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
+from exciter.excitation.criteria.columns import Columns
+from exciter.excitation.criteria.criterion import AnyCriterion, Evaluation, evaluation
+from exciter.excitation.criteria.formulation import Formulation
+from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
+from exciter.excitation.criteria.observed import Observed
+from exciter.excitation.criteria.unexcited import unexcited
+from exciter.robot.motion import Motion, MotionGradient
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """criterion(H(δ)) for the columns of ``model`` and torque noise weights 1/σ² (n,) per joint."""
+    """criterion(H₀ + WᵀΣ⁻¹W) of motions.
+
+    columns: standard column numbers (b,), a matrix C (p, b) with χ = C θ, or ``Columns``. weights (n,): 1/σ² of the
+    joint torques. prior (b, b): information H₀ of earlier experiments; a motion that is sampled more coarsely than
+    it will be recorded needs weights multiplied by the ratio, or the prior counts too much.
+    """
 
     model: DynamicModel
-    trajectory: Fourier
-    criterion: Criterion
-    columns: Sequence[int] | NDArray[np.int64]
+    criterion: AnyCriterion
+    columns: ArrayLike | Columns
     weights: Array
+    formulation: Formulation = field(default_factory=InverseDynamic)
+    prior: Array | None = None
+
+    def __post_init__(self) -> None:
+        weights = np.asarray(self.weights, dtype=float)
+        if weights.shape != (self.model.n,) or not (np.isfinite(weights).all() and (weights >= 0).all()):
+            raise ParameterError(
+                f"weights must be {self.model.n} numbers ≥ 0, one per joint; given {np.asarray(self.weights).tolist()}"
+            )
+        object.__setattr__(self, "weights", weights)
+        if self.prior is None:
+            return
+        prior, b = np.asarray(self.prior, dtype=float), len(self.chosen)
+        if prior.shape != (b, b) or not (np.isfinite(prior).all() and np.allclose(prior, prior.T, rtol=1e-9)):
+            raise ParameterError(f"the prior information has shape {prior.shape}; it must be symmetric, {b} × {b}")
+        object.__setattr__(self, "prior", prior)
 
     @cached_property
-    def _layout(self) -> ColumnLayout:
-        return self.model.layout(self.columns)
+    def chosen(self) -> Columns:
+        """The parameters the criterion is about, by name."""
+        return Columns.of(self.model, self.columns)
 
-    def _rows(self, delta: Array) -> MotionRows:
-        return self.model.rows(self.trajectory.motion(delta), self._layout, self.weights)
+    def observed(self, motion: Motion) -> Observed:
+        """The motion as criteria see it."""
+        return Observed(self.model, motion, self.chosen, self.weights, self.formulation, self.prior)
 
-    def value(self, delta: Array) -> float:
-        return self.criterion(self._rows(delta).gram())[0]
+    def gram(self, motion: Motion) -> Array:
+        """WᵀΣ⁻¹W (b, b), without prior: add it to the prior of the next design."""
+        return self.observed(motion).gram
 
-    def value_and_gradient(self, delta: Array) -> tuple[float, Array]:
-        """f(δ) and ∂f/∂δ, shaped like δ (n, coefficients): one pass forward, one back, whatever their number."""
-        rows = self._rows(delta)
-        value, dfdh = self.criterion(rows.gram())
-        if not np.isfinite(value):
-            return value, np.zeros((self.model.n, self.trajectory.coefficients))
-        return value, self.trajectory.pullback(rows.pullback(dfdh))
+    def value(self, motion: Motion) -> float:
+        return self._evaluation(self.observed(motion)).value
+
+    def value_and_gradient(self, motion: Motion) -> tuple[float, MotionGradient]:
+        """f and its gradient with respect to q, q̇, q̈ of every sample; zero where f is infinite."""
+        observed = self.observed(motion)
+        result = self._evaluation(observed)
+        return result.value, result.gradient(observed)
+
+    def _evaluation(self, observed: Observed) -> Evaluation:
+        return evaluation(self.criterion, observed)
+
+    def unexcited(self, motion: Motion) -> list[str]:
+        """Names of the parameters that neither the motion nor the prior tells anything about."""
+        return unexcited(self.observed(motion).h, self.chosen.names)

@@ -1,5 +1,59 @@
-"""Criteria: from the Gram matrix H = WᵀΣ⁻¹W to a number to be made small."""
+"""Criteria: how much a motion reveals, as a number to be made small. One criterion per file."""
 
-from exciter.excitation.criteria.criterion import ConditionNumber, Criterion, DOptimality
+from exciter.excitation.criteria.a_optimality import AOptimality
+from exciter.excitation.criteria.columns import Columns
+from exciter.excitation.criteria.condition_number import ConditionNumber
+from exciter.excitation.criteria.cramer_rao import CramerRao
+from exciter.excitation.criteria.criterion import AnyCriterion, Criterion, Evaluation, MotionCriterion, evaluation
+from exciter.excitation.criteria.d_optimality import DOptimality
+from exciter.excitation.criteria.design_and_estimate import Rounds, iterate
+from exciter.excitation.criteria.e_optimality import EOptimality
+from exciter.excitation.criteria.energy import Energy
+from exciter.excitation.criteria.equilibrium import Equilibrium
+from exciter.excitation.criteria.figures import Figures, evaluate
+from exciter.excitation.criteria.formulation import Formulation
+from exciter.excitation.criteria.frobenius_condition import FrobeniusCondition
+from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
+from exciter.excitation.criteria.normalized_condition import NormalizedCondition
+from exciter.excitation.criteria.observed import Observed
+from exciter.excitation.criteria.qr_condition import QrCondition
+from exciter.excitation.criteria.registry import CRITERIA, criterion_from, settings_of
+from exciter.excitation.criteria.scaled_condition import ScaledCondition
+from exciter.excitation.criteria.smallest_singular import ConditionAndSmallest
+from exciter.excitation.criteria.torque_activity import InverseTorque
+from exciter.excitation.criteria.unexcited import unexcited
+from exciter.excitation.criteria.weighted_sum import WeightedSum
 
-__all__ = ["ConditionNumber", "Criterion", "DOptimality"]
+__all__ = [
+    "CRITERIA",
+    "AOptimality",
+    "AnyCriterion",
+    "Columns",
+    "ConditionAndSmallest",
+    "ConditionNumber",
+    "CramerRao",
+    "Criterion",
+    "DOptimality",
+    "EOptimality",
+    "Energy",
+    "Equilibrium",
+    "Evaluation",
+    "Figures",
+    "Formulation",
+    "FrobeniusCondition",
+    "InverseDynamic",
+    "InverseTorque",
+    "MotionCriterion",
+    "NormalizedCondition",
+    "Observed",
+    "QrCondition",
+    "Rounds",
+    "ScaledCondition",
+    "WeightedSum",
+    "criterion_from",
+    "evaluate",
+    "evaluation",
+    "iterate",
+    "settings_of",
+    "unexcited",
+]

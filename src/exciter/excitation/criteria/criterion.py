@@ -1,49 +1,73 @@
-"""Criteria: from the Gram matrix H = WᵀΣ⁻¹W to a number to be made small, with its exact derivative ∂f/∂H."""
+"""What a criterion is: a number to be made small, with its exact derivative.
+
+Most criteria need the Gram matrix H = WᵀΣ⁻¹W only (``Criterion``); some need the rows or torques themselves
+(``MotionCriterion``). ``evaluation`` makes both look alike, so that a weighted sum may mix them.
+
+The largest or smallest of several numbers (singular values, elements of W) has a kink where two of them coincide.
+Values are exact there too; the derivative is that of one of the two, so an optimiser sees a slope that jumps.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotri
+
+from exciter.excitation.criteria.observed import Observed
+from exciter.robot.motion import MotionGradient
 
 Array = NDArray[np.float64]
 
 
 class Criterion(Protocol):
-    """One class per criterion."""
+    """A function of H. One class per criterion, settings only."""
+
+    @property
+    def name(self) -> str:
+        """A word for it."""
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        """Value and symmetric ∂f/∂H (b, b); infinite when H is singular."""
+        """Value and symmetric ∂f/∂H (b, b); infinite, with zeros, when H is singular."""
 
 
-@dataclass(frozen=True)
-class DOptimality:
-    """−log det H: the logarithm of the volume of the parameters' confidence ellipsoid (Swevers et al. 1997)."""
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A value, its part that depends on H as ∂f/∂H (b, b), and the gradients of all else, computed when asked for."""
 
-    def __call__(self, h: Array) -> tuple[float, Array]:
-        scale = np.sqrt(h.diagonal())  # equilibrated first: parameters have different units
-        if not (scale > 0).all():
-            return np.inf, np.zeros_like(h)
-        even = np.outer(scale, scale)
-        lower, failed = dpotrf(h / even, lower=True)
-        if failed:
-            return np.inf, np.zeros_like(h)
-        inverse, _ = dpotri(lower, lower=True)  # its lower triangle
-        value = -2.0 * float(np.log(lower.diagonal() * scale).sum())
-        return value, -(np.tril(inverse) + np.tril(inverse, -1).T) / even
+    value: float
+    dfdh: Array | None = None
+    further: tuple[Callable[[], MotionGradient], ...] = ()
+
+    def gradient(self, observed: Observed) -> MotionGradient:
+        """With respect to every sample; zero where the value is infinite."""
+        if not np.isfinite(self.value):
+            return MotionGradient.sum(observed.motion, [])
+        parts = [part() for part in self.further]
+        if self.dfdh is not None:
+            parts.append(observed.pullback(self.dfdh))
+        return MotionGradient.sum(observed.motion, parts)
 
 
-@dataclass(frozen=True)
-class ConditionNumber:
-    """cond(W) = √(λ_max/λ_min) of H [12.12], Gautier & Khalil (16)."""
+@runtime_checkable
+class MotionCriterion(Protocol):
+    """A function of more than H: of single elements of W, of torques, of how the motion is parameterised."""
 
-    def __call__(self, h: Array) -> tuple[float, Array]:
-        values, vectors = np.linalg.eigh(h)
-        if values[0] <= values[-1] * np.finfo(float).eps:
-            return np.inf, np.zeros_like(h)
-        cond = float(np.sqrt(values[-1] / values[0]))
-        small, large = vectors[:, 0], vectors[:, -1]
-        return cond, 0.5 * cond * (np.outer(large, large) / values[-1] - np.outer(small, small) / values[0])
+    @property
+    def name(self) -> str:
+        """A word for it."""
+
+    def at(self, observed: Observed) -> Evaluation:
+        """Value at a motion, with what its gradient needs."""
+
+
+AnyCriterion = Criterion | MotionCriterion
+
+
+def evaluation(criterion: AnyCriterion, observed: Observed) -> Evaluation:
+    """A criterion of either kind at a motion."""
+    if isinstance(criterion, MotionCriterion):
+        return criterion.at(observed)
+    return Evaluation(*criterion(observed.h))

@@ -1,0 +1,32 @@
+"""Condition number of W by its singular values, the literature's first measure of excitation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.excitation.criteria.matrices import eigen, singular
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ConditionNumber:
+    """cond(W) = σ_max/σ_min = √(λ_max/λ_min) of H [12.12], Gautier & Khalil (16).
+
+    Not smooth where singular values coincide, which optima tend to do: expect an optimiser to slow down there.
+    """
+
+    name: ClassVar[str] = "condition"
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        spectrum = eigen(h)
+        if spectrum is None:
+            return singular(h)
+        values, vectors = spectrum
+        cond = float(np.sqrt(values[-1] / values[0]))
+        small, large = vectors[:, 0], vectors[:, -1]
+        return cond, 0.5 * cond * (np.outer(large, large) / values[-1] - np.outer(small, small) / values[0])

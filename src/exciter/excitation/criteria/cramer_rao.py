@@ -1,0 +1,122 @@
+"""Cramér–Rao bound when joint positions are measured with noise too (Swevers et al. 1997, IEEE, (3)–(6), III-B).
+
+Measured are q_m = q(δ) + n_q and τ_m = Φ(δ) θ + n_τ; estimated are θ and the coefficients δ of the motion. With
+T = ∂τ/∂δ the Fisher information of both, JᵀΣ⁻¹J of the residuals, is
+
+    [ΦᵀΣ_τ⁻¹Φ   ΦᵀΣ_τ⁻¹T                ]
+    [   ·       TᵀΣ_τ⁻¹T + B₀ᵀΣ_q⁻¹B₀   ]
+
+and what it tells about θ alone is its Schur complement H = ΦᵀΣ_τ⁻¹Φ − UᵀS⁻¹U with U = TᵀΣ_τ⁻¹Φ and S the lower right
+block; H⁻¹ bounds the covariance of θ. T needs parameter values, hence the loop of ``design_and_estimate``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import block_diag, cho_factor, cho_solve
+
+from exciter.errors import ParameterError
+from exciter.excitation.criteria.adjoints import refuse_memory, torque_jacobian, torque_jacobian_pullback
+from exciter.excitation.criteria.criterion import Criterion, Evaluation
+from exciter.excitation.criteria.d_optimality import DOptimality
+from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
+from exciter.excitation.criteria.observed import Observed
+from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.robot.motion import MotionGradient
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CramerRao:
+    """criterion(H) of the information that is left about θ when the motion must be estimated from noisy positions.
+
+    trajectory: the family of the motion, of fixed duration. joint_noise: σ_q of a position [rad or m], one for all
+    joints or one each. chi (p,): standard parameters, the description's unless given. The value is exact; so is the
+    gradient, up to fourth-order differences of joint terms (viscous friction, rotor inertia, offset: exact).
+    """
+
+    trajectory: Trajectory
+    joint_noise: float | tuple[float, ...]
+    chi: tuple[float, ...] | None = None
+    criterion: Criterion = field(default_factory=DOptimality)
+
+    name: ClassVar[str] = "cramer-rao"
+
+    def __post_init__(self) -> None:
+        if self.chi is not None:
+            object.__setattr__(self, "chi", tuple(float(x) for x in self.chi))
+
+    def at(self, observed: Observed) -> Evaluation:
+        parts = self._parts(observed)
+        h = parts.information if observed.prior is None else parts.information + observed.prior
+        value, dfdh = self.criterion(h)
+        return Evaluation(value, further=(lambda: parts.pullback(dfdh),))
+
+    def information(self, observed: Observed) -> Array:
+        """H (b, b): Fisher information about θ, without prior."""
+        return self._parts(observed).information
+
+    def _parts(self, observed: Observed) -> FisherParts:
+        model, motion = observed.model, observed.motion
+        if not isinstance(observed.formulation, InverseDynamic):
+            raise ParameterError(
+                f"the Cramér–Rao bound is that of the inverse dynamic model; given '{observed.formulation.name}'"
+            )
+        refuse_memory(model)
+        chi = model.nominal if self.chi is None else np.array(self.chi)
+        noise = model.per_joint(self.joint_noise, "joint_noise")
+        free = self.trajectory.free
+        bases = np.array([basis @ free for basis in self.trajectory.basis(motion.time)[:3]])
+        return FisherParts(observed, chi, bases, block_diag(*(bases[0].T @ bases[0] / s**2 for s in noise)))
+
+
+@dataclass(frozen=True, eq=False)
+class FisherParts:
+    """The blocks above, rows over their noise, and the gradient of any f(H).
+
+    bases (3, N, c): B₀, B₁, B₂; position (n c, n c): B₀ᵀΣ_q⁻¹B₀.
+    """
+
+    observed: Observed
+    chi: Array
+    bases: Array
+    position: Array
+
+    @cached_property
+    def _root(self) -> Array:
+        root: Array = np.sqrt(self.observed.weights)
+        return root
+
+    @cached_property
+    def _split(self) -> tuple[Array, Array]:
+        """X = S⁻¹U (n c, b) and E = W − T X (N n, b)."""
+        observed, (_, samples, c) = self.observed, self.bases.shape
+        n = observed.model.n
+        jacobian = torque_jacobian(observed.model, observed.motion, self.chi)
+        t = np.einsum("kNji,kNc->Njic", jacobian, self.bases, optimize=True) * self._root[:, None, None]
+        t = t.reshape(samples * n, n * c)
+        w = observed.w
+        shares = cho_solve(cho_factor(t.T @ t + self.position), t.T @ w)
+        return shares, w - t @ shares
+
+    @cached_property
+    def information(self) -> Array:
+        """H = WᵀE (b, b)."""
+        half = self.observed.w.T @ self._split[1]
+        return 0.5 * (half + half.T)
+
+    def pullback(self, dfdh: Array) -> MotionGradient:
+        """Gradient of f(H), M = ∂f/∂H: ∂f/∂W = 2 E M and ∂f/∂T = −2 E M Xᵀ."""
+        model, motion = self.observed.model, self.observed.motion
+        shares, rest = self._split
+        seed = 2.0 * rest @ dfdh
+        by_t = -(seed @ shares.T).reshape(len(motion), model.n, model.n, -1) * self._root[:, None, None]
+        by_jacobian = np.einsum("Njic,kNc->kNji", by_t, self.bases, optimize=True)
+        through_torque = torque_jacobian_pullback(model, motion, self.chi, by_jacobian)
+        return self.observed.rows_pullback(seed) + through_torque

@@ -1,0 +1,30 @@
+"""D-optimality: the volume of the confidence ellipsoid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.excitation.criteria.matrices import inverse, singular
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DOptimality:
+    """−log det H = log det of the covariance (Swevers et al. 1997, IEEE, III-B, with the sign put right).
+
+    Scaling the parameters only adds a constant: the best motion does not depend on units.
+    """
+
+    name: ClassVar[str] = "d-optimal"
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        inverted = inverse(h)
+        if inverted is None:
+            return singular(h)
+        covariance, log_det = inverted
+        return -log_det, -covariance

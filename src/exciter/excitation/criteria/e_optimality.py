@@ -1,0 +1,41 @@
+"""E-optimality: the worst direction of the confidence ellipsoid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.excitation.criteria.matrices import checked_scale, eigen, singular
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EOptimality:
+    """−log σ_min(FᵀF): Armstrong's smallest singular value, made large.
+
+    The logarithm has the same optimum as −σ_min, but grows without bound towards a singular H and does not depend
+    on the unit of information, so that one tolerance fits all robots. Parameters have different units: give as
+    scale (b,) the a-priori values, and the worst relative error counts.
+    """
+
+    scale: tuple[float, ...] | None = None
+
+    name: ClassVar[str] = "e-optimal"
+
+    def __post_init__(self) -> None:
+        if self.scale is not None:
+            object.__setattr__(self, "scale", tuple(float(x) for x in self.scale))
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        size = np.ones(len(h)) if self.scale is None else checked_scale(self.scale, h, "the scale")
+        even = np.outer(size, size)
+        spectrum = eigen(h * even)
+        if spectrum is None:
+            return singular(h)
+        values, vectors = spectrum
+        worst = vectors[:, 0]
+        return -float(np.log(values[0])), -even * np.outer(worst, worst) / values[0]

@@ -1,0 +1,79 @@
+"""The figures that are always reported of a motion, by orthogonal decomposition of W rather than from H."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import qr, solve_triangular
+
+from exciter.dynamics.model import DynamicModel
+from exciter.excitation.criteria.columns import Columns
+from exciter.excitation.criteria.formulation import Formulation
+from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
+from exciter.excitation.criteria.observed import Observed
+from exciter.robot.motion import Motion
+
+Array = NDArray[np.float64]
+SINGULAR = 1e14  # a condition number with unit columns above this is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """Of W with rows over their noise, prior included.
+
+    condition_number of W itself, condition_number_normalized with columns of unit length; log_det: log det WᵀW, of
+    the information; predicted_std (b,): standard deviations of the parameters ``names``.
+    """
+
+    names: tuple[str, ...]
+    condition_number: float
+    condition_number_normalized: float
+    log_det: float
+    predicted_std: Array
+
+
+def evaluate(
+    model: DynamicModel,
+    motion: Motion,
+    weights: ArrayLike,
+    columns: ArrayLike | Columns | None = None,
+    formulation: Formulation | None = None,
+    prior: Array | None = None,
+) -> Figures:
+    """Figures of a motion for the base parameters, or the given columns; weights 1/σ² (n,) or one for all.
+
+    prior (b, b): information of earlier experiments. Condition numbers are accurate up to about 1e12.
+    """
+    chosen = Columns.of(model, columns)
+    rows = np.broadcast_to(np.asarray(weights, dtype=float), (model.n,))
+    w = Observed(model, motion, chosen, rows, formulation or InverseDynamic()).w
+    if prior is not None:
+        values, vectors = np.linalg.eigh(prior)
+        w = np.vstack([w, np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T])
+    return _figures(_triangle(w), chosen.names)
+
+
+def _figures(r: Array, names: tuple[str, ...]) -> Figures:
+    """From R (b, b), or from fewer rows than parameters."""
+    norms = np.linalg.norm(r, axis=0)
+    unit = r / np.where(norms > 0, norms, 1.0)
+    normalized = _cond(unit)
+    if normalized > SINGULAR or len(r) < len(names):
+        return Figures(names, np.inf, np.inf, -np.inf, np.full(len(names), np.inf))
+    upper = _triangle(unit)
+    inverse = solve_triangular(upper, np.eye(len(names)))
+    log_det = 2.0 * float(np.log(np.abs(upper.diagonal())).sum() + np.log(norms).sum())
+    return Figures(names, _cond(r), normalized, log_det, np.linalg.norm(inverse, axis=1) / norms)
+
+
+def _triangle(w: Array) -> Array:
+    """R of W = Q R."""
+    upper: Array = qr(w, mode="r")[0][: w.shape[1]]
+    return upper
+
+
+def _cond(r: Array) -> float:
+    values = np.linalg.svd(r, compute_uv=False)
+    return float(values[0] / values[-1]) if values[-1] > 0 else np.inf
