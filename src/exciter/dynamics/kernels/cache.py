@@ -1,4 +1,7 @@
-"""The kernels' disk cache: find a place for it, drop what is stale, and say on screen when compiling takes a while."""
+"""The kernels' disk cache: find a place for it, drop what is stale, and say on screen when compiling takes a while.
+
+Kernels live in folders named ``kernels``; those of other folders may use the ones here.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,19 @@ import os
 import sys
 import tempfile
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-MODULES = ("blocks", "packed", "drivers", "lagrange", "parallel")
+HERE = "exciter.dynamics.kernels"
 
 
-@lru_cache(maxsize=len(MODULES))
-def kernels(module: str) -> Any:
+@cache
+def kernels(module: str, package: str = HERE) -> Any:
     """A module of compiled kernels, ready to call; tells the user first if that means compiling."""
-    name = f"exciter.dynamics.kernels.{module}"
+    name = f"{package}.{module}"
     try:
         loaded = import_module(name)
     except RuntimeError as error:  # Numba: neither the package's folder nor the home folder can be written
@@ -28,7 +31,7 @@ def kernels(module: str) -> Any:
 
         config.CACHE_DIR = str(private_folder())  # type: ignore[attr-defined]
         loaded = import_module(name)
-    announce_compilation(module, loaded)
+    announce_compilation(module, loaded, package)
     return loaded
 
 
@@ -44,14 +47,15 @@ def private_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="exciter-kernels-"))
 
 
-def announce_compilation(module: str, loaded: Any) -> None:
+def announce_compilation(module: str, loaded: Any, package: str = HERE) -> None:
     """Drop stale cache entries; say so when this module's kernels are not in the cache."""
-    folders = [d.stats.cache_path for d in vars(loaded).values() if getattr(d, "stats", None) is not None]
+    compiled = [d for d in vars(loaded).values() if getattr(d, "stats", None) is not None]
+    folders = [d.stats.cache_path for d in compiled if d.py_func.__module__ == loaded.__name__]  # not imported ones
     if not any(folders):
         return  # compilation is switched off
     folder = Path(next(f for f in folders if f))
-    sources = [_source(name) for name in MODULES]
-    newest = max(source.stat().st_mtime for source in sources)
+    sources = _sources(package)
+    newest = max(source.stat().st_mtime for source in {*sources, *_sources(HERE)})
     entries = [entry for source in sources for entry in folder.glob(f"{source.stem}.*.nbi")]
     # Numba compares a function with its own file only; a kernel inlined from another file would go unnoticed.
     stale = [entry for entry in entries if entry.stat().st_mtime < newest]
@@ -62,8 +66,10 @@ def announce_compilation(module: str, loaded: Any) -> None:
         print("exciter: compiling the kernels, once after installation (about half a minute) …", file=sys.stderr)
 
 
-def _source(name: str) -> Path:
-    spec = find_spec(f"exciter.dynamics.kernels.{name}")
+def _sources(package: str) -> list[Path]:
+    """The files of a folder of kernels."""
+    spec = find_spec(package)
     assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin)
+    assert spec.submodule_search_locations is not None
+    files = Path(next(iter(spec.submodule_search_locations))).glob("*.py")
+    return [file for file in files if file.stem not in ("__init__", "cache")]

@@ -1,0 +1,136 @@
+"""Constraints put together: all of them (a set), or at least one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ParameterError
+from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.constraints.constraint import Constraint, RowName, Rows
+from exciter.robot.motion import Motion
+
+Array = NDArray[np.float64]
+
+
+def is_geometric(constraint: Constraint) -> bool:
+    """Whether the rows depend on positions only; a constraint says so with ``geometric = True``."""
+    return bool(getattr(constraint, "geometric", False))
+
+
+@dataclass(frozen=True, eq=False)
+class AnyOf:
+    """At least one member must hold at every instant: one row, the largest over members of their smallest row.
+
+    003's "touches its base if r < 500 mm and z < 1600 mm" is any of z ≥ 1.6 m and r ≥ 0.5 m; its printed product
+    (1600 − z)(500 − r) ≤ 0 also forbids what is far away and high up. Derivatives are those of the active row.
+    """
+
+    constraints: tuple[Constraint, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "constraints", tuple(self.constraints))
+        if not self.constraints:
+            raise ParameterError("AnyOf was given no constraint; give at least one")
+
+    @property
+    def geometric(self) -> bool:
+        return all(is_geometric(member) for member in self.constraints)
+
+    @cached_property
+    def rows(self) -> tuple[RowName, ...]:
+        parts = [row for member in self.constraints for row in member.rows]
+        words = " or ".join(", ".join(_words(row) for row in member.rows) for member in self.constraints)
+        alike = len({(row.unit, row.scale) for row in parts}) == 1
+        unit, scale = (parts[0].unit, parts[0].scale) if alike else ("1", 1.0)
+        where = ", ".join(dict.fromkeys(row.where for row in parts))
+        return (RowName(f"clearance of: {words}", where, unit, 0.0, scale, False),)
+
+    def values(self, motion: Motion) -> Array:
+        return _best([member.values(motion) for member in self.constraints])
+
+    def linearised(self, motion: Motion) -> Rows:
+        members = [member.linearised(motion) for member in self.constraints]
+        lowest = [np.argmin(rows.values, axis=0) for rows in members]
+        at = np.arange(len(motion))
+        values = np.stack([rows.values[low, at] for rows, low in zip(members, lowest, strict=True)])
+        chosen = np.argmax(values, axis=0)
+
+        def active(which: str) -> Array:
+            parts = [_part(rows, which)[low, :, at].T for rows, low in zip(members, lowest, strict=True)]
+            return np.stack(parts)[chosen, :, at].T[None]
+
+        derivatives = [None if self.geometric else active(which) for which in ("dqd", "dqdd")]
+        return Rows(values[chosen, at][None], active("dq"), *derivatives)
+
+    def lower_bounds(self, spans: Spans) -> Array:
+        """Sound on a short interval: the member with the largest bound holds throughout it."""
+        return _best([member.lower_bounds(spans) for member in self.constraints])
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintSet:
+    """All rows of several constraints, stacked; those that depend on q̇ and q̈ first.
+
+    ``linearised`` gives dqd and dqdd for the first ``torque_rows`` rows only (torque_rows, n, N); the others depend
+    on positions alone. ``constraints`` are in the order of the rows.
+    """
+
+    constraints: tuple[Constraint, ...]
+
+    def __init__(self, constraints: Sequence[Constraint]) -> None:
+        object.__setattr__(self, "constraints", tuple(sorted(constraints, key=is_geometric)))
+
+    @cached_property
+    def rows(self) -> tuple[RowName, ...]:
+        return tuple(row for member in self.constraints for row in member.rows)
+
+    @cached_property
+    def torque_rows(self) -> int:
+        """How many rows, the first ones, depend on q̇ and q̈ too."""
+        return sum(len(member.rows) for member in self.constraints if not is_geometric(member))
+
+    @property
+    def geometric(self) -> bool:
+        return self.torque_rows == 0
+
+    def values(self, motion: Motion) -> Array:
+        return self._stacked([member.values(motion) for member in self.constraints], (len(motion),))
+
+    def linearised(self, motion: Motion) -> Rows:
+        members = [member.linearised(motion) for member in self.constraints]
+        shape = (motion.n, len(motion))
+        moving = [rows for rows, member in zip(members, self.constraints, strict=True) if not is_geometric(member)]
+        return Rows(
+            self._stacked([rows.values for rows in members], shape[1:]),
+            self._stacked([rows.dq for rows in members], shape),
+            self._stacked([_part(rows, "dqd") for rows in moving], shape),
+            self._stacked([_part(rows, "dqdd") for rows in moving], shape),
+        )
+
+    def lower_bounds(self, spans: Spans) -> Array:
+        return self._stacked([member.lower_bounds(spans) for member in self.constraints], spans.start.shape)
+
+    @staticmethod
+    def _stacked(parts: list[Array], shape: tuple[int, ...]) -> Array:
+        return np.concatenate(parts) if parts else np.zeros((0, *shape))
+
+
+def _best(members: list[Array]) -> Array:
+    """(1, N): the largest over members of their smallest row."""
+    best: Array = np.max([rows.min(axis=0) for rows in members], axis=0)
+    return best[None]
+
+
+def _part(rows: Rows, which: str) -> Array:
+    """A derivative, zero where nothing depends on it."""
+    part: Array | None = getattr(rows, which)
+    return np.zeros_like(rows.dq) if part is None else part
+
+
+def _words(row: RowName) -> str:
+    return f"{row.what} {'≤' if row.upper else '≥'} {row.limit:g} {row.unit}"

@@ -1,0 +1,154 @@
+"""Collision by the shapes themselves: meshes and primitives of the bodies, measured by coal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ParameterError, unknown_name
+from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows
+from exciter.excitation.constraints.kinematics import Kinematics, kinematics
+from exciter.robot.geometry import Shape
+from exciter.robot.motion import Motion
+from exciter.robot.robot import BASE, Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class MeshDistance:
+    """Rows (d − clearance) / LENGTH, d [m] the distance of two bodies by all of the robot's shapes on them.
+
+    pairs: bodies by the names of the joints that move them, "base" for the base; those of the robot's collision pairs
+    unless given. clearance: [m] that stays free.
+    A mesh counts as its convex hull, which contains it: safe, and the distance of bodies that overlap is minus how
+    deep they do. Every sample and pair is one call of coal, thousands of times slower than capsules.
+    """
+
+    robot: Robot
+    pairs: Sequence[tuple[str, str]] | None = None
+    clearance: float = 0.0
+
+    geometric = True
+
+    def __post_init__(self) -> None:
+        pairs = self._default_pairs() if self.pairs is None else [(a, b) for a, b in self.pairs]
+        object.__setattr__(self, "pairs", tuple(pairs))
+        if not (np.isfinite(self.clearance) and self.clearance >= 0.0):
+            raise ParameterError(f"the clearance is {self.clearance}; it must be 0 or more [m]")
+        if not pairs:
+            raise ParameterError(
+                f"robot '{self.robot.name}' has no collision pairs; name pairs of bodies: {', '.join(self._names)}"
+            )
+        for a, b in self.bodies:
+            if a == b:
+                raise ParameterError(f"body '{self._names[a + 1]}' was paired with itself; name two bodies")
+            for joint in (a, b):
+                if not any(shape.joint == joint for shape in self.robot.shapes):
+                    raise ParameterError(
+                        f"body '{self._names[joint + 1]}' has no shape to measure; leave its pairs out"
+                    )
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return ("base", *self.robot.joint_names)
+
+    def _default_pairs(self) -> list[tuple[str, str]]:
+        joint = {capsule.name: capsule.joint for capsule in self.robot.capsules}
+        named = [(self._names[joint[a] + 1], self._names[joint[b] + 1]) for a, b in self.robot.collision_pairs]
+        return list(dict.fromkeys(named))
+
+    @cached_property
+    def bodies(self) -> tuple[tuple[int, int], ...]:
+        """The pairs as joint indices, −1 for the base."""
+        assert self.pairs is not None
+        for name in (name for pair in self.pairs for name in pair):
+            if name not in self._names:
+                raise ParameterError(unknown_name("body", name, self._names))
+        return tuple((self._names.index(a) - 1, self._names.index(b) - 1) for a, b in self.pairs)
+
+    @cached_property
+    def rows(self) -> tuple[RowName, ...]:
+        assert self.pairs is not None
+        return tuple(RowName("distance", f"{a} – {b}", "m", self.clearance, LENGTH, False) for a, b in self.pairs)
+
+    @cached_property
+    def geometries(self) -> tuple[tuple[int, Any, Array, Array], ...]:
+        """(joint, coal geometry, rotation, translation in the joint's frame) of every shape that is measured."""
+        used = {joint for pair in self.bodies for joint in pair}
+        return tuple((s.joint, _geometry(s), s.rotation, s.translation) for s in self.robot.shapes if s.joint in used)
+
+    def values(self, motion: Motion) -> Array:
+        return (self._measured(kinematics(self.robot, motion))[0] - self.clearance) / LENGTH
+
+    def linearised(self, motion: Motion) -> Rows:
+        at = kinematics(self.robot, motion)
+        distance, first, second, normal = self._measured(at)
+        dq = np.empty((len(self.bodies), self.robot.n, len(motion)))
+        for k, (a, b) in enumerate(self.bodies):
+            dq[k] = (at.pull(b, second[k], normal[k : k + 1]) - at.pull(a, first[k], normal[k : k + 1]))[0]
+        return Rows((distance - self.clearance) / LENGTH, dq / LENGTH)
+
+    def lower_bounds(self, spans: Spans) -> Array:
+        from exciter.excitation.certificate.distance_bound import mesh_lower_bounds
+
+        return mesh_lower_bounds(self, spans)
+
+    def _measured(self, at: Kinematics) -> tuple[Array, Array, Array, Array]:
+        """Distance (K, N), closest points on both bodies and the normal from the first to the second (K, 3, N)."""
+        import coal
+
+        request, result = coal.DistanceRequest(), coal.DistanceResult()
+        request.gjk_tolerance = request.epa_tolerance = 1e-10
+        distance = np.full((len(self.bodies), at.samples), np.inf)
+        first, second, normal = np.zeros((3, len(self.bodies), 3, at.samples))
+        for t in range(at.samples):
+            placed = [self._placed(at, t, *geometry) for geometry in self.geometries]
+            for k, (a, b) in enumerate(self.bodies):
+                for _, one, here in (p for p in placed if p[0] == a):
+                    for _, other, there in (p for p in placed if p[0] == b):
+                        result.clear()
+                        d = coal.distance(one, here, other, there, request, result)
+                        if d < distance[k, t]:
+                            distance[k, t] = d
+                            first[k, :, t], second[k, :, t] = result.getNearestPoint1(), result.getNearestPoint2()
+                            normal[k, :, t] = result.normal
+        return distance, first, second, normal
+
+    def _placed(self, at: Kinematics, t: int, joint: int, shape: Any, r: Array, p: Array) -> tuple[int, Any, Any]:
+        import coal
+
+        if joint == BASE:
+            return joint, shape, coal.Transform3s(np.array(r), np.array(p))
+        link = at.rotation[joint, :, :, t] @ at.dynamics.chain.axis_frames[joint].T
+        return joint, shape, coal.Transform3s(link @ r, link @ p + at.origin[joint, :, t])
+
+
+def _geometry(shape: Shape) -> Any:
+    """The coal geometry of a shape; a mesh becomes its convex hull."""
+    import coal
+
+    size = shape.size
+    if shape.kind == "box":
+        return coal.Box(*size)
+    if shape.kind == "sphere":
+        return coal.Sphere(size[0])
+    if shape.kind == "cylinder":
+        return coal.Cylinder(size[0], size[1])
+    if shape.kind == "capsule":
+        return coal.Capsule(size[0], size[1])
+    if not Path(shape.mesh).is_file():
+        raise ParameterError(f"the mesh file '{shape.mesh}' is missing; put it there, or check capsules instead")
+    try:
+        mesh = coal.MeshLoader().load(shape.mesh, np.array(size, dtype=float))
+        mesh.buildConvexHull(True, "Qt")
+    except (ValueError, RuntimeError) as error:
+        raise ParameterError(f"the mesh file '{shape.mesh}' cannot be read: {error}; export it as STL or OBJ") from None
+    return mesh.convex

@@ -1,0 +1,102 @@
+"""What regions have in common: a signed distance of one point of the robot, positive where it may be."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.errors import ParameterError
+from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows
+from exciter.excitation.constraints.kinematics import kinematics
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Frame, Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Region(ABC):
+    """The origin x of a frame must stay in a region of the base: rows c = distance(x) / LENGTH.
+
+    frame: any name that ``robot.frame`` knows. Give ``distance``, ``gradient`` and ``rows``. No distance changes faster
+    than the point moves (|∇| ≤ 1).
+    """
+
+    robot: Robot
+    frame: str
+
+    geometric: ClassVar[bool] = True
+    #: Whether the distance is a concave function of x (the region is convex): on a chord it is at least the smaller
+    #: of the values at the ends.
+    concave: ClassVar[bool]
+
+    def __post_init__(self) -> None:
+        _ = self.carrier  # refuses an unknown name at once
+
+    @cached_property
+    def carrier(self) -> Frame:
+        """The frame on its body."""
+        return self.robot.frame(self.frame)
+
+    @property
+    @abstractmethod
+    def rows(self) -> tuple[RowName, ...]: ...
+
+    @abstractmethod
+    def distance(self, x: Array) -> Array:
+        """(K, N) [m] of points x (3, N)."""
+
+    @abstractmethod
+    def gradient(self, x: Array) -> Array:
+        """∂ distance / ∂x (K, 3, N), or (K, 3, 1) where it is constant."""
+
+    def points(self, motion: Motion) -> Array:
+        """x (3, N) [m] in the base."""
+        return kinematics(self.robot, motion).point(self.carrier.joint, self.carrier.translation)
+
+    def values(self, motion: Motion) -> Array:
+        return self.distance(self.points(motion)) / LENGTH
+
+    def linearised(self, motion: Motion) -> Rows:
+        x = self.points(motion)
+        gradient = np.broadcast_to(self.gradient(x) / LENGTH, (len(self.rows), *x.shape))
+        return Rows(self.distance(x) / LENGTH, kinematics(self.robot, motion).pull(self.carrier.joint, x, gradient))
+
+    def lower_bounds(self, spans: Spans) -> Array:
+        from exciter.excitation.certificate.distance_bound import region_lower_bounds
+
+        return region_lower_bounds(self, spans)
+
+
+def vector(values: ArrayLike, what: str, *, finite: bool = True) -> Array:
+    """A read-only (3,) vector."""
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.shape != (3,) or np.isnan(array).any() or (finite and not np.isfinite(array).all()):
+        raise ParameterError(f"{what} must be three {'finite ' if finite else ''}numbers (x, y, z); given {values!r}")
+    array.flags.writeable = False
+    return array
+
+
+def direction(values: ArrayLike, what: str) -> tuple[Array, float]:
+    """A unit vector and the length that was given."""
+    array = vector(values, what)
+    length = float(np.linalg.norm(array))
+    if length == 0.0:
+        raise ParameterError(f"{what} is zero; give a direction (x, y, z)")
+    unit = array / length
+    unit.flags.writeable = False
+    return unit, length
+
+
+def checked_radius(radius: float, what: str) -> None:
+    if not (np.isfinite(radius) and radius > 0.0):
+        raise ParameterError(f"the radius of {what} is {radius}; it must be positive [m]")

@@ -1,0 +1,164 @@
+"""Torque limits: |τ_j| ≤ τ_max,j of a model with all its joint terms, with a margin for what is not known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.kernels.cache import kernels
+from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.numba_engine import writable
+from exciter.errors import ParameterError
+from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.constraints.constraint import RowName, Rows
+from exciter.parameters.terms.term import BoundTerm
+from exciter.robot.motion import Motion
+from exciter.robot.spatial import pseudo_inertia
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueLimits:
+    """Rows 1 − τ_j/τ̂_j of every joint with a finite torque limit, then 1 + τ_j/τ̂_j; τ̂ = (1 − margin) τ_max.
+
+    chi: standard parameters χ (p,), those of the description unless given.
+    margin: part of every limit that is kept free, 0 ≤ margin < 1.
+    Friction with a true sign jumps at q̇ = 0: optimise with a model of ``smoothed`` terms.
+    """
+
+    model: DynamicModel
+    chi: Array = None  # type: ignore[assignment]
+    margin: float = 0.0
+
+    geometric = False
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.margin < 1.0:
+            raise ParameterError(f"the margin of the torque limits is {self.margin}; it must be in 0 … 1, 1 excluded")
+        chi = np.array(self.model.nominal if self.chi is None else self.chi, dtype=float)
+        size = len(self.model.standard)
+        if chi.shape != (size,) or not np.isfinite(chi).all():
+            raise ParameterError(f"χ of the torque limits must be {size} finite numbers; given shape {chi.shape}")
+        chi.flags.writeable = False
+        object.__setattr__(self, "chi", chi)
+        if not len(self.joints):
+            raise ParameterError(
+                f"robot '{self.model.robot.name}' has no torque limit; give one with limits: {{torque: …}}"
+            )
+        if (self.limit <= 0.0).any():
+            raise ParameterError(f"robot '{self.model.robot.name}' has a torque limit of 0; it must be positive")
+
+    @cached_property
+    def limit(self) -> Array:
+        """τ̂ (n,) [N·m or N]; infinite where there is none."""
+        return (1.0 - self.margin) * self.model.robot.limit("torque")
+
+    @cached_property
+    def joints(self) -> NDArray[np.int64]:
+        """Joints with a finite limit; row k and row k + len(joints) are the upper and lower one of joints[k]."""
+        return np.flatnonzero(np.isfinite(self.limit))
+
+    @cached_property
+    def rows(self) -> tuple[RowName, ...]:
+        robot, names = self.model.robot, []
+        for upper in (True, False):
+            for j in self.joints:
+                limit, unit = float(self.limit[j]), "N" if robot.joints[j].is_prismatic else "N·m"
+                names.append(
+                    RowName("torque", robot.joints[j].name, unit, limit if upper else -limit, limit, upper),
+                )
+        return tuple(names)
+
+    def values(self, motion: Motion) -> Array:
+        return 1.0 + self._per_limit(self.model.torque(motion, self.chi).T)
+
+    def linearised(self, motion: Motion) -> Rows:
+        tau, *derivatives = torque_jacobians(self.model, motion, self.chi)
+        ratio, *ratios = (self._per_limit(d) for d in (tau, *derivatives))
+        return Rows(1.0 + ratio, *ratios)
+
+    def _per_limit(self, torque: Array) -> Array:
+        """−τ/τ̂ and τ/τ̂ of the limited joints; of derivatives likewise."""
+        count = len(self.joints)
+        both = np.empty((2 * count, *torque.shape[1:]))
+        scale = 1.0 / self.limit[self.joints].reshape(-1, *(1,) * (torque.ndim - 1))
+        np.multiply(torque if count == len(torque) else torque[self.joints], scale, out=both[count:])
+        np.negative(both[count:], out=both[:count])
+        return both
+
+    def lower_bounds(self, spans: Spans) -> Array:
+        from exciter.excitation.certificate.torque_bound import torque_lower_bounds
+
+        return torque_lower_bounds(self, spans)
+
+
+def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[Array, Array, Array, Array]:
+    """τ (n, N) and ∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ (n, n, N): torque, joint, sample."""
+    for term in model.bound:
+        if term.has_memory:
+            raise ParameterError(
+                f"the torque of {', '.join(term.names)} remembers earlier samples, so it has no derivative sample by "
+                "sample; optimise with another friction shape (tanh) and check the result with this one"
+            )
+    model.dynamics.check(motion)
+    rigid = _rigid_compiled if model.engine.name == "numba" else _rigid_by_rows
+    tau, *derivatives = rigid(model, motion, chi[: 10 * model.n])
+    at = 10 * model.n
+    for term in model.bound:
+        own = chi[at : at + len(term.names)]
+        _add_term(term, motion, own, tau, derivatives)
+        at += len(own)
+    dq, dqd, dqdd = derivatives
+    return tau, dq, dqd, dqdd
+
+
+def _rigid_compiled(model: DynamicModel, motion: Motion, inertias: Array) -> tuple[Array, ...]:
+    chain, n, samples = model.dynamics.chain, model.n, len(motion)
+    phi = model.dynamics.chain_inertias(inertias)
+    bodies = writable(phi[:, 0], phi[:, 1:4], pseudo_inertia(phi)[:, :3, :3])
+    tau, (dq, dqd, dqdd) = np.empty((n, samples)), np.zeros((3, n, n, samples))
+    compiled: Any = kernels("torque", "exciter.excitation.kernels").torque_derivatives
+    geometry = (chain.parent, chain.prismatic, chain.rotation, chain.origin, chain.gravity)
+    compiled(*geometry, *bodies, *writable(motion.q, motion.qd, motion.qdd), tau, dq, dqd, dqdd)
+    return tau, dq, dqd, dqdd
+
+
+def _rigid_by_rows(model: DynamicModel, motion: Motion, inertias: Array) -> tuple[Array, ...]:
+    """The same from one adjoint pass per joint."""
+    tau = np.array(model.dynamics.inverse_dynamics(motion, inertias).T)
+    derivatives = np.empty((3, model.n, model.n, len(motion)))
+    for j in range(model.n):
+        seed = np.zeros_like(motion.q)
+        seed[:, j] = 1.0
+        gradient = model.dynamics.torque_pullback(motion, seed, inertias)
+        derivatives[:, j] = gradient.q.T, gradient.qd.T, gradient.qdd.T
+    return tau, *derivatives
+
+
+def _add_term(term: BoundTerm, motion: Motion, chi: Array, tau: Array, derivatives: list[Array]) -> None:
+    """Add a joint term's torque and derivatives.
+
+    When every entry depends on its own joint only, one pass gives the diagonals of all joints; a term that couples
+    joints needs a pass per row.
+    """
+    if not chi.any():
+        return
+    row = np.array([joint for joint, _ in term.rows])
+    weight = chi[[column for _, column in term.rows]]
+    for joint, entry in zip(row, weight[:, None] * term.values(motion), strict=True):
+        tau[joint] += entry
+    if term.joint_wise:
+        gradient = term.pullback(motion, np.repeat(weight[:, None], len(motion), 1))
+        diagonal = np.arange(len(tau))
+        for total, part in zip(derivatives, (gradient.q, gradient.qd, gradient.qdd), strict=True):
+            total[diagonal, diagonal] += part.T
+        return
+    for joint in np.unique(row):
+        gradient = term.pullback(motion, np.repeat(np.where(row == joint, weight, 0.0)[:, None], len(motion), 1))
+        for total, part in zip(derivatives, (gradient.q, gradient.qd, gradient.qdd), strict=True):
+            total[joint] += part.T

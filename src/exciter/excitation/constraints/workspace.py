@@ -1,0 +1,249 @@
+"""Regions of the workspace: half-space, box, sphere, cylinder; inside or outside.
+
+With them the limits of the papers read
+
+- heights 500 mm < z < 2500 mm (003, section 4): ``Box(robot, tool, lower=(-inf, -inf, 0.5), upper=(inf, inf, 2.5))``;
+- "touches its base if r < 500 mm and z < 1600 mm" (003): ``OutsideCylinder(robot, tool, 0.5, upper=1.6)``, or
+  ``AnyOf((HalfSpace(robot, tool, (0, 0, 1), 1.6), OutsideCylinder(robot, tool, 0.5)))``: the same set, the first
+  with round edges;
+- a box (004 eqs. (16), (33)–(35)) and a sphere about the base, |x| ≥ 0.3 m (004 eqs. (17), (36)): ``OutsideSphere``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ParameterError
+from exciter.excitation.constraints.constraint import LENGTH, RowName
+from exciter.excitation.constraints.region import Region, checked_radius, direction, vector
+
+Array = NDArray[np.float64]
+UP = (0.0, 0.0, 1.0)
+COORDINATES = ("x", "y", "height")
+
+
+@dataclass(frozen=True, eq=False)
+class HalfSpace(Region):
+    """normal · x ≥ offset; both may be given in any length of the normal. z ≥ 0.3: normal (0, 0, 1), offset 0.3."""
+
+    normal: Array
+    offset: float
+
+    concave: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        unit, length = direction(self.normal, f"the normal of a half-space for '{self.frame}'")
+        if not math.isfinite(self.offset):
+            raise ParameterError(f"the offset of a half-space for '{self.frame}' is {self.offset}; it must be finite")
+        object.__setattr__(self, "normal", unit)
+        object.__setattr__(self, "offset", self.offset / length)
+
+    @cached_property
+    def rows(self) -> tuple[RowName, ...]:
+        along = int(np.argmax(np.abs(self.normal)))
+        if abs(self.normal[along]) == 1.0:  # a coordinate: said as such
+            upper = bool(self.normal[along] < 0.0)
+            return (
+                RowName(COORDINATES[along], self.frame, "m", -self.offset if upper else self.offset, LENGTH, upper),
+            )
+        words = ", ".join(f"{component:.3g}" for component in self.normal)
+        return (RowName(f"coordinate along ({words})", self.frame, "m", self.offset, LENGTH, False),)
+
+    def distance(self, x: Array) -> Array:
+        return (self.normal @ x - self.offset)[None]
+
+    def gradient(self, x: Array) -> Array:
+        return self.normal[None, :, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Box(Region):
+    """lower ≤ x ≤ upper (3,) [m], along the base's axes; infinite sides are left out. Rows: lower sides, then upper."""
+
+    lower: Array = field(default_factory=lambda: np.full(3, -np.inf))
+    upper: Array = field(default_factory=lambda: np.full(3, np.inf))
+
+    concave: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for side in ("lower", "upper"):
+            corner = vector(getattr(self, side), f"{side} of a box for '{self.frame}'", finite=False)
+            object.__setattr__(self, side, corner)
+        if (self.lower >= self.upper).any():
+            raise ParameterError(
+                f"the box for '{self.frame}' is empty: lower {self.lower.tolist()}, upper {self.upper.tolist()}; "
+                "every lower side must be below its upper one"
+            )
+        if not self._sides:
+            raise ParameterError(f"the box for '{self.frame}' has no finite side; give lower or upper")
+
+    @cached_property
+    def _sides(self) -> list[tuple[int, bool]]:
+        """(coordinate, upper) of the finite sides."""
+        corners = ((False, self.lower), (True, self.upper))
+        return [(c, upper) for upper, corner in corners for c in range(3) if math.isfinite(corner[c])]
+
+    @cached_property
+    def rows(self) -> tuple[RowName, ...]:
+        corners = (self.lower, self.upper)
+        return tuple(
+            RowName(COORDINATES[c], self.frame, "m", float(corners[upper][c]), LENGTH, upper)
+            for c, upper in self._sides
+        )
+
+    def distance(self, x: Array) -> Array:
+        return np.stack([self.upper[c] - x[c] if upper else x[c] - self.lower[c] for c, upper in self._sides])
+
+    def gradient(self, x: Array) -> Array:
+        return np.array([np.eye(3)[c] * (-1.0 if upper else 1.0) for c, upper in self._sides])[:, :, None]
+
+
+@dataclass(frozen=True, eq=False)
+class _Sphere(Region):
+    radius: float
+    centre: Array = field(default_factory=lambda: np.zeros(3))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_radius(self.radius, f"a sphere for '{self.frame}'")
+        object.__setattr__(self, "centre", vector(self.centre, f"the centre of a sphere for '{self.frame}'"))
+
+    @cached_property
+    def rows(self) -> tuple[RowName, ...]:
+        return (RowName("distance from a point", self.frame, "m", self.radius, LENGTH, self.concave),)
+
+    def distance(self, x: Array) -> Array:
+        return self._outward((_length(self._from_centre(x)) - self.radius)[None])
+
+    def gradient(self, x: Array) -> Array:
+        return self._outward(_unit(self._from_centre(x), np.array(UP))[None])
+
+    def _outward(self, rows: Array) -> Array:
+        return -rows if self.concave else rows
+
+    def _from_centre(self, x: Array) -> Array:
+        return x - self.centre[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class InsideSphere(_Sphere):
+    """|x − centre| ≤ radius [m]."""
+
+    concave: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, eq=False)
+class OutsideSphere(_Sphere):
+    """|x − centre| ≥ radius [m]."""
+
+    concave: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Cylinder(Region):
+    radius: float
+    point: Array = field(default_factory=lambda: np.zeros(3))
+    axis: Array = field(default_factory=lambda: np.array(UP))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_radius(self.radius, f"a cylinder for '{self.frame}'")
+        object.__setattr__(self, "point", vector(self.point, f"the point of a cylinder for '{self.frame}'"))
+        object.__setattr__(self, "axis", direction(self.axis, f"the axis of a cylinder for '{self.frame}'")[0])
+
+    def _along_and_across(self, x: Array) -> tuple[Array, Array]:
+        """Coordinate along the axis (N,) and what is left across it (3, N)."""
+        away = x - self.point[:, None]
+        along: Array = self.axis @ away
+        return along, away - self.axis[:, None] * along
+
+    @cached_property
+    def _across(self) -> Array:
+        """Some direction across the axis: the way out where there is no other."""
+        across = np.cross(self.axis, np.eye(3)[int(np.argmin(np.abs(self.axis)))])
+        unit: Array = across / np.linalg.norm(across)
+        return unit
+
+
+@dataclass(frozen=True, eq=False)
+class InsideCylinder(_Cylinder):
+    """At most ``radius`` [m] from the line through ``point`` along ``axis``; the vertical through the base's origin."""
+
+    concave: ClassVar[bool] = True
+
+    @cached_property
+    def rows(self) -> tuple[RowName, ...]:
+        return (RowName("distance from an axis", self.frame, "m", self.radius, LENGTH, True),)
+
+    def distance(self, x: Array) -> Array:
+        return (self.radius - _length(self._along_and_across(x)[1]))[None]
+
+    def gradient(self, x: Array) -> Array:
+        return -_unit(self._along_and_across(x)[1], self._across)[None]
+
+
+@dataclass(frozen=True, eq=False)
+class OutsideCylinder(_Cylinder):
+    """Outside the solid cylinder of ``radius`` [m] about the line through ``point`` along ``axis``, between the
+    coordinates ``lower`` and ``upper`` [m] along it, counted from ``point``; either may be infinite.
+
+    The distance is that from the cylinder with its flat ends; inside it is minus the way to the nearest surface.
+    """
+
+    lower: float = -math.inf
+    upper: float = math.inf
+
+    concave: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.lower < self.upper:
+            raise ParameterError(
+                f"the cylinder for '{self.frame}' reaches from {self.lower} to {self.upper}; lower must be below upper"
+            )
+
+    @cached_property
+    def rows(self) -> tuple[RowName, ...]:
+        if math.isinf(self.lower) and math.isinf(self.upper):
+            return (RowName("distance from an axis", self.frame, "m", self.radius, LENGTH, False),)
+        return (RowName("distance from a cylinder", self.frame, "m", 0.0, LENGTH, False),)
+
+    def distance(self, x: Array) -> Array:
+        outward, beyond = self._excess(*self._along_and_across(x))
+        beside_an_edge = (outward > 0.0) & (beyond > 0.0)
+        return np.where(beside_an_edge, np.hypot(outward, beyond), np.maximum(outward, beyond))[None]
+
+    def gradient(self, x: Array) -> Array:
+        along, across = self._along_and_across(x)
+        outward, beyond = self._excess(along, across)
+        radial = _unit(across, self._across)
+        axial = np.where(along - self.upper >= self.lower - along, 1.0, -1.0) * self.axis[:, None]
+        part = np.maximum(np.stack([outward, beyond]), 0.0)
+        length = np.hypot(part[0], part[1])
+        sideways = outward >= beyond  # inside: the nearest surface
+        weight = np.where(length > 0.0, part / np.where(length > 0.0, length, 1.0), np.stack([sideways, ~sideways]))
+        gradient: Array = weight[0] * radial + weight[1] * axial
+        return gradient[None]
+
+    def _excess(self, along: Array, across: Array) -> tuple[Array, Array]:
+        """Distance beyond the mantle and beyond the ends, negative inside."""
+        return _length(across) - self.radius, np.maximum(along - self.upper, self.lower - along)
+
+
+def _length(x: Array) -> Array:
+    length: Array = np.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
+    return length
+
+
+def _unit(x: Array, otherwise: Array) -> Array:
+    """x (3, N) at length one; ``otherwise`` (3,) where it is zero."""
+    length = _length(x)
+    return np.where(length > 0.0, x / np.where(length > 0.0, length, 1.0), otherwise[:, None])

@@ -1,0 +1,132 @@
+"""Distances of the segments in capsules, all pairs at one sample after the other, with derivatives.
+
+The closest points a, b of two segments minimise |a − b|, so that to first order they stay where they are on their
+bodies: with n = (a − b)/|a − b|, ∂|a − b|/∂q_k = ± n·(z_k × (a − o_k)), + for joints that move only the first body,
+− for those that move only the second; joints that move both (or none) change nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exciter.dynamics.kernels.blocks import cross, jit
+
+TINY = 1e-30  # [m²] a segment shorter than the root of this is a point
+PARALLEL = 1e-8  # sin² of the angle below which the crossing point of two lines is mostly rounding
+
+
+@jit
+def clamp(x):
+    return min(max(x, 0.0), 1.0)
+
+
+@jit
+def dot(ax, ay, az, bx, by, bz):
+    return ax * bx + ay * by + az * bz
+
+
+@jit
+def squared(r, u, v, s, t):
+    """|r + s u − t v|²."""
+    x = r[0] + s * u[0] - t * v[0]
+    y = r[1] + s * u[1] - t * v[1]
+    z = r[2] + s * u[2] - t * v[2]
+    return x * x + y * y + z * z
+
+
+@jit
+def closest(r, u, v):
+    """(s, t) in [0, 1]² with |r + s u − t v| smallest: where the segments r + s u and t v are closest."""
+    a, e = dot(u[0], u[1], u[2], u[0], u[1], u[2]), dot(v[0], v[1], v[2], v[0], v[1], v[2])
+    c, f = dot(u[0], u[1], u[2], r[0], r[1], r[2]), dot(v[0], v[1], v[2], r[0], r[1], r[2])
+    if a <= TINY:
+        return 0.0, 0.0 if e <= TINY else clamp(f / e)
+    if e <= TINY:
+        return clamp(-c / a), 0.0
+    b = dot(u[0], u[1], u[2], v[0], v[1], v[2])
+    area = a * e - b * b
+    s = clamp((b * f - c * e) / area) if area > 0.0 else 0.0
+    t = (b * s + f) / e
+    if t < 0.0 or t > 1.0:
+        t = clamp(t)
+        s = clamp((b * t - c) / a)
+    if area > PARALLEL * a * e:
+        return s, t
+    best = squared(r, u, v, s, t)  # nearly parallel: an end of one of them may be closer than what rounding left
+    for k in range(4):
+        x, y = 0.0, 0.0
+        if k < 2:
+            x = float(k)
+            y = clamp((b * x + f) / e)
+        else:
+            y = float(k - 2)
+            x = clamp((b * y - c) / a)
+        d = squared(r, u, v, x, y)
+        if d < best:
+            best, s, t = d, x, y
+    return s, t
+
+
+@jit
+def apart(r, u, v, s, t, n):
+    """Distance of the closest points, and into n the direction from the second to the first; when they touch, some
+    direction across both segments."""
+    for c in range(3):
+        n[c] = r[c] + s * u[c] - t * v[c]
+    d = np.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    length = d
+    if d == 0.0:
+        n[0], n[1], n[2] = cross(u[0], u[1], u[2], v[0], v[1], v[2])
+        length = np.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    if length == 0.0:
+        n[0], n[1], n[2], length = 0.0, 0.0, 1.0, 1.0
+    for c in range(3):
+        n[c] /= length
+    return d
+
+
+@jit
+def move_ends(joint, ends, r, o, t, out):
+    """End points (2, 3) fixed on a body, into the base, at sample t."""
+    for k in range(2):
+        x, y, z = ends[k, 0], ends[k, 1], ends[k, 2]
+        for c in range(3):
+            out[k, c] = ends[k, c]
+            if joint >= 0:
+                out[k, c] = o[joint, c, t] + r[joint, c, 0, t] * x + r[joint, c, 1, t] * y + r[joint, c, 2, t] * z
+
+
+@jit
+def segment_distances(r, o, prismatic, joint, ends, pairs, side, wanted, distance, dq):
+    """distance (P, N) [m] and, if wanted, its derivatives dq (P, n, N).
+
+    r (n, 3, 3, N), o (n, 3, N): placements of the links; ends (C, 2, 3) in the frame of joint (C,), −1: the base.
+    side (P, n): +1 for a joint that moves only the first segment of a pair, −1 only the second, 0 both or none.
+    """
+    n, samples = o.shape[0], o.shape[2]
+    placed, apart_by, u, v, normal = np.empty((joint.size, 2, 3)), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    z, p = np.empty((n, 3)), np.empty((n, 3))
+    for t in range(samples):
+        for k in range(n):
+            for c in range(3):
+                z[k, c], p[k, c] = r[k, c, 2, t], o[k, c, t]
+        for body in range(joint.size):
+            move_ends(joint[body], ends[body], r, o, t, placed[body])
+        for pair in range(pairs.shape[0]):
+            first, second = placed[pairs[pair, 0]], placed[pairs[pair, 1]]
+            for c in range(3):
+                apart_by[c] = first[0, c] - second[0, c]
+                u[c], v[c] = first[1, c] - first[0, c], second[1, c] - second[0, c]
+            at, along = closest(apart_by, u, v)
+            distance[pair, t] = apart(apart_by, u, v, at, along, normal)
+            if wanted:
+                x, y, w = first[0, 0] + at * u[0], first[0, 1] + at * u[1], first[0, 2] + at * u[2]
+                for k in range(n):
+                    lever = side[pair, k]
+                    if lever != 0.0:
+                        if prismatic[k]:
+                            mx, my, mz = normal[0], normal[1], normal[2]
+                        else:
+                            mx, my, mz = cross(x - p[k, 0], y - p[k, 1], w - p[k, 2], normal[0], normal[1], normal[2])
+                        lever *= z[k, 0] * mx + z[k, 1] * my + z[k, 2] * mz
+                    dq[pair, k, t] = lever
