@@ -10,7 +10,8 @@ from typing import Any, Literal
 class LimitVerdict:
     """One limit. ``reached``: the most extreme value found; ``bound``: what it can never pass (equal where exact).
 
-    margin: distance from bound to limit, as a fraction of the limit (or of its range), negative when broken.
+    margin: distance from bound to limit, as a fraction of the limit, of the range of a position, or of 0.1 m of a
+    distance; when broken that from what was reached, negative.
     status: "holds" (proved for all time), "broken" (``reached`` at time ``at`` is beyond the limit), "open"
     (neither proved nor broken).
     """

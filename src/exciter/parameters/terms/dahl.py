@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.parameters.terms.per_joint import PerJoint, check_positive, check_within, per_joint
+from exciter.parameters.terms.ranges import Interval
 from exciter.parameters.terms.shape import BoundShape, FrictionShape
 
 Array = NDArray[np.float64]
@@ -51,6 +52,10 @@ class _Dahl(BoundShape):
 
     def values(self, q: Array, qd: Array) -> Array:
         return self._run(q)[0]
+
+    def value_range(self, low: Array, high: Array) -> Interval:
+        """Where it came from decides: all that can be."""
+        return np.full_like(low, -1.0), np.ones_like(high)
 
     def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:
         z, decay, direction = self._run(q)

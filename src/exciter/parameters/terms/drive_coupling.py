@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from exciter.errors import ParameterError
 from exciter.parameters.terms.columns import Columns
 from exciter.parameters.terms.pointwise import Samples
+from exciter.parameters.terms.ranges import Interval, Ranges, times
 from exciter.parameters.terms.shape import BoundShape, FrictionShape, Sign
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque, scatter
 from exciter.robot.motion import Motion, MotionGradient
@@ -78,6 +80,24 @@ class _DriveCoupling(BoundTerm):
         at = self._samples(motion)
         z = self.shape.values(self._motor(at.q), self._motor(at.qd))
         return np.concatenate([self.ratio * at.qdd[::-1], self.ratio * at.qd[::-1], self.ratio * z, z])
+
+    def curvature(self, rates: Array) -> Array:
+        """Inertia and viscous friction are linear in the motion; the dry part jumps."""
+        swapped = abs(self.ratio) * rates[:, self.joints[::-1]]
+        return np.concatenate([swapped[3], swapped[2], np.full_like(swapped[0], np.inf)])
+
+    def value_range(self, ranges: Ranges, load: Callable[[], Interval]) -> Interval:
+        swapped = self.joints[::-1]
+        ratio = np.full((1, 1), self.ratio)
+        inertia = times((ratio, ratio), (ranges.qdd_low[swapped], ranges.qdd_high[swapped]))
+        viscous = times((ratio, ratio), (ranges.qd_low[swapped], ranges.qd_high[swapped]))
+        first = times((ratio, ratio), (ranges.qd_low[self.joints[:1]], ranges.qd_high[self.joints[:1]]))
+        second = ranges.qd_low[self.joints[1:]], ranges.qd_high[self.joints[1:]]
+        z = self.shape.value_range(first[0] + second[0], first[1] + second[1])
+        dry = times((ratio, ratio), z)
+        return np.concatenate([inertia[0], viscous[0], dry[0], z[0]]), np.concatenate(
+            [inertia[1], viscous[1], dry[1], z[1]]
+        )
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         at = self._samples(motion)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from exciter.parameters.terms.columns import Column, Columns, joint_columns, joint_indices
 from exciter.parameters.terms.pointwise import Samples
+from exciter.parameters.terms.ranges import Interval, Ranges
 from exciter.parameters.terms.shape import BoundShape, FrictionShape, Sign
 from exciter.parameters.terms.term import BoundTerm, JointTerm
 from exciter.robot.motion import Motion
@@ -46,9 +47,17 @@ class BoundDryFriction(BoundTerm):
     def has_memory(self) -> bool:
         return self.shape.memory
 
+    @property
+    def joint_wise(self) -> bool:
+        return not self.has_memory
+
     def samples(self, motion: Motion) -> Samples:
         self.check(motion)
         return Samples.of(motion, self.joints)
+
+    def direction_range(self, ranges: Ranges) -> Interval:
+        """Lowest and highest z, each (m, M)."""
+        return self.shape.value_range(ranges.qd_low[self.joints], ranges.qd_high[self.joints])
 
     def direction(self, at: Samples) -> Array:
         """(m, N) z."""

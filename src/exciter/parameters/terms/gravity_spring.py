@@ -56,3 +56,8 @@ class _GravitySpring(PotentialTerm):
     def energies(self, at: Samples) -> Array:
         angle = at.q[0] + self.offset
         return np.stack([-np.cos(angle), np.sin(angle)])
+
+    def curvature(self, rates: Array) -> Array:
+        """|d²/dt² sin| ≤ q̇² + |q̈|, and the same of the cosine."""
+        curvature: Array = rates[0, self.columns.joints] ** 2 + rates[1, self.columns.joints]
+        return curvature

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from exciter.errors import ParameterError
 from exciter.parameters.terms.columns import Column
 from exciter.parameters.terms.dry_friction import BoundDryFriction, DryFriction
+from exciter.parameters.terms.ranges import Interval, Ranges, absolute, times
 from exciter.parameters.terms.term import BoundTerm, RigidTorque, scatter
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
@@ -37,8 +39,16 @@ class LoadFriction(DryFriction):
 class _LoadFriction(BoundDryFriction):
     rigid: RigidTorque
 
+    @property
+    def joint_wise(self) -> bool:
+        return False  # the load depends on all joints
+
     def values(self, motion: Motion) -> Array:
         return self.direction(self.samples(motion)) * np.abs(self._load(motion))
+
+    def value_range(self, ranges: Ranges, load: Callable[[], Interval]) -> Interval:
+        low, high = (torque[self.joints] for torque in load())
+        return times(self.direction_range(ranges), absolute((low, high)))
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         at = self.samples(motion)

@@ -35,3 +35,6 @@ class _Offset(PotentialTerm):
 
     def energies(self, at: Samples) -> Array:
         return at.q.copy()
+
+    def curvature(self, rates: Array) -> Array:
+        return np.zeros_like(rates[0, self.columns.joints])

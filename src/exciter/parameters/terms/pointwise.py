@@ -42,6 +42,10 @@ class Partials:
 class PointwiseTerm(BoundTerm):
     """Give ``entries`` and ``partials`` of the samples of each entry's joint; the rest follows."""
 
+    @property
+    def joint_wise(self) -> bool:
+        return True
+
     @abstractmethod
     def entries(self, at: Samples) -> Array:
         """(len(rows), N)."""

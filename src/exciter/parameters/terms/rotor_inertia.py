@@ -34,6 +34,10 @@ class _RotorInertia(PointwiseTerm):
     def partials(self, at: Samples) -> Partials:
         return Partials(qdd=np.ones_like(at.qdd))
 
+    def curvature(self, rates: Array) -> Array:
+        fourth: Array = rates[3, self.columns.joints]
+        return fourth
+
     def kinetic(self, motion: Motion) -> Array:
         energy: Array = 0.5 * self.samples(motion).qd ** 2
         return energy

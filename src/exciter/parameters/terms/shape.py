@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.parameters.terms.per_joint import PerJoint, check_positive, per_joint
+from exciter.parameters.terms.ranges import Interval
 
 Array = NDArray[np.float64]
 
@@ -23,6 +24,10 @@ class BoundShape(ABC):
     @abstractmethod
     def values(self, q: Array, qd: Array) -> Array:
         """(m, N) z."""
+
+    def value_range(self, low: Array, high: Array) -> Interval:
+        """Lowest and highest z while q̇ stays between low and high (m, M); z grows with q̇ unless a shape says more."""
+        return self.values(low, low), self.values(high, high)
 
     @abstractmethod
     def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:

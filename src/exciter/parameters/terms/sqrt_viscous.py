@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from exciter.parameters.terms.columns import Column, joint_columns, joint_indices
 from exciter.parameters.terms.per_joint import PerJoint, check_positive, per_joint
 from exciter.parameters.terms.pointwise import Partials, PointwiseTerm, Samples
+from exciter.parameters.terms.ranges import Interval, Ranges
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
 
@@ -42,8 +44,16 @@ class _SqrtViscous(PointwiseTerm):
     width: Array
 
     def entries(self, at: Samples) -> Array:
-        value: Array = at.qd * (at.qd**2 + self.width**2) ** -0.25
+        return self._root(at.qd)
+
+    def _root(self, qd: Array) -> Array:
+        value: Array = qd * (qd**2 + self.width**2) ** -0.25
         return value
+
+    def value_range(self, ranges: Ranges, load: Callable[[], Interval]) -> Interval:
+        """It grows with the speed."""
+        joints = self.columns.joints
+        return self._root(ranges.qd_low[joints]), self._root(ranges.qd_high[joints])
 
     def partials(self, at: Samples) -> Partials:
         square = at.qd**2 + self.width**2

@@ -13,6 +13,7 @@ ever stored.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import MotionError
 from exciter.parameters.terms.columns import Columns
+from exciter.parameters.terms.ranges import Interval, Ranges
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 
@@ -90,6 +92,11 @@ class BoundTerm(ABC):
         return False
 
     @property
+    def joint_wise(self) -> bool:
+        """Whether every entry depends on the same sample of its own joint and nothing else."""
+        return False
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a user should know about how the term computes, in words."""
         return ()
@@ -103,6 +110,19 @@ class BoundTerm(ABC):
     @abstractmethod
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         """Gradient of Σ seed ⊙ values with respect to every sample of q, q̇, q̈; seed (len(rows), N)."""
+
+    # -- between samples, for certificates ---------------------------------------------------------------
+
+    def curvature(self, rates: Array) -> Array:
+        """(len(rows), M) ≥ |d²/dt²| of each entry while |q̇|, |q̈|, |q⃛|, |q⁗| stay below ``rates`` (4, n, M); infinite
+        for entries that are not that smooth, whose range is used instead."""
+        return np.full((len(self.rows), rates.shape[2]), np.inf)
+
+    def value_range(self, ranges: Ranges, load: Callable[[], Interval]) -> Interval:
+        """Lowest and highest value, each (len(rows), M), of every entry while the joints stay within ``ranges``;
+        infinite where nothing can be said. ``load`` gives the range of the rigid torque of each joint, (n, M)."""
+        unknown = np.full((len(self.rows), ranges.q_low.shape[1]), np.inf)
+        return -unknown, unknown
 
     # -- energy: None when no column has such an energy ------------------------------------------------
 

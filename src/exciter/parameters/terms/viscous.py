@@ -32,3 +32,7 @@ class _Viscous(PointwiseTerm):
 
     def partials(self, at: Samples) -> Partials:
         return Partials(qd=np.ones_like(at.qd))
+
+    def curvature(self, rates: Array) -> Array:
+        third: Array = rates[2, self.columns.joints]
+        return third

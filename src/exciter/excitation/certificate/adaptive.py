@@ -1,0 +1,181 @@
+"""The certificate of a curve: exact where extrema are exact, adaptive bounds for everything else.
+
+A constraint bounds its rows from below on every interval of a coarse grid. Intervals that prove nothing are split in
+four until each row is proved (bound ≥ 0 everywhere), broken (it is negative at some instant: a witness) or the effort
+is used up; then it stays open, and the curve is not certified. What is proved is refined a little further, so that
+the margin that is reported is close to the true one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import MotionError
+from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
+from exciter.excitation.certificate.exact import joint_verdicts
+from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.constraints.constraint import Constraint, RowName
+from exciter.excitation.trajectories.curve import Curve
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+BLOCK = 1024  #: intervals at a time: temporaries stay in the cache
+PARTS = 4  #: into which an interval is split
+ROUNDING = 1e-9  #: a row this far below zero is broken by more than rounding
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to try. Rows are dimensionless: 0.01 is 1 % of a torque limit, 1 mm of a distance.
+
+    grid: intervals to begin with, more where the curve has more spans. tolerance: how far a margin that is reported may
+    lie below the true one, plus the same part of it again for every ``LENGTH`` of clearance. refine: instants spent per
+    constraint to get there. most: instants per constraint at which proofs are given up. narrowest: width [s] below
+    which no interval is split.
+    """
+
+    grid: int = 200
+    tolerance: float = 0.01
+    refine: int = 2_000
+    most: int = 50_000
+    narrowest: float = 1e-7
+
+
+def certify(
+    robot: Robot, curve: Curve, constraints: Sequence[Constraint] = (), effort: Effort | None = None
+) -> Certificate:
+    """Whether all finite limits of the joints, and all further constraints, hold from the curve's start to its end."""
+    if curve.n != robot.n:
+        raise MotionError(f"the curve moves {curve.n} joints, robot '{robot.name}' has {robot.n}")
+    effort = Effort() if effort is None else effort
+    verdicts, nodes = joint_verdicts(robot, curve), 0
+    if constraints:
+        grid = _grid(curve, effort.grid)
+        coarse = [grid.part(curve, block) for block in _blocks(len(grid.start))]
+        for constraint in constraints:
+            search = _Search(constraint, curve, effort)
+            search.run(grid, coarse)
+            verdicts += search.verdicts()
+            nodes += search.nodes
+    return Certificate(tuple(verdicts), curve.duration, nodes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """Intervals [start, end] (M,), in the order of time, each within the curve's span of that number (M,)."""
+
+    span: Index
+    start: Array
+    end: Array
+
+    def part(self, curve: Curve, which: slice) -> Spans:
+        return Spans.of(curve, self.span[which], self.start[which], self.end[which])
+
+    def split(self, which: NDArray[np.bool_]) -> _Grid:
+        """The chosen intervals in four equal parts each."""
+        fraction = np.arange(PARTS + 1) / PARTS
+        start, end = self.start[which, None], self.end[which, None]
+        cuts = start + fraction * (end - start)
+        cuts[:, -1] = end[:, 0]
+        return _Grid(np.repeat(self.span[which], PARTS), cuts[:, :-1].ravel(), cuts[:, 1:].ravel())
+
+
+def _grid(curve: Curve, intervals: int) -> _Grid:
+    """About as many equal intervals as asked, at least one per span."""
+    width = np.diff(curve.knots)
+    count = np.ceil(width * (intervals / curve.duration) - 1e-9).astype(np.int64).clip(1)
+    span = np.repeat(np.arange(len(width)), count)
+    number = np.arange(len(span)) - np.repeat(np.cumsum(count) - count, count)
+    begin, end = curve.knots[span], curve.knots[span + 1]
+    step = (end - begin) / count[span]
+    last = number + 1 == count[span]
+    return _Grid(span, begin + number * step, np.where(last, end, begin + (number + 1) * step))
+
+
+def _blocks(size: int) -> list[slice]:
+    return [slice(first, min(first + BLOCK, size)) for first in range(0, size, BLOCK)]
+
+
+def remembers(constraint: Constraint) -> bool:
+    """Whether values depend on earlier samples, as with pre-sliding friction in a torque limit."""
+    model = getattr(constraint, "model", None)
+    if isinstance(model, DynamicModel) and any(term.has_memory for term in model.bound):
+        return True
+    return any(remembers(member) for member in getattr(constraint, "constraints", ()))
+
+
+class _Search:
+    """Bounds and witnesses of the K rows of one constraint."""
+
+    def __init__(self, constraint: Constraint, curve: Curve, effort: Effort) -> None:
+        self.constraint, self.curve, self.effort = constraint, curve, effort
+        rows = len(constraint.rows)
+        self.lowest = np.full(rows, np.inf)  # smallest value met
+        self.at = np.zeros(rows)
+        self.bound = np.full(rows, np.inf)  # over the intervals that are done with
+        self.nodes = 0
+
+    def run(self, grid: _Grid, coarse: list[Spans]) -> None:
+        if remembers(self.constraint):  # its values mean something only along the whole motion
+            self._meet(self.curve.motion(np.linspace(self.curve.start, self.curve.end, 20 * self.effort.grid + 1)))
+        else:
+            for spans in coarse:
+                self._meet(spans.ends)
+        bounds = np.concatenate([self.constraint.lower_bounds(spans) for spans in coarse], axis=1)
+        while True:
+            wanted = self._wanted(grid, bounds)
+            self.bound = np.minimum(self.bound, bounds[:, ~wanted].min(axis=1, initial=np.inf))
+            if not wanted.any():
+                return
+            above = np.repeat(bounds[:, wanted], PARTS, axis=1)
+            grid = grid.split(wanted)
+            parts = []
+            for block in _blocks(len(grid.start)):
+                spans = grid.part(self.curve, block)
+                if not remembers(self.constraint):
+                    self._meet(spans.left)
+                parts.append(self.constraint.lower_bounds(spans))
+            bounds = np.maximum(above, np.concatenate(parts, axis=1))  # what holds for the whole holds for its parts
+
+    def _meet(self, motion: Motion) -> None:
+        """Remember the smallest values, and when."""
+        values = self.constraint.values(motion)
+        where = np.argmin(values, axis=1)
+        smallest = values[np.arange(len(values)), where]
+        self.at = np.where(smallest < self.lowest, motion.time[where], self.at)
+        self.lowest = np.minimum(self.lowest, smallest)
+        self.nodes += len(motion)
+
+    def _wanted(self, grid: _Grid, bounds: Array) -> NDArray[np.bool_]:
+        """(M,) the intervals to split: those that leave a row unproved, or (at first) its margin vague."""
+        level = np.zeros_like(self.lowest)
+        if self.nodes < self.effort.refine:
+            level = np.maximum(0.0, self.lowest - self.effort.tolerance * (1.0 + np.abs(self.lowest)))
+        level[self.lowest < 0.0] = -np.inf  # broken: nothing left to prove
+        wanted = (bounds < level[:, None]).any(axis=0) & (grid.end - grid.start > PARTS * self.effort.narrowest)
+        too_many: bool = self.nodes + PARTS * int(wanted.sum()) > self.effort.most
+        return np.zeros_like(wanted) if too_many else wanted
+
+    def verdicts(self) -> list[LimitVerdict]:
+        found = zip(self.constraint.rows, self.lowest, self.bound, self.at, strict=True)
+        return [_verdict(row, float(low), float(bound), float(at)) for row, low, bound, at in found]
+
+
+def _verdict(row: RowName, lowest: float, bound: float, at: float) -> LimitVerdict:
+    status: Literal["holds", "broken", "open"] = "open"
+    if bound >= 0.0:
+        status = "holds"
+    elif lowest < -ROUNDING:
+        status = "broken"
+    sign = -1.0 if row.upper else 1.0
+    reached, bounded = (row.limit + sign * c * row.scale for c in (lowest, bound))
+    margin = lowest if status == "broken" else bound
+    return LimitVerdict(row.what, row.where, row.unit, row.limit, reached, bounded, margin, at, status, row.upper)

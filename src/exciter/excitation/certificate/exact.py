@@ -1,0 +1,78 @@
+"""Limits of position, velocity, acceleration and jerk: decided by the exact extrema of the curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from exciter.excitation.certificate.certificate import LimitVerdict
+from exciter.excitation.trajectories.curve import Curve, Extremum
+from exciter.robot.robot import Robot
+
+#: Part of a limit (for positions of the range) by which rounding may pass it: a motion designed to touch a limit does.
+TOUCHING = 1e-9
+SYMMETRIC = ("velocity", "acceleration", "jerk")
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """One limit of one joint."""
+
+    what: str
+    where: str
+    unit: str
+    limit: float
+    scale: float
+    upper: bool
+
+    def verdict(self, reached: float, at: float) -> LimitVerdict:
+        margin = (self.limit - reached if self.upper else reached - self.limit) / self.scale
+        status: Literal["holds", "broken"] = "holds" if margin >= -TOUCHING else "broken"
+        return LimitVerdict(
+            self.what, self.where, self.unit, self.limit, reached, reached, margin, at, status, self.upper
+        )
+
+
+def joint_verdicts(robot: Robot, curve: Curve) -> list[LimitVerdict]:
+    """Every finite limit of every joint; where the acceleration jumps, the jerk is infinite and its limit broken."""
+    return _positions(robot, curve) + [
+        verdict for order, what in enumerate(SYMMETRIC, start=1) for verdict in _rates(robot, curve, order, what)
+    ]
+
+
+def _positions(robot: Robot, curve: Curve) -> list[LimitVerdict]:
+    extremum, verdicts = curve.extremum(0), []
+    lower, upper = robot.limit("lower"), robot.limit("upper")
+    low, high = robot.position_range()
+    for j, joint in enumerate(robot.joints):
+        unit, scale = "m" if joint.is_prismatic else "rad", float(high[j] - low[j])
+        if np.isfinite(lower[j]):
+            limit = _Limit("position", joint.name, unit, float(lower[j]), scale, False)
+            verdicts.append(limit.verdict(float(extremum.lowest[j]), float(extremum.lowest_at[j])))
+        if np.isfinite(upper[j]):
+            limit = _Limit("position", joint.name, unit, float(upper[j]), scale, True)
+            verdicts.append(limit.verdict(float(extremum.highest[j]), float(extremum.highest_at[j])))
+    return verdicts
+
+
+def _rates(robot: Robot, curve: Curve, order: int, what: str) -> list[LimitVerdict]:
+    """The largest |q̇|, |q̈| or |q⃛| of every joint that has such a limit."""
+    limits = robot.limit(what)
+    if not np.isfinite(limits).any():
+        return []
+    extremum, verdicts = curve.extremum(order), []
+    power = "⁰ ²³"[order].strip()
+    for j in np.flatnonzero(np.isfinite(limits)):
+        unit = f"{'m' if robot.joints[j].is_prismatic else 'rad'}/s{power}"
+        limit = _Limit(what, robot.joints[j].name, unit, float(limits[j]), float(limits[j]), True)
+        verdicts.append(limit.verdict(*_farthest_from_zero(extremum, int(j))))
+    return verdicts
+
+
+def _farthest_from_zero(extremum: Extremum, j: int) -> tuple[float, float]:
+    """Largest magnitude, and when."""
+    if -extremum.lowest[j] > extremum.highest[j]:
+        return float(-extremum.lowest[j]), float(extremum.lowest_at[j])
+    return float(extremum.highest[j]), float(extremum.highest_at[j])
