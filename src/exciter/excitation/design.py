@@ -1,140 +1,197 @@
-"""Design of a Fourier excitation within position, velocity and acceleration limits that hold for all time.
-
-Every iterate is feasible by construction: the coefficients of a joint, taken relative to the middle of its range,
-are shrunk radially until position, velocity and acceleration keep their limits. Between samples a trigonometric
-polynomial of degree h stays below max over M equispaced samples / cos(π h / M) (Ehlich & Zeller), so limits
-tightened by that cosine on the samples hold at every instant.
-"""
+"""The design of an experiment: the motion that makes a criterion smallest within all limits, with its certificate."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError
-from exciter.excitation.criteria import Criterion, DOptimality
+from exciter.errors import ExciterError, MotionError
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
+from exciter.excitation.criteria.figures import evaluate
+from exciter.excitation.criteria.formulation import Formulation
+from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
 from exciter.excitation.objective import Objective
-from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.optimiser.joint_limits import check_duration
+from exciter.excitation.optimiser.multistart import Progress, run_starts
+from exciter.excitation.optimiser.search import Attempt, Search
+from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.ramps import Ramps, ramped
+from exciter.excitation.trajectories.trajectory import Trajectory, motion
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
-SHARPNESS = 24.0  # exponent of the norm that stands for the maximum while optimising
-
-
-@dataclass(frozen=True, eq=False)
-class JointLimits:
-    """Position, velocity and acceleration limits as one norm per joint: a motion is allowed where it is ≤ 1."""
-
-    trajectory: Fourier
-    middle: Array
-    rows: tuple[Array, ...]  # per joint: samples × coefficients, scaled so that a limit is 1
-
-    @classmethod
-    def of(cls, robot: Robot, trajectory: Fourier) -> JointLimits:
-        points = 16 * trajectory.harmonics
-        bases = trajectory.basis(np.linspace(0.0, trajectory.period, points, endpoint=False))
-        between = np.cos(np.pi * trajectory.harmonics / points)
-        lower, upper = robot.position_range()
-        middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
-        rows = []
-        for j, joint in enumerate(robot.joints):
-            limits = (half[j], joint.limits.velocity, joint.limits.acceleration)
-            if not np.isfinite(limits[1:]).any():
-                raise ExciterError(
-                    f"joint '{joint.name}' has neither a velocity nor an acceleration limit; give one, "
-                    "e.g. limits: {velocity: 2.0} in a YAML file given with --config"
-                )
-            if joint.is_prismatic and not np.isfinite([joint.limits.lower, joint.limits.upper]).all():
-                raise ExciterError(f"prismatic joint '{joint.name}' has no end; give its lower and upper limit")
-            rows.append(np.vstack([b / (between * x) for b, x in zip(bases, limits, strict=True) if np.isfinite(x)]))
-        return cls(trajectory, middle, tuple(rows))
-
-    def worst(self, x: Array) -> Array:
-        """(n,) largest ratio of motion to limit, at the samples, tightened for what lies between them."""
-        return np.array([np.abs(rows @ row).max() for rows, row in zip(self.rows, x, strict=True)])
-
-    def shrink(self, x: Array) -> tuple[Array, Callable[[Array], Array]]:
-        """Feasible coefficients for any x (n, c), and the pullback of gradients through that map."""
-        out, pulls = np.empty_like(x), []
-        for j, (rows, row) in enumerate(zip(self.rows, x, strict=True)):
-            ratio = rows @ row
-            worst = np.abs(ratio).max()
-            powers = (np.abs(ratio) / worst) ** (SHARPNESS - 1)
-            total = float((powers * np.abs(ratio) / worst).sum())
-            norm = worst * total ** (1.0 / SHARPNESS)  # ≥ the maximum, and smooth
-            slope = rows.T @ (powers * np.sign(ratio)) * total ** (1.0 / SHARPNESS - 1.0)
-            out[j] = row / norm
-            pulls.append((norm, slope, out[j].copy()))
-        out[:, -1] += self.middle
-
-        def pullback(gradient: Array) -> Array:
-            parts = zip(pulls, gradient, strict=True)
-            return np.array([(g - s * (g @ unit)) / norm for (norm, s, unit), g in parts])
-
-        return out, pullback
+RATE = 100.0  # [1/s] samples of the log that the criterion counts, unless their number is given
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A designed trajectory: coefficients (n, 2 h + 1), the criterion it reaches, and how."""
+    """A certified exciting motion and what it promises.
 
-    trajectory: Fourier
-    coefficients: Array
+    delta (n, c): coefficients of the family ``trajectory``; curve: what the robot executes, ramps and periods included.
+    value: the criterion for one duration of the family at ``samples`` instants, with true friction signs; log_det: log
+    det of the covariance; predicted_std (b,): of the parameters, in the order of ``parameters``.
+    """
+
+    model: DynamicModel
+    trajectory: Trajectory
+    delta: Array
+    curve: Curve
+    ramps: Ramps | None
+    periods: int
+    criterion: AnyCriterion
     value: float
+    condition_number: float
+    condition_number_normalized: float
+    log_det: float
+    parameters: tuple[str, ...]
+    predicted_std: Array
+    certificate: Certificate
+    constraints: tuple[Constraint, ...]
+    attempts: tuple[Attempt, ...]
+    seconds: float
     evaluations: int
-    margin: float  # largest ratio to any position, velocity or acceleration limit, for all time; ≤ 1
+    samples: int
+    noise: Array
+    seed: int
+    interrupted: bool
 
 
 def design(
     model: DynamicModel,
-    trajectory: Fourier,
+    trajectory: Trajectory,
     *,
-    criterion: Criterion | None = None,
+    criterion: AnyCriterion | None = None,
     noise: ArrayLike | None = None,
+    constraints: Sequence[Constraint] = (),
+    columns: ArrayLike | Columns | None = None,
+    formulation: Formulation | None = None,
+    prior: Array | None = None,
+    samples: int | None = None,
+    ramps: Ramps | None = None,
+    periods: int = 1,
+    duration_range: tuple[float, float] | None = None,
     seed: int = 0,
-    iterations: int = 200,
-    progress: Callable[[int, float], None] | None = None,
+    starts: int = 16,
+    jobs: int = 1,
+    time_limit: float | None = None,
+    checkpoint: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Design:
-    """Minimise a criterion (D-optimality unless given) from a random start, torque noise σ (n,) [N·m] given.
+    """Minimise a criterion (D-optimality unless given) over the motions of a family, within all limits for all time.
 
-    Position, velocity and acceleration limits are kept; jerk and torque limits are not considered.
+    noise σ (n,) or one number [N·m]: of the torques, one unless given. constraints: beyond the joint limits, which the
+    robot has. columns: the parameters it is about (``Columns``), the base parameters unless given. samples: of the log
+    over one duration, 100 per second unless given. prior (b, b): information of earlier experiments. duration_range
+    [s]: makes the duration free. starts, from different seeds, over ``jobs`` processes; the best one is returned.
+    time_limit [s] and Ctrl-C end the search early with what was reached; a checkpoint file keeps completed starts.
     """
-    weights = np.ones(model.n) if noise is None else 1.0 / model.per_joint(noise, "noise") ** 2
-    smooth = DynamicModel(model.robot, tuple(t.smoothed(0.03) for t in model.terms), model.engine)
-    columns = model.base.independent
-    objective = Objective(smooth, trajectory, criterion or DOptimality(), columns, weights)
-    limits = JointLimits.of(model.robot, trajectory)
-    shape = (model.n, trajectory.coefficients)
-    evaluations = 0
+    began = time.monotonic()
+    robot = model.robot
+    sigma = model.per_joint(1.0 if noise is None else noise, "noise")
+    samples = round(trajectory.duration * RATE) if samples is None else samples
+    check_duration(robot, trajectory)
+    criterion = DOptimality() if criterion is None else criterion
+    formulation = InverseDynamic() if formulation is None else formulation
+    objective = Objective(model, criterion, Columns.of(model, columns), sigma**-2.0, formulation, prior)
+    _check_excitable(objective, trajectory, samples)
+    stretch = _stretch(trajectory, duration_range)
+    search = Search(model, trajectory, criterion, objective, tuple(constraints), samples, seed, stretch)
+    found = run_starts(search, starts, jobs=jobs, time_limit=time_limit, checkpoint=checkpoint, progress=progress)
+    if not any(attempt.feasible for attempt in found.attempts):
+        raise ExciterError(_failure(found.attempts))
+    family, delta, curve, certificate = _executable(found.attempts, robot, constraints, periods, ramps)
+    log = motion(family, delta, family.sample_times(samples))
+    figures = evaluate(model, log, objective.weights, objective.chosen, objective.formulation, prior)
+    return Design(
+        model=model,
+        trajectory=family,
+        delta=delta,
+        curve=curve,
+        ramps=ramps,
+        periods=periods,
+        criterion=criterion,
+        value=objective.value(log),
+        condition_number=figures.condition_number,
+        condition_number_normalized=figures.condition_number_normalized,
+        log_det=-figures.log_det,
+        parameters=figures.names,
+        predicted_std=figures.predicted_std,
+        certificate=certificate,
+        constraints=tuple(constraints),
+        attempts=found.attempts,
+        seconds=time.monotonic() - began,
+        evaluations=sum(attempt.evaluations for attempt in found.attempts),
+        samples=samples,
+        noise=sigma,
+        seed=seed,
+        interrupted=found.interrupted,
+    )
 
-    def f(flat: Array) -> tuple[float, Array]:
-        nonlocal evaluations
-        evaluations += 1
-        delta, pullback = limits.shrink(flat.reshape(shape))
-        value, gradient = objective.value_and_gradient(delta)
-        if progress is not None:
-            progress(evaluations, value)
-        return value, pullback(gradient).ravel()
 
-    start = np.random.default_rng(seed).standard_normal(shape)
-    start[:, -1] *= 0.3
-    solution = minimize(f, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": iterations})
-    delta, _ = limits.shrink(solution.x.reshape(shape))
-    delta, margin = _stretch(limits, delta)
-    true = Objective(model, trajectory, objective.criterion, columns, weights)
-    return Design(trajectory, delta, true.value(delta), evaluations, margin)
+def _executable(
+    attempts: Sequence[Attempt], robot: Robot, constraints: Sequence[Constraint], periods: int, ramps: Ramps | None
+) -> tuple[Trajectory, Array, Curve, Certificate]:
+    """The best attempt that can be entered and left within all limits, and the certificate of the whole."""
+    refused: MotionError | None = None
+    for attempt in sorted(attempts, key=lambda attempt: (attempt.value, attempt.number)):
+        if attempt.delta is None:
+            continue
+        certificates: list[Certificate] = []
+
+        def allowed(curve: Curve, certificates: list[Certificate] = certificates) -> bool:
+            certificates.append(certify(robot, curve, constraints))
+            return certificates[-1].certified
+
+        try:
+            curve = ramped(attempt.trajectory, attempt.delta, robot, periods=periods, ramps=ramps, allowed=allowed)
+        except MotionError as error:
+            refused = refused or error
+            continue
+        return attempt.trajectory, attempt.delta, curve, certificates[-1]
+    assert refused is not None
+    raise refused
 
 
-def _stretch(limits: JointLimits, delta: Array) -> tuple[Array, float]:
-    """Take up the slack of the smooth norm: every joint up to its tightest limit, less a hair for rounding."""
-    x = delta.copy()
-    x[:, -1] -= limits.middle
-    x *= ((1.0 - 1e-9) / limits.worst(x))[:, None]
-    margin = float(limits.worst(x).max())
-    x[:, -1] += limits.middle
-    return x, margin
+def _stretch(trajectory: Trajectory, duration_range: tuple[float, float] | None) -> tuple[float, float] | None:
+    if duration_range is None:
+        return None
+    low, high = duration_range
+    if not 0.0 < low <= trajectory.duration <= high < np.inf:
+        raise ExciterError(
+            f"the duration may lie in {low:g} … {high:g} s, which must be positive and contain the trajectory's own "
+            f"{trajectory.duration:g} s, where the search begins"
+        )
+    return low / trajectory.duration, high / trajectory.duration
+
+
+def _check_excitable(objective: Objective, trajectory: Trajectory, samples: int) -> None:
+    """Refuse parameters that no motion of the family tells anything about, by name."""
+    low, high = objective.model.robot.position_range()
+    rng = np.random.default_rng(0)
+    middle = trajectory.still(0.5 * (low + high))
+    swing = rng.standard_normal((len(low), trajectory.free.shape[1])) @ trajectory.free.T
+    times = trajectory.sample_times(samples)
+    shape = trajectory.basis(times, 0)[0] @ swing.T
+    delta = middle + 0.3 * ((high - low) / np.ptp(shape, axis=0))[:, None] * swing
+    names = objective.unexcited(motion(trajectory, delta, times))
+    if names:
+        raise ExciterError(
+            f"the criterion is infinite: no motion of this kind excites {', '.join(names)} with {samples} samples; "
+            f"leave {'it' if len(names) == 1 else 'them'} out, let more joints move, or take more samples"
+        )
+
+
+def _failure(attempts: Sequence[Attempt]) -> str:
+    obstacles = [attempt.obstacle for attempt in attempts if attempt.obstacle]
+    hardest = max(obstacles, key=obstacles.count, default="a limit")
+    count = "the start did not end" if len(attempts) == 1 else f"none of {len(attempts)} starts ended"
+    return f"infeasible: {count} with a motion that keeps all limits; hardest to keep is {hardest}; loosen it"

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -111,6 +111,13 @@ class Robot:
         friction = {k: frozen_array(v, (self.n,), f"{k} of robot '{self.name}'") for k, v in self.friction.items()}
         object.__setattr__(self, "friction", MappingProxyType(friction))
         self._check_tree()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies in other processes: a read-only view of a mapping cannot travel, the mapping can."""
+        return {**vars(self), "friction": dict(self.friction)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, friction=MappingProxyType(state["friction"]))
 
     def _check_tree(self) -> None:
         if not self.joints:

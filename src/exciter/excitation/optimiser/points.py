@@ -1,0 +1,222 @@
+"""Optimal points (q, q̇) on the energy model, then a motion through them (Gautier & Khalil 1992, sections 4 and 5).
+
+The energy model has one row per interval, h(b) − h(a), which depends on positions and velocities at its ends only.
+So r + 1 points, each the end of one interval and the start of the next, are optimised by themselves; limits are kept
+by the change of variables q = q_I + (q_F − q_I) sin² x, q̇ = q̇_M sin x (4.2), and nothing is left but to minimise.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError
+from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, Energy, evaluate
+from exciter.excitation.objective import Objective
+from exciter.excitation.optimiser.literature import Method, QuasiNewton
+from exciter.excitation.optimiser.stages import stages
+from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.segment_times import Interpolated, interpolate_points
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PointVariables:
+    """The change of variables: x (2, r + 1, n) without limits ↔ q, q̇ (r + 1, n) within [lower, upper], ±velocity."""
+
+    points: int
+    lower: Array
+    upper: Array
+    velocity: Array
+
+    @classmethod
+    def of(cls, robot: Robot, points: int) -> PointVariables:
+        velocity = robot.limit("velocity")
+        for joint in robot.joints:
+            if not np.isfinite(joint.limits.velocity):
+                raise ExciterError(
+                    f"joint '{joint.name}' has no velocity limit, and the faster a point the better it excites; "
+                    "give one, e.g. limits: {velocity: 2.0} in a YAML file given with --config"
+                )
+        return cls(points, *robot.position_range(), velocity)
+
+    @property
+    def size(self) -> int:
+        return 2 * self.points * len(self.velocity)
+
+    def motion(self, x: Array) -> Motion:
+        """The points, as samples that stand for themselves."""
+        position, speed = x.reshape(2, self.points, -1)
+        return Motion.at(self.lower + (self.upper - self.lower) * np.sin(position) ** 2, self.velocity * np.sin(speed))
+
+    def pullback(self, x: Array, dq: Array, dqd: Array) -> Array:
+        """∂f/∂x from ∂f/∂q and ∂f/∂q̇ (r + 1, n)."""
+        position, speed = x.reshape(2, self.points, -1)
+        slope = (self.upper - self.lower) * np.sin(2.0 * position)
+        return np.concatenate([(dq * slope).ravel(), (dqd * self.velocity * np.cos(speed)).ravel()])
+
+
+@dataclass(frozen=True)
+class PointSearch:
+    """How points are searched.
+
+    equations: r, rows of W; criterion: any (the condition number of W unless given), through smooth stand-ins first;
+    method: the minimiser. All ``starts`` are drawn normally distributed and followed for ``explore`` iterations of the
+    first stage; the best ``keep`` of them are carried through to the end.
+    """
+
+    equations: int = 30
+    criterion: AnyCriterion = field(default_factory=ConditionNumber)
+    method: Method = field(default_factory=QuasiNewton)
+    starts: int = 48
+    keep: int = 12
+    explore: int = 150
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("equations", "starts", "keep", "explore"):
+            if getattr(self, name) < 1:
+                raise ExciterError(f"{name} of a search for points is {getattr(self, name)}; it must be 1 or more")
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalPoints:
+    """q, q̇ (r + 1, n) [rad, rad/s]; value of the criterion and cond(W) there; values (K,): what every start that was
+    carried through reached, ascending; evaluations of the criterion; seconds it took."""
+
+    q: Array
+    qd: Array
+    value: float
+    condition_number: float
+    values: Array
+    evaluations: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Function:
+    """f and ∂f/∂x of one stage."""
+
+    objective: Objective
+    variables: PointVariables
+
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        value, gradient = self.objective.value_and_gradient(self.variables.motion(x))
+        return value, self.variables.pullback(x, gradient.q, gradient.qd)
+
+
+def optimise_points(
+    model: DynamicModel,
+    search: PointSearch | None = None,
+    *,
+    columns: ArrayLike | Columns | None = None,
+    prior: Array | None = None,
+) -> OptimalPoints:
+    """The points at which the energy model tells most about the parameters, within position and velocity limits.
+
+    columns: the parameters it is about, the base parameters unless given; friction has no place in points that stand
+    for themselves. prior (b, b): information of earlier experiments.
+    """
+    began = time.monotonic()
+    search = search or PointSearch()
+    chosen = Columns.of(model, columns)
+    _check(model, chosen, search, prior)
+    variables = PointVariables.of(model.robot, search.equations + 1)
+    objective = Objective(model, search.criterion, chosen, np.ones(model.n), Energy(), prior)
+    functions = [
+        _Function(Objective(model, stage, chosen, np.ones(model.n), Energy(), prior), variables)
+        for stage in stages(search.criterion)
+    ]
+    rng = np.random.default_rng(search.seed)
+    explored = [
+        search.method.minimise(functions[0], rng.standard_normal(variables.size), search.explore)
+        for _ in range(search.starts)
+    ]
+    evaluations = sum(found.evaluations for found in explored)
+    finished = []
+    for found in sorted(explored, key=lambda found: found.value)[: search.keep]:
+        for function in functions:
+            found = search.method.minimise(function, found.x)
+            evaluations += found.evaluations
+        finished.append((objective.value(variables.motion(found.x)), found.x))
+    values, best = np.array([value for value, _ in finished]), min(finished, key=lambda pair: pair[0])
+    if not np.isfinite(best[0]):
+        raise ExciterError(
+            f"the criterion '{search.criterion.name}' is infinite at all {search.starts} starts; "
+            f"{_unexcited(objective, variables.motion(best[1]))}"
+        )
+    motion = variables.motion(best[1])
+    cond = evaluate(model, motion, 1.0, chosen, Energy(), prior).condition_number
+    return OptimalPoints(motion.q, motion.qd, best[0], cond, np.sort(values), evaluations, time.monotonic() - began)
+
+
+def _check(model: DynamicModel, columns: Columns, search: PointSearch, prior: Array | None) -> None:
+    terms = [
+        name for bound in model.bound for name, kept in zip(bound.names, bound.conservative, strict=True) if not kept
+    ]
+    lossy = sorted({model.standard[k] for k in columns.selected} & set(terms))
+    if lossy:
+        raise ExciterError(
+            f"'{lossy[0]}' stores no energy and cannot be seen at points without the motion between them; "
+            "leave friction out of the model, or design a trajectory"
+        )
+    if prior is None and search.equations < len(columns):
+        raise ExciterError(
+            f"{search.equations} equations cannot determine {len(columns)} parameters; give {len(columns)} or more"
+        )
+
+
+def _unexcited(objective: Objective, motion: Motion) -> str:
+    names = objective.unexcited(motion)
+    if names:
+        return f"nothing tells about {', '.join(names)}: leave it out, or widen the limits"
+    return "give more equations or starts"
+
+
+# -- the motion through the points -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TwoStage:
+    """points: the optimum of the first stage. interpolated: the quintic motion through them, shrunk where a segment
+    would leave the position limits. condition_number: cond(W) of the energy model at the points that are passed."""
+
+    points: OptimalPoints
+    interpolated: Interpolated
+    condition_number: float
+
+    @cached_property
+    def curve(self) -> Curve:
+        """The motion, from rest to rest."""
+        return self.interpolated.trajectory.curve(self.interpolated.delta)
+
+
+def two_stage(
+    model: DynamicModel, search: PointSearch | None = None, *, columns: ArrayLike | Columns | None = None
+) -> TwoStage:
+    """Optimal points, joined by quintic segments in the shortest times (section 5), with rest in the middle of the
+    range before and after, as in 6.2."""
+    points = optimise_points(model, search, columns=columns)
+    robot = model.robot
+    lower, upper = robot.position_range()
+    middle, still = 0.5 * (lower + upper), np.zeros(robot.n)
+    interpolated = interpolate_points(
+        np.vstack([middle, points.q, middle]),
+        np.vstack([still, points.qd, still]),
+        robot.limit("velocity"),
+        robot.limit("acceleration"),
+        lower,
+        upper,
+        jerk=robot.limit("jerk"),
+    )
+    q, qd = (half.T[1:-1] for half in np.split(interpolated.delta, 2, axis=1))
+    passed = evaluate(model, Motion.at(q, qd), 1.0, columns, Energy())
+    return TwoStage(points, interpolated, passed.condition_number)

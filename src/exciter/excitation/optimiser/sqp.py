@@ -1,0 +1,268 @@
+"""Feasible sequential quadratic programming: every iterate keeps all limits, so the best so far can always be used.
+
+At a feasible y the step solves a quadratic model of the criterion (damped BFGS) subject to the joint limits, which are
+linear and therefore kept exactly, the linearised nonlinear limits, and a trust region. A trial that breaks a nonlinear
+limit is corrected with the Jacobian frozen and the limit's true value at the trial (the idea of feasible sequential
+programming); if that does not help the trust region shrinks. −log det is unbounded below outside the limits: the
+criterion is never evaluated there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.excitation.optimiser.joint_limits import JointLimits
+from exciter.excitation.optimiser.nonlinear import Linearised, NonlinearLimits
+from exciter.excitation.optimiser.qp import Step, solve
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Pairs = tuple[Index, Index]
+ROUNDING = 1e-7  # of half a range: joint limits on the grid are kept to within this (their margins are far larger)
+
+
+@dataclass(frozen=True)
+class SQPSettings:
+    """tolerance: stop when a step promises less than this share of |f|; radius [rad]: first trust region."""
+
+    tolerance: float = 1e-6
+    iterations: int = 300
+    radius: float = 0.3
+    largest_radius: float = 1.0
+    corrections: int = 4  # of a trial that breaks a nonlinear limit
+    push_back: float = 5e-3  # distance to a nonlinear limit that every step aims for
+    lazy_rounds: int = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Criterion with gradient, joint limits, nonlinear limits (none, or some)."""
+
+    criterion: Callable[[Array], tuple[float, Array]]
+    limits: JointLimits
+    nonlinear: NonlinearLimits | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The last feasible point and how it was reached."""
+
+    y: Array
+    value: float
+    iterations: int
+    evaluations: int
+    reason: str
+
+
+def minimise(
+    problem: Problem,
+    y: Array,
+    settings: SQPSettings | None = None,
+    report: Callable[[int, float, Array], bool] | None = None,
+) -> Outcome:
+    """From a feasible y to a local minimum. ``report(iteration, value, y)`` may return True to stop there."""
+    return _Run(problem, settings or SQPSettings(), report).go(y)
+
+
+class _Run:
+    """State of one minimisation."""
+
+    def __init__(
+        self, problem: Problem, settings: SQPSettings, report: Callable[[int, float, Array], bool] | None
+    ) -> None:
+        self.problem, self.settings, self.report = problem, settings, report
+        self.evaluations = 0
+        self.radius = settings.radius
+        self.kept: Pairs = (np.zeros(0, np.int64), np.zeros(0, np.int64))  # joint-limit rows that were active
+        self.linear_scale = self._linear_scale()
+
+    def _linear_scale(self) -> Array:
+        """(R, n): change of a row per unit step, in half ranges."""
+        limits = self.problem.limits
+        scale: Array = np.linalg.norm(limits.matrix, axis=1)[:, None] / limits.scale
+        return scale
+
+    def go(self, y: Array) -> Outcome:
+        settings, nonlinear = self.settings, self.problem.nonlinear
+        f, g = self._criterion(y)
+        hessian: Array | None = None
+        now = None if nonlinear is None else nonlinear.linearised(y)
+        reason = "iterations"
+        iteration = 0
+        for iteration in range(1, settings.iterations + 1):
+            if self.report is not None and self.report(iteration, f, y):
+                reason = "stopped"
+                break
+            b = self._first_hessian(g) if hessian is None else hessian
+            found = self._step(y, g, b, now)
+            if found is None:
+                reason = "no step"
+                break
+            d, rows, multipliers = found
+            predicted = -float(g @ d + 0.5 * d @ b @ d)
+            if predicted <= settings.tolerance * max(1.0, abs(f)):
+                reason = "converged"
+                break
+            trial = self._feasible_trial(y, d, g, b, now, rows)
+            if trial is None:
+                self.radius = 0.4 * min(self.radius, float(np.abs(d).max()))
+                if self.radius < 1e-7:
+                    reason = "trust region"
+                    break
+                continue
+            d, rows, multipliers = trial
+            predicted = -float(g @ d + 0.5 * d @ b @ d)
+            f_new, g_new = self._criterion(y + d)
+            ratio = (f - f_new) / predicted if predicted > 0 else -1.0
+            if not (np.isfinite(f_new) and f_new < f and ratio > 1e-4):
+                self.radius = 0.4 * min(self.radius, float(np.abs(d).max()))
+                if self.radius < 1e-7:
+                    reason = "trust region"
+                    break
+                continue
+            after = None if nonlinear is None else nonlinear.linearised(y + d)
+            change = g_new - g
+            if now is not None and after is not None and len(rows[0]):
+                change = change - multipliers @ (after.rows(*rows) - now.rows(*rows))
+            hessian = _bfgs(b, d, change, first=hessian is None)
+            y, f, g, now = y + d, f_new, g_new, after
+            self._resize(ratio, d)
+        return Outcome(y, f, iteration, self.evaluations, reason)
+
+    # -- pieces ------------------------------------------------------------------------------------------------
+
+    def _criterion(self, y: Array) -> tuple[float, Array]:
+        self.evaluations += 1
+        return self.problem.criterion(y)
+
+    def _first_hessian(self, g: Array) -> Array:
+        """A step along −g should be about as long as the trust region."""
+        return np.eye(len(g)) * max(float(np.linalg.norm(g)), 1e-12) / (2.0 * self.radius)
+
+    def _resize(self, ratio: float, d: Array) -> None:
+        size = float(np.abs(d).max())
+        if ratio < 0.25:
+            self.radius *= 0.6
+        elif ratio > 0.75 and size > 0.7 * self.radius:
+            self.radius = min(1.6 * self.radius, self.settings.largest_radius)
+
+    def _step(self, y: Array, g: Array, b: Array, now: Linearised | None) -> tuple[Array, Pairs, Array] | None:
+        """Step, nonlinear rows that took part, and their multipliers."""
+        if now is None:
+            empty = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+            step = self._solve(y, g, b, None, None)
+            return None if step is None else (step.d, empty, np.zeros(0))
+        rows = _pairs(now.values < 0.3 * now.reach(self.radius) + self.settings.push_back)
+        return self._corrected(y, g, b, now, rows, now.values[rows])
+
+    def _corrected(
+        self, y: Array, g: Array, b: Array, now: Linearised, rows: Pairs, values: Array
+    ) -> tuple[Array, Pairs, Array] | None:
+        """The step for nonlinear rows with given values of c at d = 0 (true, or corrected ones)."""
+        jacobian = now.rows(*rows)
+        for aim in (self.settings.push_back, 0.0):
+            step = self._solve(y, g, b, jacobian, np.minimum(aim, np.maximum(values, aim)) - values)
+            if step is not None:
+                return step.d, rows, -step.multipliers[: len(values)]
+        return None
+
+    def _feasible_trial(
+        self, y: Array, d: Array, g: Array, b: Array, now: Linearised | None, rows: Pairs
+    ) -> tuple[Array, Pairs, Array] | None:
+        """A step whose end keeps the nonlinear limits, corrected where the linearised ones were not enough."""
+        if now is None or self.problem.nonlinear is None:
+            return d, rows, np.zeros(0)
+        multipliers = np.zeros(len(rows[0]))
+        for attempt in range(self.settings.corrections + 1):
+            values = self.problem.nonlinear.values(y + d)
+            if (values >= 0.0).all():
+                return d, rows, multipliers
+            if attempt == self.settings.corrections:
+                return None
+            taking = np.zeros(values.shape, dtype=bool)
+            taking[rows] = True
+            taking |= values < self.settings.push_back
+            rows = _pairs(taking)
+            found = self._corrected(y, g, b, now, rows, values[rows] - now.rows(*rows) @ d)
+            if found is None:
+                return None
+            d, rows, multipliers = found
+        return None
+
+    def _solve(self, y: Array, g: Array, b: Array, jacobian: Array | None, low: Array | None) -> Step | None:
+        """The quadratic problem, its joint-limit rows added as they are needed."""
+        limits, variables = self.problem.limits, self.problem.limits.variables
+        box = np.full(len(y), self.radius)
+        lower, upper = -box, box.copy()
+        if variables.stretch is not None:
+            lower[-1] = max(-self.radius, variables.stretch[0] - y[-1])
+            upper[-1] = min(self.radius, variables.stretch[1] - y[-1])
+        below, above = limits.slack(y)
+        near = np.minimum(below, above) / limits.scale < 0.35 * self.radius * self.linear_scale
+        near[self.kept] = True
+        extra = np.zeros((0, len(y))) if jacobian is None else jacobian
+        extra_low = np.zeros(0) if low is None else low
+        step: Step | None = None
+        for _ in range(self.settings.lazy_rounds):
+            chosen = _pairs(near)
+            a, l, h = limits.rows(y, *chosen)
+            rows = np.vstack([extra, a])
+            step = solve(
+                b,
+                g,
+                (lower, upper),
+                rows,
+                np.concatenate([extra_low, l]),
+                np.concatenate([np.full(len(extra), np.inf), h]),
+            )
+            if step is None:
+                return None
+            below, above = limits.slack(y + step.d)
+            broken = np.minimum(below, above) / limits.scale < -0.5 * ROUNDING
+            if not broken.any():
+                break
+            if not (broken & ~near).any():
+                break
+            near |= broken
+        assert step is not None
+        active = step.multipliers[len(extra) :] != 0.0
+        if variables.stretch is not None:
+            active = active[: len(chosen[0])] | active[len(chosen[0]) :]
+        self.kept = (chosen[0][active], chosen[1][active])
+        return self._pulled_back(y, step)
+
+    def _pulled_back(self, y: Array, step: Step) -> Step:
+        """The step cut where it would leave a joint limit that the subproblem had not seen, or by rounding."""
+        limits = self.problem.limits
+        before, after = (np.stack(limits.slack(at)) / limits.scale + ROUNDING for at in (y, y + step.d))
+        broken = after < 0.0
+        if not broken.any():
+            return step
+        room = np.maximum(before[broken], 0.0)
+        share = float((room / (room - after[broken])).min())
+        return replace(step, d=share * step.d)
+
+
+def _pairs(mask: NDArray[np.bool_]) -> Pairs:
+    """Row and column numbers of what is True."""
+    first, second = np.nonzero(mask)
+    return first.astype(np.int64), second.astype(np.int64)
+
+
+def _bfgs(b: Array, d: Array, change: Array, *, first: bool) -> Array:
+    """Damped update (Powell): stays positive definite whatever the curvature."""
+    if first:
+        curvature = float(d @ change)
+        if curvature > 0:
+            b = np.eye(len(d)) * float(change @ change) / curvature
+    bd = b @ d
+    dbd = float(d @ bd)
+    dy = float(d @ change)
+    theta = 1.0 if dy >= 0.2 * dbd else 0.8 * dbd / (dbd - dy)
+    r = theta * change + (1.0 - theta) * bd
+    new = b - np.outer(bd, bd) / dbd + np.outer(r, r) / float(d @ r)
+    return 0.5 * (new + new.T)
