@@ -7,6 +7,7 @@ import exciter
 
 FLOW = (
     "errors",
+    "files",
     "robot",
     "parameters",
     "dynamics",
@@ -17,6 +18,7 @@ FLOW = (
     "report",
     "export",
     "demo",
+    "commands",
     "cli",
 )
 ROOT = Path(exciter.__file__).parent

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +11,15 @@ from rich.markup import escape
 
 from exciter import __version__
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError
+from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.synthetic import synthetic
+from exciter.files import write_json
 from exciter.identification.least_squares import Estimate, weighted_least_squares
 from exciter.parameters.terms.declared import declared_terms
-from exciter.robot import Robot
+from exciter.robot import Motion, Robot
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 RATE = 200.0  # samples per second of the synthetic log
 PERIODS = 2
+STARTS = 4
 NOISE = 0.02  # of the torque limit; of 50 N·m where there is none
 
 
@@ -42,22 +41,27 @@ def demo(out: Console, robot: Robot, seed: int, folder: Path | None) -> None:
     out.print(f"[bold]1  robot[/]       {escape(robot.name)}: {robot.n} joints, {len(base)} base parameters")
     for remark in robot.remarks:
         out.print(f"              note: {remark}", style="yellow", markup=False)
-    trajectory = Fourier(period=10.0, harmonics=5)
-    still = trajectory.motion(np.zeros((robot.n, trajectory.coefficients)))
-    rows = model.rows(still, model.layout(base.independent))
+    trajectory = Fourier(period=10.0, harmonics=5, at_rest=True)
+    rows = model.rows(Motion.at(np.zeros((8, robot.n))), model.layout(base.independent))
     rows.pullback(rows.gram())  # whatever must be compiled is compiled before the clock starts
-    start = time.perf_counter()
+    constraints = ConstraintConfig().constraints(model)
     with out.status("designing …") as status:
         designed = design(
-            model, trajectory, noise=noise, seed=seed, progress=lambda k, f: status.update(f"designing … {k}: {f:.2f}")
+            model,
+            trajectory,
+            noise=noise,
+            constraints=constraints,
+            seed=seed,
+            starts=STARTS,
+            progress=lambda now: status.update(f"designing … {now.iteration}: {now.value:.2f}"),
         )
     out.print(
-        f"[bold]2  design[/]      Fourier, D-optimal: log det of the covariance {designed.value:.2f} after "
-        f"{designed.evaluations} evaluations in {time.perf_counter() - start:.1f} s; position, velocity, acceleration "
-        f"at most {100 * designed.margin:.1f} % of their limits at every instant (torque and jerk are not considered)"
+        f"[bold]2  design[/]      Fourier, D-optimal: log det of the covariance {designed.log_det:.2f} after "
+        f"{designed.evaluations} evaluations in {designed.seconds:.1f} s; {len(designed.certificate.limits)} limits "
+        f"({', '.join(dict.fromkeys(limit.what for limit in designed.certificate.limits))}) hold at every instant"
     )
     samples = int(PERIODS * trajectory.period * RATE)
-    data = synthetic(model, trajectory.motion(designed.coefficients, np.arange(samples) / RATE), truth, noise, seed)
+    data = synthetic(model, motion(trajectory, designed.delta, np.arange(samples) / RATE), truth, noise, seed)
     out.print(
         f"[bold]3  experiment[/]  synthetic robot, its parameters some 20 % off the description: {PERIODS} periods at "
         f"{RATE:g} Hz, {samples} samples, white noise of {100 * NOISE:g} % of the torque limit"
@@ -117,33 +121,11 @@ def summary(model: DynamicModel, designed: Design, found: Estimate, true: Array,
             "criterion": "d-optimal",
             "value": designed.value,
             "evaluations": designed.evaluations,
-            "margin": designed.margin,
-            "period": designed.trajectory.period,
-            "harmonics": designed.trajectory.harmonics,
+            "certificate": designed.certificate.to_dict(),
+            "trajectory": designed.trajectory.to_dict(),
             "joints": model.robot.joint_names,
-            "coefficients": designed.coefficients.tolist(),
+            "coefficients": designed.delta.tolist(),
         },
         "sigma0": found.sigma0,
         "parameters": [{"name": n, "unit": u, "true": t, "value": v, "std": s} for n, u, t, v, s in columns],
     }
-
-
-def prepare(folder: Path) -> None:
-    """Make the folder before any work is done, so that a bad place is told at once."""
-    if folder == Path():
-        raise ExciterError("-o is empty; give the name of a folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(13, "not writable")
-    except OSError as error:
-        raise ExciterError(f"cannot write to '{folder}': {error.strerror}; choose another folder with -o") from None
-
-
-def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Write to a temporary name, then rename: a reader never sees half a file."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8") as file:
-        json.dump(data, file, indent=2, ensure_ascii=False)
-        file.write("\n")
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)

@@ -1,0 +1,1 @@
+"""What the words of the command line do: one file per command."""

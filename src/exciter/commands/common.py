@@ -1,0 +1,45 @@
+"""What commands share: the robot with what flags and --config say of it, and where people read the result."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from exciter.errors import ExciterError
+from exciter.excitation.config.robot_part import read_section, robot_options
+from exciter.robot import Robot, load
+from exciter.robot.options import RobotOptions
+
+
+def chosen_robot(arguments: argparse.Namespace) -> Robot:
+    """The robot with what --config and the flags say of it; the rest of the file is not looked at."""
+    path: Path | None = arguments.config
+    options = RobotOptions() if path is None else robot_options(read_section(path), path.parent)
+    return load(arguments.robot, with_flags(options, arguments))
+
+
+def with_flags(options: RobotOptions, arguments: argparse.Namespace) -> RobotOptions:
+    """A flag goes before the file."""
+    lock = {**options.lock, **dict(locked(text) for text in arguments.lock)}
+    gravity = options.gravity if arguments.gravity is None else tuple(arguments.gravity)
+    return replace(options, lock=lock, gravity=gravity)
+
+
+def locked(text: str) -> tuple[str, float]:
+    """'joint' or 'joint=0.3' → (name, position)."""
+    name, equals, position = text.partition("=")
+    try:
+        return name, float(position) if equals else 0.0
+    except ValueError:
+        raise ExciterError(f"--lock {text}: '{position}' is not a number; write JOINT or JOINT=POSITION") from None
+
+
+def console() -> Console:
+    """For people: as wide as the terminal; a file or a pipe gets long lines, so that searching finds them."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
+    return Console(highlight=False, width=width)

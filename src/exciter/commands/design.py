@@ -1,0 +1,222 @@
+"""``exciter design``: the best motion within all limits, its files, its figures, its report; all of them or none."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from exciter import __version__
+from exciter.commands.check import chosen_config, verdict
+from exciter.commands.common import console
+from exciter.errors import ExciterError
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.config.design_config import DesignConfig
+from exciter.excitation.design import Design, design
+from exciter.excitation.files.export import EXACT, ROS2_JSON, ROS2_YAML, TABLE, Exported, export
+from exciter.files import json_text, prepare, staged
+from exciter.report.design_report import write_design_report
+from exciter.report.spectrum import acceleration_spectrum
+from exciter.robot import Robot, library, load
+
+CHECKPOINT = "checkpoint.json"
+LIBRARIES = ("numpy", "scipy", "numba", "pin")
+INTERRUPTED = 130
+WRITTEN = (TABLE, EXACT, ROS2_YAML, ROS2_JSON, "design.json", "report.html")
+
+
+class Report(Protocol):
+    """What ``design`` tells while it works."""
+
+    done: int
+    value: float
+    iteration: int
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 when all was done, 130 when Ctrl-C came first: what was reached is written in either case."""
+    config = chosen_config(arguments).overridden(
+        family=arguments.trajectory,
+        criteria=arguments.criterion,
+        starts=arguments.starts,
+        seed=arguments.seed,
+        jobs=arguments.jobs,
+        time_limit=arguments.time_limit,
+    )
+    robot = load(arguments.robot, config.robot)
+    folder: Path = arguments.output
+    prepare(folder)
+    designed = _design(config, robot, folder / CHECKPOINT, resume=arguments.resume)
+    with staged(folder) as stage:
+        files = export(
+            stage,
+            robot,
+            designed.curve,
+            designed.trajectory,
+            designed.delta,
+            lambda curve: certify(robot, curve, designed.constraints),
+            periods=designed.periods,
+            rate=config.rate,
+        )
+        data = design_data(designed, config, files, arguments.robot)
+        (stage / "design.json").write_text(json_text(data), encoding="utf-8")
+        write_design_report(designed, stage / "report.html", settings=config.to_dict())
+    if arguments.json:
+        print(json_text(data), end="")
+    else:
+        print_design(designed, files, folder)
+        if data["interrupted"]:
+            console().print("stopped early: this is the best so far; --resume goes on", style="yellow")
+    stopped = config.time_limit is not None and designed.seconds >= config.time_limit
+    return INTERRUPTED if designed.interrupted and not stopped else 0
+
+
+def _design(config: DesignConfig, robot: Robot, checkpoint: Path, *, resume: bool) -> Design:
+    """The design of a configuration; a checkpoint of before counts only when it is to be resumed."""
+    model = config.model(robot)
+    if not resume:
+        checkpoint.unlink(missing_ok=True)
+    try:
+        with progress_bar(config.starts) as tell:
+            designed = design(
+                model,
+                config.trajectory(),
+                criterion=config.criterion(model),
+                noise=config.noise_of(robot),
+                constraints=config.constraints(model),
+                formulation=config.formulation_of(),
+                prior=config.prior_information(model),
+                samples=config.samples,
+                ramps=config.ramps(robot),
+                periods=config.periods,
+                duration_range=config.duration_range,
+                seed=config.seed,
+                starts=config.starts,
+                jobs=config.jobs,
+                time_limit=config.time_limit,
+                checkpoint=checkpoint,
+                progress=tell,
+            )
+        return designed
+    except ExciterError:
+        if not resume:
+            checkpoint.unlink(missing_ok=True)  # starts that lead nowhere
+        raise
+
+
+@contextmanager
+def progress_bar(starts: int) -> Iterator[Any]:
+    """Starts done, the best value, the time; on a terminal only, and beside what goes to standard output."""
+    screen = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("designing"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[best]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+        task = bar.add_task("", total=starts, best="")
+
+        def tell(report: Report) -> None:
+            best = f"best {report.value:.4g}" if np.isfinite(report.value) else ""
+            bar.update(task, completed=report.done, best=best)
+
+        yield tell
+
+
+# -- what is written -------------------------------------------------------------------------------------------------
+
+
+def design_data(designed: Design, config: DesignConfig, files: Exported, source: str) -> dict[str, Any]:
+    """design.json: the promised keys first, then what else is worth keeping."""
+    model = designed.model
+    names, std = model.base.names, designed.predicted_std.tolist()
+    return {
+        "criterion": designed.criterion.name,
+        "value": designed.value,
+        "condition_number": designed.condition_number,
+        "condition_number_normalized": designed.condition_number_normalized,
+        "log_det": designed.log_det,
+        "predicted_std": dict(zip(names, std, strict=True)),
+        "certificate": designed.certificate.to_dict(),
+        "seconds": designed.seconds,
+        "evaluations": designed.evaluations,
+        "seed": designed.seed,
+        "robot": {
+            "name": model.robot.name,
+            "joints": list(model.robot.joint_names),
+            "sha256": description_hash(source),
+        },
+        "parameters": _parameters(designed),
+        "duration": designed.curve.duration,
+        "periods": designed.periods,
+        "samples": designed.samples,
+        "noise": designed.noise.tolist(),
+        "files": {"rate": files.rate, "rows": files.rows, "certificate": files.certificate.to_dict()},
+        "interrupted": len([a for a in designed.attempts if a.complete]) < config.starts,
+        "starts": [_start(attempt) for attempt in designed.attempts],
+        "spectrum": _spectrum(designed),
+        "settings": config.to_dict(),
+        "versions": {"exciter": __version__, "python": platform.python_version()}
+        | {name: metadata.version(name) for name in LIBRARIES},
+    }
+
+
+def _parameters(designed: Design) -> list[dict[str, Any]]:
+    """Name, expression, unit, the description's value, and the predicted standard deviation of every parameter."""
+    model, base = designed.model, designed.model.base
+    units = dict(zip(model.standard, model.units, strict=True))
+    kept = [units[base.standard[k]] for k in base.independent]
+    nominal = base.base_values(model.nominal)
+    columns = zip(base.names, base.expressions, kept, nominal, designed.predicted_std, strict=True)
+    return [
+        {"name": name, "expression": expression, "unit": unit, "nominal": float(value), "predicted_std": float(std)}
+        for name, expression, unit, value, std in columns
+    ]
+
+
+def _start(attempt: Any) -> dict[str, Any]:
+    keys = ("number", "value", "feasible", "complete", "evaluations", "seconds")
+    return {key: getattr(attempt, key) for key in keys}
+
+
+def _spectrum(designed: Design) -> dict[str, Any]:
+    """Amplitudes of the accelerations by joint."""
+    spectrum = acceleration_spectrum(designed.trajectory, designed.delta)
+    rows = zip(designed.model.robot.joint_names, spectrum.amplitude.T.tolist(), strict=True)
+    return {"quantity": "acceleration", "frequency": spectrum.frequency.tolist(), "amplitude": dict(rows)}
+
+
+def description_hash(source: str) -> str:
+    """SHA-256 of the robot's description file, embedded or not."""
+    path = library.path(source) if source in library.names() else Path(source)
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def print_design(designed: Design, files: Exported, folder: Path) -> None:
+    out = console()
+    feasible = sum(attempt.feasible for attempt in designed.attempts)
+    out.print(
+        f"[bold]{escape(designed.model.robot.name)}[/]: {designed.criterion.name} {designed.value:.6g} after "
+        f"{designed.evaluations} evaluations in {designed.seconds:.2f} s; {feasible} of {len(designed.attempts)} "
+        "starts feasible"
+    )
+    out.print(
+        f"log det of the covariance {designed.log_det:.4f}, condition number {designed.condition_number:.4g}, with "
+        f"unit columns {designed.condition_number_normalized:.4g}"
+    )
+    out.print(verdict(designed.certificate), markup=False)
+    out.print(f"the file's {files.rows} rows at {files.rate:g} Hz, joined by quintics: {verdict(files.certificate)}")
+    out.print(f"written to {folder}: {', '.join(WRITTEN)}", markup=False)

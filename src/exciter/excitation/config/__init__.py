@@ -1,0 +1,1 @@
+"""A design as data: the YAML file of ``--config``."""

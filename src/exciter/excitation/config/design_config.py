@@ -1,0 +1,258 @@
+"""The YAML file of ``--config``: a whole design as data.
+
+limits: {torque: 50.0}                       # robot: limits, gravity, lock, mesh_root (``robot.options``)
+terms: [rotor, viscous, coulomb]             # those that the description declares unless given
+trajectory:
+  family: fourier                            # the family's own settings beside it:
+  period: 10.0
+  harmonics: 5                               # or a list of those wanted
+  at_rest: true                              # false: quintic ramps lead in and out
+  periods: 3                                 # how often it is run through
+  rate: 200                                  # rows per second of the files [Hz]
+  ramps: {start: home}                       # or a posture, one number per joint
+  duration_range: [5, 20]                    # the duration is free within [s]
+criterion: d-optimal                         # or a weighted sum: {condition: 1.0, torque-activity: 0.1}
+formulation: dynamic                         # or energy
+noise: [1.0, 1.0, 0.5]                       # σ of the torques [N·m], one or per joint
+constraints: …                               # see ``constraint_config``
+samples: 2000                                # of the log over one period, which predictions count
+starts: 16
+seed: 0
+jobs: 2
+time_limit: 60                               # [s]
+prior: [earlier_design, other/trajectory.csv]  # motions whose information is there already
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError
+from exciter.excitation.config.constraint_config import KEYS as CONSTRAINT_KEYS
+from exciter.excitation.config.constraint_config import ConstraintConfig
+from exciter.excitation.config.criterion_config import criterion
+from exciter.excitation.config.robot_part import read_section, robot_options
+from exciter.excitation.config.section import Section, per_joint, plain
+from exciter.excitation.config.terms import joint_terms
+from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.criteria import DOptimality
+from exciter.excitation.criteria.criterion import AnyCriterion
+from exciter.excitation.criteria.energy import Energy
+from exciter.excitation.criteria.formulation import Formulation
+from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
+from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.files.export import RATE
+from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.samples import sample
+from exciter.excitation.objective import Objective
+from exciter.excitation.trajectories.quintic import Quintic
+from exciter.excitation.trajectories.ramps import Ramps
+from exciter.excitation.trajectories.registry import FAMILIES, trajectory_from
+from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.robot import library
+from exciter.robot.motion import Motion
+from exciter.robot.options import RobotOptions
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+FORMULATIONS: dict[str, Formulation] = {"dynamic": InverseDynamic(), "energy": Energy()}
+EXECUTION = ("periods", "rate", "ramps", "duration_range")  # of trajectory: not the family's
+
+
+@dataclass(frozen=True)
+class DesignConfig:
+    """A design as it was asked for. What depends on the robot is kept as given and checked when it is made."""
+
+    source: str = "configuration"
+    robot: RobotOptions = field(default_factory=RobotOptions)
+    terms: Any = None
+    family: str = "fourier"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    periods: int = 1
+    rate: float = RATE
+    start: Any = None
+    duration_range: tuple[float, float] | None = None
+    criteria: str | Mapping[str, Any] = "d-optimal"
+    formulation: str = "dynamic"
+    noise: Any = None
+    limits: ConstraintConfig = field(default_factory=ConstraintConfig)
+    samples: int | None = None
+    starts: int = 16
+    seed: int = 0
+    jobs: int = 1
+    time_limit: float | None = None
+    prior: tuple[Path, ...] = ()
+
+    # -- made for a robot ----------------------------------------------------------------------------------------
+
+    def model(self, robot: Robot) -> DynamicModel:
+        return DynamicModel(robot, joint_terms(self.terms, robot, f"{self.source}: terms"))
+
+    def trajectory(self) -> Trajectory:
+        """The family with its settings; equal segments of a quintic may be given as duration and segments."""
+        settings = {key: plain(value) for key, value in self.settings.items()}
+        try:
+            if self.family == "quintic" and "times" not in settings:
+                return _even_quintic(settings)
+            if self.family == "fourier":
+                settings.setdefault("at_rest", True)  # a robot is started standing still; ramps when it is false
+            return trajectory_from({"family": self.family, **settings})
+        except ExciterError as error:
+            raise ExciterError(f"{self.source}: trajectory: {error}") from None
+
+    def criterion(self, model: DynamicModel) -> AnyCriterion:
+        return criterion(self.criteria, model, self.trajectory(), f"{self.source}: criterion")
+
+    def constraints(self, model: DynamicModel) -> tuple[Constraint, ...]:
+        return self.limits.constraints(model)
+
+    def formulation_of(self) -> Formulation:
+        return FORMULATIONS[self.formulation]
+
+    def noise_of(self, robot: Robot) -> Array | None:
+        """σ (n,) [N·m or N] of the torques; None where nothing is said."""
+        if self.noise is None:
+            return None
+        return per_joint(self.noise, f"{self.source}: noise", robot.joint_names, above=0.0)
+
+    def ramps(self, robot: Robot) -> Ramps | None:
+        """Ramps from and to a posture at rest, within the position limits; None leaves them to the design."""
+        if self.start is None:
+            return None
+        posture = home(robot) if self.start == "home" else self._posture(robot)
+        return Ramps(start=tuple(posture.tolist()), end=tuple(posture.tolist()))
+
+    def _posture(self, robot: Robot) -> Array:
+        where = f"{self.source}: trajectory: ramps: start"
+        posture = per_joint(self.start, where, robot.joint_names)
+        for joint, q in zip(robot.joints, posture, strict=True):
+            if not joint.limits.lower <= q <= joint.limits.upper:
+                raise ExciterError(
+                    f"{where} has joint '{joint.name}' at {q:g}, outside its limits {joint.limits.lower:g} … "
+                    f"{joint.limits.upper:g}; choose a posture inside"
+                )
+        return posture
+
+    def prior_information(self, model: DynamicModel) -> Array | None:
+        """H₀ (b, b) of the earlier motions, each executed once and recorded at ``rate``; None without any."""
+        if not self.prior:
+            return None
+        noise = self.noise_of(model.robot)
+        weights = np.ones(model.n) if noise is None else noise**-2.0
+        columns = model.base.independent
+        objective = Objective(model, DOptimality(), columns, weights, self.formulation_of())
+        total = np.zeros((len(columns), len(columns)))
+        for path in self.prior:
+            samples = sample(read_trajectory(path, model.robot), self.rate)
+            assert samples.qd is not None
+            assert samples.qdd is not None
+            total += objective.gram(Motion(samples.time, samples.q, samples.qd, samples.qdd))
+        return total
+
+    # -- changed copies ------------------------------------------------------------------------------------------
+
+    def overridden(self, **flags: Any) -> DesignConfig:
+        """With what the command line says; flags that are None were not given. Another family starts from its own
+        defaults."""
+        given = {key: value for key, value in flags.items() if value is not None}
+        for flag, key, words in (("--trajectory", "family", FAMILIES), ("--criterion", "criteria", CRITERIA)):
+            if key in given and given[key] not in words:
+                raise ExciterError(f"{flag} is '{given[key]}'; allowed are {', '.join(words)}")
+        if given.get("family", self.family) != self.family:
+            given["settings"] = {}
+        return replace(self, **given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain data, for the record."""
+        return {
+            "terms": self.terms,
+            "trajectory": {"family": self.family, **self.settings},
+            "periods": self.periods,
+            "rate": self.rate,
+            "start": self.start,
+            "duration_range": self.duration_range,
+            "criterion": self.criteria,
+            "formulation": self.formulation,
+            "noise": self.noise,
+            "constraints": dict(self.limits.section.data),
+            "samples": self.samples,
+            "starts": self.starts,
+            "seed": self.seed,
+            "time_limit": self.time_limit,
+            "prior": [str(path) for path in self.prior],
+        }
+
+
+def home(robot: Robot) -> Array:
+    """(n,) that of an embedded robot; otherwise zero, or the middle of the range where zero is outside."""
+    if robot.name in library.names() and robot.joint_names == library.embedded(robot.name).joint_names:
+        return library.home(robot.name)
+    lower, upper = robot.position_range()
+    return np.where((lower < 0.0) & (upper > 0.0), 0.0, 0.5 * (lower + upper))
+
+
+def _even_quintic(settings: Mapping[str, Any]) -> Trajectory:
+    allowed = ("duration", "segments", "at_rest_ends")
+    section = Section.of(settings, "quintic", (*allowed, "times"))
+    return Quintic.even(
+        section.number("duration", 10.0, above=0.0),
+        section.whole("segments", 10, least=1),
+        at_rest_ends=section.flag("at_rest_ends", True),
+    )
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def read_config(path: str | Path) -> DesignConfig:
+    """The configuration of a YAML file."""
+    top, folder = read_section(Path(path)), Path(path).parent
+    motion = top.get("trajectory")
+    if motion is not None and not isinstance(motion, Mapping):
+        motion = {"family": motion}
+    settings = {str(key): value for key, value in (motion or {}).items()}
+    execution = Section({key: settings.pop(key, None) for key in EXECUTION}, top.at("trajectory"))
+    family = Section({"family": settings.pop("family", None)}, top.at("trajectory"))
+    return DesignConfig(
+        source=top.where,
+        robot=robot_options(top, folder),
+        terms=top.get("terms"),
+        family=family.word("family", tuple(FAMILIES), DesignConfig.family),
+        settings=settings,
+        periods=execution.whole("periods", DesignConfig.periods, least=1),
+        rate=execution.number("rate", DesignConfig.rate, above=0.0),
+        start=execution.section("ramps", ("start",)).get("start"),
+        duration_range=_duration_range(execution),
+        criteria=top.get("criterion") if "criterion" in top else DesignConfig.criteria,
+        formulation=top.word("formulation", tuple(FORMULATIONS), DesignConfig.formulation),
+        noise=top.get("noise"),
+        limits=ConstraintConfig(top.section("constraints", CONSTRAINT_KEYS)),
+        samples=top.whole("samples", 0, least=2) or None,
+        starts=top.whole("starts", DesignConfig.starts, least=1),
+        seed=top.whole("seed", DesignConfig.seed, least=0),
+        jobs=top.whole("jobs", DesignConfig.jobs, least=1),
+        time_limit=top.number("time_limit", 0.0, above=0.0) or None,
+        prior=tuple(_path(entry, top.at("prior"), folder) for entry in top.entries("prior")),
+    )
+
+
+def _duration_range(section: Section) -> tuple[float, float] | None:
+    if "duration_range" not in section:
+        return None
+    shortest, longest = section.vector("duration_range", 2).tolist()
+    if not 0.0 < shortest < longest:
+        raise ExciterError(f"{section.at('duration_range')} is {shortest:g} … {longest:g} s; give [shortest, longest]")
+    return shortest, longest
+
+
+def _path(entry: Any, where: str, folder: Path) -> Path:
+    if not isinstance(entry, str):
+        raise ExciterError(f"{where} has {entry!r}; give folders of earlier designs, or trajectory files")
+    return folder / entry

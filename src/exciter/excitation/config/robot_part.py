@@ -1,0 +1,36 @@
+"""The part of the configuration that speaks of the robot. One file serves all commands: those that only need the robot
+leave the rest of it aside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from exciter.excitation.config.section import Section
+from exciter.robot.options import KEYS as ROBOT_KEYS
+from exciter.robot.options import RobotOptions, options_from
+from exciter.robot.yaml_file import read_yaml
+
+DESIGN_KEYS = (
+    "terms",
+    "trajectory",
+    "criterion",
+    "formulation",
+    "noise",
+    "constraints",
+    "samples",
+    "starts",
+    "seed",
+    "jobs",
+    "time_limit",
+    "prior",
+)
+
+
+def read_section(path: Path) -> Section:
+    """The whole file; unknown keys are refused."""
+    return Section.of(read_yaml(path, "configuration"), str(path), (*ROBOT_KEYS, *DESIGN_KEYS))
+
+
+def robot_options(top: Section, folder: Path) -> RobotOptions:
+    """Limits, gravity, locked joints, mesh folder; relative paths start at ``folder``."""
+    return options_from({key: top.data[key] for key in ROBOT_KEYS if key in top.data}, top.where, folder)

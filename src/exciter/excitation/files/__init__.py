@@ -1,0 +1,7 @@
+"""Motions on disk: exact, as rows of a table, as ROS 2 messages; read from any of them."""
+
+from exciter.excitation.files.export import Exported, export
+from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.samples import Samples, sample
+
+__all__ = ["Exported", "Samples", "export", "read_trajectory", "sample"]

@@ -1,0 +1,96 @@
+"""The files a robot is given, each read back and certified as a controller will interpolate it before it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ExciterError
+from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.files.csv_file import csv_text
+from exciter.excitation.files.exact_file import exact_data
+from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
+from exciter.excitation.files.samples import Samples, sample
+from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.files import json_text
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+RATE = 200.0  # [Hz] rows per second unless asked otherwise
+HIGHEST_RATE = 1000.0  # [Hz] up to which more rows are tried
+TABLE, EXACT, ROS2_YAML, ROS2_JSON = "trajectory.csv", "trajectory.json", "trajectory.ros2.yaml", "trajectory.ros2.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Exported:
+    """What was written: rows per second [Hz], how many rows, and the certificate of the rows as interpolated."""
+
+    rate: float
+    rows: int
+    certificate: Certificate
+
+
+def export(
+    folder: Path,
+    robot: Robot,
+    curve: Curve,
+    trajectory: Trajectory,
+    delta: Array,
+    certify: Callable[[Curve], Certificate],
+    *,
+    periods: int = 1,
+    rate: float = RATE,
+) -> Exported:
+    """Write trajectory.csv, .json, .ros2.yaml and .ros2.json to a folder (a staging one: what fails must not stay).
+
+    ``certify`` judges the rows of the table as they are read back; where they break a limit that the curve itself
+    keeps, more rows are taken, up to 1 kHz.
+    """
+    (folder / EXACT).write_text(json_text(exact_data(curve, robot, trajectory, delta, periods)), encoding="utf-8")
+    for tried in rates(rate):
+        samples = sample(curve, tried)
+        (folder / TABLE).write_text(csv_text(samples, robot.joint_names), encoding="utf-8")
+        certificate = certify(read_trajectory(folder / TABLE, robot))
+        if certificate.certified:
+            _write_messages(folder, robot, samples)
+            return Exported(tried, len(samples.time), certificate)
+    worst = next(limit for limit in certificate.limits if limit.status != "holds")
+    raise ExciterError(
+        f"the motion keeps its limits, but its rows at {tried:g} Hz, as a controller joins them, do not: {worst.what} "
+        f"of {worst.where} comes to {worst.reached:.9g} {worst.unit} with a limit of {worst.limit:.9g}; design with a "
+        "limit that is a little tighter, or ask for another rate (trajectory: {rate: …})"
+    )
+
+
+def rates(rate: float) -> tuple[float, ...]:
+    """The rate asked for, then twice as many rows again and again, up to 1 kHz."""
+    tried = [rate]
+    while tried[-1] < HIGHEST_RATE:
+        tried.append(min(2.0 * tried[-1], HIGHEST_RATE))
+    return tuple(tried)
+
+
+def _write_messages(folder: Path, robot: Robot, samples: Samples) -> None:
+    """The same rows as ROS 2 messages; both must read back as the very curve that was certified."""
+    certified = samples.curve()
+    for name, text in ((ROS2_YAML, ros2_yaml), (ROS2_JSON, ros2_json)):
+        (folder / name).write_text(text(samples, robot.joint_names), encoding="utf-8")
+        back = read_trajectory(folder / name, robot)
+        if not same_curve(back, certified):
+            raise ExciterError(f"{name} does not read back as it was written; please report this with the robot file")
+
+
+def same_curve(one: Curve, other: Curve) -> bool:
+    """Whether two curves are equal bit for bit at, and between, their knots."""
+    if not np.array_equal(one.knots, other.knots):
+        return False
+    span = np.arange(len(one.knots) - 1)
+    inside = 0.5 * (one.knots[:-1] + one.knots[1:])
+    times = (one.knots[:-1], inside)
+    return all(np.array_equal(one.derivatives(span, t, 3), other.derivatives(span, t, 3)) for t in times)

@@ -1,0 +1,108 @@
+"""trajectory_msgs/JointTrajectory of ROS 2 as YAML or JSON: joint_names, and points with positions, velocities,
+accelerations and time_from_start {sec, nanosec}. Also read: messages wrapped in an action goal, and ROS 1 times."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import MotionError
+from exciter.excitation.files.samples import NANOSECONDS, Samples
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+WRAPPERS = ("trajectory", "joint_trajectory")  # FollowJointTrajectory goal, RobotTrajectory
+KINDS = ("positions", "velocities", "accelerations")
+
+
+def ros2_json(samples: Samples, joints: tuple[str, ...]) -> str:
+    """The message as JSON, one point per line."""
+    points = ",\n".join(
+        "  {" + ", ".join(f'"{key}": {value}' for key, value in point) + "}" for point in _points(samples)
+    )
+    return f'{{\n "joint_names": {json.dumps(joints)},\n "points": [\n{points}\n ]\n}}\n'
+
+
+def ros2_yaml(samples: Samples, joints: tuple[str, ...]) -> str:
+    """The message as YAML, as ``ros2 topic pub`` and ``ros2 action send_goal`` take it."""
+    lines = [f"joint_names: {json.dumps(joints)}", "points:"]
+    for point in _points(samples):
+        lines += [f"{' ' if k else '-'} {key}: {value}" for k, (key, value) in enumerate(point)]
+    return "\n".join(lines) + "\n"
+
+
+def _points(samples: Samples) -> list[list[tuple[str, str]]]:
+    """(key, value) pairs per point; values are written so that JSON and YAML 1.1 read the same numbers."""
+    ticks = np.rint(samples.time * NANOSECONDS).astype(np.int64)
+    seconds, nanoseconds = np.divmod(ticks, NANOSECONDS)
+    blocks = [(k, v) for k, v in zip(KINDS, (samples.q, samples.qd, samples.qdd), strict=True) if v is not None]
+    rows = [(kind, values.tolist()) for kind, values in blocks]
+    return [
+        [
+            *((kind, f"[{', '.join(map(_number, values[k]))}]") for kind, values in rows),
+            ("time_from_start", f'{{"sec": {seconds[k]}, "nanosec": {nanoseconds[k]}}}'),
+        ]
+        for k in range(len(ticks))
+    ]
+
+
+def _number(value: float) -> str:
+    """Shortest text that gives the number back. YAML 1.1 takes 1e-05 for a word, so that there must be a point."""
+    text = repr(value)
+    return text.replace("e", ".0e") if "e" in text and "." not in text else text
+
+
+def is_ros2(data: Any) -> bool:
+    return isinstance(data, Mapping) and ("joint_names" in _unwrapped(data))
+
+
+def _unwrapped(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    for key in WRAPPERS:
+        if isinstance(data.get(key), Mapping):
+            return _unwrapped(data[key])
+    return data
+
+
+def parse_ros2(data: Mapping[str, Any], robot: Robot, source: str) -> Samples:
+    """The points of a message, joints in the robot's order."""
+    message = _unwrapped(data)
+    names, points = message["joint_names"], message.get("points")
+    if not isinstance(names, list) or sorted(map(str, names)) != sorted(robot.joint_names):
+        raise MotionError(f"{source} has joint_names {names}; expected the joints {', '.join(robot.joint_names)}")
+    if not isinstance(points, list) or not all(isinstance(point, Mapping) for point in points):
+        raise MotionError(f"{source} has no list of points (positions, velocities, accelerations, time_from_start)")
+    order = [names.index(name) for name in robot.joint_names]
+    time = np.array([_time(point.get("time_from_start"), k, source) for k, point in enumerate(points)])
+    q, qd, qdd = (_block(points, kind, order, source) for kind in KINDS)
+    if q is None:
+        raise MotionError(f"{source} has points without positions; every point needs them")
+    if qdd is not None and qd is None:
+        raise MotionError(f"{source} has accelerations but no velocities; add them, or leave out the former")
+    return Samples(time, q, qd, qdd).checked(source)
+
+
+def _block(points: Sequence[Mapping[str, Any]], kind: str, order: list[int], source: str) -> Array | None:
+    """(N, n), or None when no point has it (an empty list means the same in ROS)."""
+    rows = [point.get(kind) or [] for point in points]
+    if not any(rows):
+        return None
+    for k, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != len(order):
+            raise MotionError(f"{source}: point {k + 1} must have {len(order)} {kind}, one per joint, as others have")
+    try:
+        return np.array(rows, dtype=float)[:, order]
+    except (TypeError, ValueError):
+        raise MotionError(f"{source} has {kind} that are not numbers") from None
+
+
+def _time(given: Any, index: int, source: str) -> float:
+    """Seconds of {sec, nanosec}, of ROS 1's {secs, nsecs}."""
+    if isinstance(given, Mapping):
+        parts = [given.get(new, given.get(old, 0)) for new, old in (("sec", "secs"), ("nanosec", "nsecs"))]
+        if set(given) <= {"sec", "secs", "nanosec", "nsecs"} and all(type(part) is int for part in parts):
+            return float((parts[0] * NANOSECONDS + parts[1]) / NANOSECONDS)
+    raise MotionError(f"{source}: point {index + 1} has time_from_start {given}; expected {{sec: …, nanosec: …}}")

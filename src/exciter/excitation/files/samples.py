@@ -1,0 +1,76 @@
+"""A motion as rows of a file: what a controller is given, and how it moves between them.
+
+With q, q̇, q̈ in every row a controller interpolates by quintics, with q and q̇ by cubics; both match the rows on
+either side. Positions alone say nothing of the way between them: they are joined by the cubic spline with continuous
+acceleration (not-a-knot at both ends, so that no rest is assumed that the file does not speak of).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+
+from exciter.errors import MotionError
+from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+
+Array = NDArray[np.float64]
+NANOSECONDS = 1_000_000_000  # per second: the resolution of time in a ROS 2 message
+SPLINE_ROWS = 4  # fewer points than this leave a cubic undetermined
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """time (N,) [s], increasing; q (N, n) [rad or m], and q̇, q̈ (N, n) where the file has them."""
+
+    time: Array
+    q: Array
+    qd: Array | None = None
+    qdd: Array | None = None
+
+    def curve(self) -> Curve:
+        """The motion through the rows: quintic, cubic, or spline, according to what they hold."""
+        if self.qd is not None:
+            return Curve((PolynomialPiece.from_samples(self.time, self.q, self.qd, self.qdd),))
+        spline = CubicSpline(self.time, self.q)  # powers fall along the first axis
+        return Curve((PolynomialPiece(self.time, np.ascontiguousarray(spline.c[::-1].transpose(2, 1, 0))),))
+
+    def checked(self, source: str) -> Samples:
+        """Itself, or one line about the first thing that cannot be a motion."""
+        least = 2 if self.qd is not None else SPLINE_ROWS
+        if len(self.time) < least:
+            what = "q and q̇" if self.qd is not None else "q alone"
+            raise MotionError(f"{source} has {len(self.time)} rows; a motion given by {what} needs at least {least}")
+        for name, values in (("time", self.time), ("q", self.q), ("q̇", self.qd), ("q̈", self.qdd)):
+            if values is not None and not np.isfinite(values).all():
+                row = int(np.argwhere(~np.isfinite(values))[0][0])
+                raise MotionError(f"{source} has NaN or infinity in {name} of row {row + 1}; repair or cut that row")
+        still = np.flatnonzero(np.diff(self.time) <= 0)
+        if still.size:
+            k = int(still[0])
+            raise MotionError(
+                f"the time of {source} does not increase: row {k + 1} has {self.time[k]:.9g} s and row {k + 2} has "
+                f"{self.time[k + 1]:.9g} s; sort the rows and remove repeated ones"
+            )
+        return self
+
+
+def sample(curve: Curve, rate: float) -> Samples:
+    """Rows at k/rate [Hz] from the curve's start, which becomes time zero, to its end.
+
+    The row nearest to a knot moves onto it: between two rows the motion is then smooth, and a quintic through them
+    does not swing where the jerk jumps. Times are whole nanoseconds, so that every format holds the same motion.
+    """
+    step = 1.0 / rate
+    knots = curve.knots - curve.start
+    grid = np.arange(1, int(np.ceil(knots[-1] * rate))) * step
+    right = np.clip(np.searchsorted(knots, grid), 1, len(knots) - 1)
+    nearest = np.minimum(np.abs(grid - knots[right - 1]), np.abs(grid - knots[right]))
+    exact = np.union1d(knots, grid[nearest > 0.5 * step])
+    nanoseconds = np.unique(np.rint(exact * NANOSECONDS).astype(np.int64))
+    time = nanoseconds / NANOSECONDS
+    motion = curve.motion(np.clip(time + curve.start, curve.start, curve.end))
+    return Samples(time, motion.q, motion.qd, motion.qdd)

@@ -1,0 +1,266 @@
+"""``exciter design`` and ``exciter check`` as a user meets them: files, promised keys, exit codes, no half results."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from exciter import cli
+from exciter.excitation.files.read import read_trajectory
+from exciter.robot import library
+
+ROBOT = "gautier-khalil"
+PROMISED = [
+    "criterion",
+    "value",
+    "condition_number",
+    "condition_number_normalized",
+    "log_det",
+    "predicted_std",
+    "certificate",
+    "seconds",
+    "evaluations",
+    "seed",
+]
+RESULTS = {
+    "trajectory.csv",
+    "trajectory.json",
+    "trajectory.ros2.yaml",
+    "trajectory.ros2.json",
+    "design.json",
+    "report.html",
+}
+CONFIG = """
+terms: [viscous]
+limits: {acceleration: 4.0, jerk: 60.0}
+trajectory: {period: 4.0, harmonics: 3, periods: 2, rate: 50, ramps: {start: home}}
+noise: [1.0, 2.0, 0.5]
+constraints: {workspace: [{frame: tool, z_min: -0.5}]}
+"""
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as leaving:
+        cli.main([str(a) for a in arguments])
+    output = capsys.readouterr()
+    return leaving.value.code, output.out, output.err
+
+
+def command(*arguments):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return [sys.executable, "-W", "error", "-m", "exciter", *map(str, arguments)], environment
+
+
+@pytest.fixture(scope="module")
+def designed(tmp_path_factory):
+    """One design for all tests of its files: folder, configuration, and what was printed."""
+    folder = tmp_path_factory.mktemp("design")
+    config = folder / "config.yaml"
+    config.write_text(CONFIG, encoding="utf-8")
+    words, environment = command("design", ROBOT, "-o", folder / "out", "--config", config, "--json")
+    done = subprocess.run(words, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return folder / "out", config, done.stdout
+
+
+def test_the_files_and_the_promised_keys(designed):
+    folder, _, out = designed
+    assert {path.name for path in folder.iterdir()} >= RESULTS
+    data = json.loads((folder / "design.json").read_text())
+    assert json.loads(out) == data
+    assert list(data)[: len(PROMISED)] == PROMISED
+    assert data["criterion"] == "d-optimal"
+    assert data["certificate"]["certified"] is data["files"]["certificate"]["certified"] is True
+    assert data["value"] == pytest.approx(data["log_det"])
+    assert list(data["predicted_std"]) == [p["name"] for p in data["parameters"]]
+    assert all(0 < std < 100 for std in data["predicted_std"].values())
+    assert data["noise"] == [1.0, 2.0, 0.5]
+    assert len(data["robot"]["sha256"]) == 64
+    whats = {limit["what"] for limit in data["certificate"]["limits"]}
+    assert whats >= {"position", "velocity", "acceleration", "jerk", "height", "distance"}
+
+
+def test_the_motion_is_what_was_asked_for(designed):
+    """Two periods between ramps that start and end at home, the same in every file."""
+    folder, _, _ = designed
+    robot = library.embedded(ROBOT)
+    exact = read_trajectory(folder / "trajectory.json", robot)
+    ends = exact.motion([exact.start, exact.end])
+    np.testing.assert_allclose(ends.q, np.tile(library.home(ROBOT), (2, 1)), rtol=0, atol=1e-9)
+    assert np.abs(ends.qd).max() < 1e-9
+    middle = 0.5 * (exact.start + exact.end)
+    around = exact.motion([middle - 2.0, middle + 2.0])
+    np.testing.assert_allclose(around.q[0], around.q[1], rtol=0, atol=1e-9)
+    time_ = np.linspace(exact.start, exact.end, 3001)
+    for name in RESULTS - {"design.json", "report.html", "trajectory.json"}:
+        file = read_trajectory(folder / name, robot)
+        inside = np.clip(time_ - exact.start, file.start, file.end)
+        np.testing.assert_allclose(file.motion(inside).q, exact.motion(time_).q, rtol=0, atol=1e-7)
+
+
+def test_check_certifies_every_file(capsys, designed):
+    folder, config, _ = designed
+    for name in ("trajectory.csv", "trajectory.json", "trajectory.ros2.yaml", "trajectory.ros2.json"):
+        code, out, err = run(capsys, "check", ROBOT, folder / name, "--config", config)
+        assert (code, err) == (0, "")
+        assert "certified: " in out
+        assert "NOT" not in out
+    for heading in ("limit", "allowed", "reached", "at [s]", "margin", "status"):
+        assert heading in out
+
+
+def test_check_finds_what_is_broken(capsys, designed, tmp_path):
+    """The same rows, run through in two thirds of the time."""
+    folder, config, _ = designed
+    lines = (folder / "trajectory.csv").read_text().splitlines()
+    rows = np.loadtxt(lines[1:], delimiter=",")
+    rows[:, 0] /= 1.5
+    rows[:, 2::3] *= 1.5
+    rows[:, 3::3] *= 1.5**2
+    np.savetxt(tmp_path / "fast.csv", rows, fmt="%.17g", delimiter=",", header=lines[0], comments="")
+    code, out, _ = run(capsys, "check", ROBOT, tmp_path / "fast.csv", "--config", config)
+    assert code == 1
+    assert "NOT certified" in out
+    code, out, _ = run(capsys, "check", ROBOT, tmp_path / "fast.csv", "--config", config, "--json")
+    assert code == 1
+    data = json.loads(out)
+    assert data["certified"] is False
+    broken = [limit for limit in data["limits"] if limit["status"] == "broken"]
+    assert {limit["what"] for limit in broken} & {"velocity", "acceleration", "jerk"}
+    for limit in broken:
+        assert limit["margin"] < 0
+        assert 0 <= limit["at"] <= rows[-1, 0]
+
+
+def test_a_limit_between_samples_is_found(capsys, designed, tmp_path):
+    """Rows that keep every limit while the quintic between them does not."""
+    robot = library.embedded(ROBOT)
+    head = "time," + ",".join(f"{joint}.{word}" for joint in robot.joint_names for word in ("q", "qd", "qdd"))
+    still = ["0"] * 6
+    swing = robot.limit("velocity")[0] * 0.99
+    rows = [",".join([str(t), "0", str(v * swing), "0", *still]) for t, v in ((0, 1), (0.3, -1), (0.6, 1))]
+    (tmp_path / "swing.csv").write_text("\n".join([head, *rows]))
+    code, out, _ = run(capsys, "check", ROBOT, tmp_path / "swing.csv", "--json")
+    broken = [limit for limit in json.loads(out)["limits"] if limit["status"] == "broken"]
+    assert code == 1
+    assert {limit["where"] for limit in broken} == {robot.joint_names[0]}
+
+
+def test_the_same_seed_gives_the_same_files(designed, tmp_path, capsys):
+    folder, config, _ = designed
+    code, out, err = run(capsys, "design", ROBOT, "-o", tmp_path, "--config", config)
+    assert (code, err) == (0, "")
+    assert "certified: " in out
+    for name in ("trajectory.csv", "trajectory.json"):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_resuming_gives_what_an_uninterrupted_run_gives(capsys, designed, tmp_path):
+    _, config, _ = designed
+    once, twice = tmp_path / "once", tmp_path / "twice"
+    assert run(capsys, "design", ROBOT, "-o", once, "--config", config, "--starts", 3)[0] == 0
+    assert run(capsys, "design", ROBOT, "-o", twice, "--config", config, "--starts", 1)[0] == 0
+    assert run(capsys, "design", ROBOT, "-o", twice, "--config", config, "--starts", 3, "--resume")[0] == 0
+    assert (once / "trajectory.json").read_bytes() == (twice / "trajectory.json").read_bytes()
+    starts = [json.loads((folder / "design.json").read_text())["starts"] for folder in (once, twice)]
+    assert [s["value"] for s in starts[0]] == [s["value"] for s in starts[1]]
+    assert len(starts[0]) == 3
+    code, _, err = run(capsys, "design", ROBOT, "-o", twice, "--config", config, "--seed", 9, "--resume")
+    assert code == 2
+    assert "another design" in err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
+def test_ctrl_c_leaves_what_was_reached(capsys, designed, tmp_path):
+    _, config, _ = designed
+    words, environment = command("design", ROBOT, "-o", tmp_path, "--config", config, "--starts", 100000)
+    process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "checkpoint.json").exists() and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "--resume" in out
+    assert {path.name for path in tmp_path.iterdir()} == RESULTS | {"checkpoint.json"}
+    assert json.loads((tmp_path / "design.json").read_text())["interrupted"] is True
+    assert run(capsys, "check", ROBOT, tmp_path / "trajectory.csv", "--config", config)[0] == 0
+
+
+def test_a_time_limit_is_no_failure(capsys, designed, tmp_path):
+    _, config, _ = designed
+    words = ("design", ROBOT, "-o", tmp_path, "--config", config, "--starts", 100000, "--time-limit", 1, "--json")
+    code, out, _ = run(capsys, *words)
+    assert code == 0
+    assert json.loads(out)["interrupted"] is True
+    assert len(json.loads(out)["starts"]) < 1000
+
+
+# -- bad input: one line, exit 2, no file -----------------------------------------------------------------------------
+
+BAD = [
+    ("limits: {lower: 1.0, upper: -1.0}", "joint_1.*lower limit 1 and upper limit -1"),
+    ("limits: {velocity: 0}", "velocity limit of joint 'joint_1' is 0"),
+    ("trajectory: {ramps: {start: [3, 0, 0]}}", "joint 'joint_1' at 3, outside its limits"),
+    ("trajectory: {period: 0}", "positive period"),
+    ("trajectory: {period: 1.0e-4}", "0.0001 s"),
+    ("constraints: {workspace: [{frame: tool, z_min: 50}]}", "infeasible.*height of tool at least 50 m"),
+    (
+        "constraints: {workspace: [{frame: tool, z_min: 0.3}, {frame: tool, z_max: 0.2}]}",
+        "infeasible",
+    ),
+    ("terms: [coulomb, {stribeck: {velocity: 1e9}}]", "infinite: .*excites Fs1, Fs2, Fs3, Fst1, Fst2, Fst3"),
+    ("samples: 3", "infinite: .* with 3 samples; .*take more samples"),
+    ("noise: -1", "noise is -1; give a number > 0"),
+    ("prior: [nowhere.csv]", "nowhere.csv"),
+    ("criterion: beauty", "'beauty'"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), BAD)
+def test_bad_input_gets_one_line_and_no_file(capsys, tmp_path, text, says):
+    config = tmp_path / "config.yaml"
+    config.write_text(text)
+    code, out, err = run(capsys, "design", ROBOT, "-o", tmp_path / "out", "--config", config)
+    assert (code, out) == (2, ""), err
+    assert err.startswith("exciter: ")
+    assert err.count("\n") == 1, err
+    assert re.search(says, err), err
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("design", ROBOT), "-o"),
+        (("design", "nobody", "-o", "{}"), "nobody"),
+        (("design", ROBOT, "-o", "{}", "--trajectory", "circle"), "--trajectory is 'circle'; allowed are fourier"),
+        (("design", ROBOT, "-o", "{}", "--criterion", "beauty"), "--criterion is 'beauty'; allowed are d-optimal"),
+        (("design", ROBOT, "-o", "{}", "--starts", "0"), "'0' is not a whole number ≥ 1"),
+        (("design", ROBOT, "-o", "{}", "--seed", "x"), "'x'"),
+        (("design", ROBOT, "-o", "{}", "--time-limit", "-3"), "'-3' is not a positive number"),
+        (("design", ROBOT, "-o", "/proc/nowhere"), "cannot write to '/proc/nowhere'"),
+        (("check", ROBOT), "TRAJECTORY"),
+        (("check", ROBOT, "{}/missing.csv"), "no file"),
+        (("check", "nobody", "x.csv"), "nobody"),
+    ],
+)
+def test_bad_words_get_one_line(capsys, tmp_path, words, says):
+    code, out, err = run(capsys, *(word.format(tmp_path) for word in words))
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert says in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_commands_leave_the_design_part_aside(capsys, designed):
+    _, config, _ = designed
+    code, out, _ = run(capsys, "base", ROBOT, "--config", config, "--json")
+    assert code == 0
+    assert json.loads(out)["joints"] == 3

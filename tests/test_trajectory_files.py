@@ -1,0 +1,378 @@
+"""Trajectory files: what is written is what is read, what other tools write is understood, what is wrong is refused."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import yaml
+from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
+
+from exciter.errors import ExciterError, MotionError
+from exciter.excitation.files import Samples, export, read_trajectory, sample
+from exciter.excitation.files.csv_file import csv_text
+from exciter.excitation.files.export import rates, same_curve
+from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
+from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
+from exciter.files import staged
+from exciter.robot import library
+
+ROBOT = library.embedded("gautier-khalil")
+JOINTS = ROBOT.joint_names
+YES = SimpleNamespace(certified=True, limits=())
+
+
+def series(seed: int = 0, end: float = 10.0) -> FourierPiece:
+    rng = np.random.default_rng(seed)
+    a, b = 0.3 * rng.standard_normal((2, ROBOT.n, 3))
+    return FourierPiece(0.0, end, 2 * np.pi / 10.0, np.array([1, 2, 5]), a, b, 0.2 * rng.standard_normal(ROBOT.n))
+
+
+def ramped(end: float = 10.0, ramp: float = 1.2345678901) -> Curve:
+    """From rest by a quintic into a series, and out again: the jerk jumps at two knots that no grid hits."""
+    body = series(end=end).shifted(ramp)
+    states = [body.derivatives(np.array([0]), np.array([t]), 2)[:, :, 0] for t in (body.start, body.end)]
+    rest = [np.stack([q + 0.05, np.zeros(3), np.zeros(3)]) for q, _, _ in states]
+    width = np.array([ramp])
+    ends = (0.0, ramp, body.end, body.end + ramp)
+    inward = PolynomialPiece(np.array(ends[:2]), hermite(width, rest[0][:, :, None], states[0][:, :, None]))
+    outward = PolynomialPiece(np.array(ends[2:]), hermite(width, states[1][:, :, None], rest[1][:, :, None]))
+    return Curve((inward, body, outward))
+
+
+def table(curve: Curve, count: int = 9) -> Samples:
+    motion = curve.motion(np.linspace(curve.start, curve.end, count))
+    return Samples(motion.time, motion.q, motion.qd, motion.qdd)
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def evaluate(curve: Curve, time):
+    motion = curve.motion(time)
+    return np.stack([motion.q, motion.qd, motion.qdd])
+
+
+TIMES = np.sort(np.random.default_rng(3).uniform(0.0, 10.0, 200))
+
+
+# -- writing and reading ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("t.csv", csv_text), ("t.ros2.yaml", ros2_yaml), ("t.yml", ros2_yaml), ("t.json", ros2_json)],
+)
+def test_rows_come_back_bit_for_bit(tmp_path, name, text):
+    """Tiny, huge and awkward numbers included: YAML 1.1 takes 1e-05 for a word, six digits change a torque."""
+    rows = sample(ramped(), 50.0)
+    q = rows.q.copy()
+    q[1] = 1e-5, -3e-300, 1.0 / 3.0
+    q[2] = 12345678.901234567, 2.5e22, 0.0
+    samples = Samples(rows.time, q, rows.qd, rows.qdd)
+    back = read_trajectory(write(tmp_path / name, text(samples, JOINTS)), ROBOT)
+    assert same_curve(back, samples.curve())
+
+
+@pytest.mark.parametrize("loads", [yaml.safe_load, json.loads])
+def test_ros_messages_have_the_fields_of_the_interface(loads):
+    rows = sample(ramped(), 20.0)
+    q = rows.q.copy()
+    q[1] = 1e-5, -3e-300, 2.5e22  # words, not numbers, to a YAML 1.1 reader unless written with a point
+    samples = Samples(rows.time, q, rows.qd, rows.qdd)
+    message = loads((ros2_json if loads is json.loads else ros2_yaml)(samples, JOINTS))
+    assert list(message) == ["joint_names", "points"]
+    assert message["joint_names"] == list(JOINTS)
+    assert len(message["points"]) == len(samples.time)
+    for k, point in enumerate(message["points"]):
+        assert list(point) == ["positions", "velocities", "accelerations", "time_from_start"]
+        assert point["positions"] == samples.q[k].tolist()
+        assert point["velocities"] == samples.qd[k].tolist()
+        assert point["accelerations"] == samples.qdd[k].tolist()
+        at = point["time_from_start"]
+        assert set(at) == {"sec", "nanosec"}
+        assert 0 <= at["nanosec"] < 10**9
+        assert at["sec"] + at["nanosec"] * 1e-9 == pytest.approx(samples.time[k], abs=1e-12)
+
+
+def test_the_table_has_the_promised_columns():
+    lines = csv_text(sample(ramped(), 10.0), JOINTS).splitlines()
+    promised = ["time", *(f"{name}.{word}" for name in JOINTS for word in ("q", "qd", "qdd"))]
+    assert lines[0].split(",") == promised
+    assert all(len(line.split(",")) == len(promised) for line in lines)
+
+
+def test_samples_are_on_the_curve_at_the_rate_and_on_every_knot():
+    curve = ramped()
+    samples = sample(curve, 200.0)
+    assert samples.time[0] == 0.0
+    assert samples.time[-1] == pytest.approx(curve.end, abs=1e-9)
+    steps = np.diff(samples.time)
+    assert steps.min() > 0.49 / 200
+    assert steps.max() < 1.51 / 200
+    assert np.median(steps) == pytest.approx(1 / 200, rel=1e-9)
+    for knot in curve.knots:
+        assert np.abs(samples.time - knot).min() < 1e-9
+    inside = (samples.time > 2) & (samples.time < 9)
+    exact = series().shifted(1.2345678901)._values(samples.time[inside], 0).T
+    np.testing.assert_allclose(samples.q[inside], exact, rtol=0, atol=1e-13)
+
+
+def test_a_curve_that_starts_later_is_written_from_zero():
+    late = sample(ramped().shifted(5.0), 50.0)
+    np.testing.assert_allclose(late.time, sample(ramped(), 50.0).time, rtol=0, atol=2e-9)
+    np.testing.assert_allclose(late.q, sample(ramped(), 50.0).q, rtol=0, atol=1e-8)
+
+
+def test_the_resampled_motion_hardly_differs_from_the_exact_one():
+    """Quintics through rows on the knots: no swing of the jerk, whatever the rate; a spline family is met exactly."""
+    curve = ramped()
+    for rate in (50.0, 200.0):
+        back = sample(curve, rate).curve()
+        for order, error in enumerate((1e-9, 1e-7, 1e-5, 3e-3)):
+            scale = (50.0 / rate) ** (6 - order)
+            want, have = curve.extremum(order), back.extremum(order)
+            assert np.abs(have.highest - want.highest).max() < max(error * scale, 1e-12 * 10 ** (2 * order))
+            assert np.abs(have.lowest - want.lowest).max() < max(error * scale, 1e-12 * 10 ** (2 * order))
+
+
+# -- how rows are joined ------------------------------------------------------------------------------------------
+
+
+def test_interpolation_follows_the_columns(tmp_path):
+    """Against scipy's own interpolants."""
+    rows = table(Curve((series(),)), 15)
+    full = read_trajectory(write(tmp_path / "a.csv", csv_text(rows, JOINTS)), ROBOT)
+    quintic = BPoly.from_derivatives(rows.time, np.stack([rows.q, rows.qd, rows.qdd], axis=1))
+    partly = read_trajectory(write(tmp_path / "b.csv", csv_text(Samples(rows.time, rows.q, rows.qd), JOINTS)), ROBOT)
+    cubic = CubicHermiteSpline(rows.time, rows.q, rows.qd)
+    only = read_trajectory(write(tmp_path / "c.csv", csv_text(Samples(rows.time, rows.q), JOINTS)), ROBOT)
+    spline = CubicSpline(rows.time, rows.q, bc_type="not-a-knot")
+    for curve, oracle in ((full, quintic), (partly, cubic), (only, spline)):
+        want = np.stack([oracle(TIMES, k) for k in range(3)])
+        np.testing.assert_allclose(evaluate(curve, TIMES), want, rtol=1e-9, atol=1e-9)
+    assert np.abs(only.jump(2)).max() < 1e-9  # continuous acceleration
+    assert np.abs(partly.jump(2)).max() > 1e-3
+
+
+FOREIGN = {
+    "order": ("{2}.q,time,{0}.q,{1}.q\n", ","),
+    "semicolons": ("{2}.q; time ;{0}.q;{1}.q\n", ";"),
+    "blanks": ("  {2}.q   time {0}.q\t{1}.q\n", "  "),
+    "savetxt": ("# {2}.q time {0}.q {1}.q\n", " "),
+    "quotes": ('"{2}.position","t","{0}.pos","{1}"\n', ","),
+    "bom and slashes": ("\ufeff{2}/position,Time,{0}/position,{1}/position\r\n", ","),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_tables_of_other_tools(tmp_path, name):
+    rows = table(Curve((series(),)))
+    head, mark = FOREIGN[name]
+    columns = np.column_stack([rows.q[:, 2], rows.time, rows.q[:, :2]]).tolist()
+    text = head.format(*JOINTS) + "\n".join(mark.join(map(repr, row)) for row in columns)
+    curve = read_trajectory(write(tmp_path / "t.csv", text), ROBOT)
+    np.testing.assert_allclose(evaluate(curve, TIMES)[0], CubicSpline(rows.time, rows.q)(TIMES), rtol=0, atol=1e-12)
+
+
+def test_recorded_torques_are_left_aside(tmp_path):
+    rows = table(Curve((series(),)))
+    header = ",".join(["time", *(f"{j}.q" for j in JOINTS), *(f"{j}.tau" for j in JOINTS)])
+    body = "\n".join(",".join(map(repr, map(float, row))) for row in np.column_stack([rows.time, rows.q, rows.q]))
+    curve = read_trajectory(write(tmp_path / "log.csv", f"{header}\n{body}"), ROBOT)
+    np.testing.assert_allclose(curve.motion(rows.time).q, rows.q, rtol=0, atol=1e-13)
+
+
+def test_ros_messages_of_other_tools(tmp_path):
+    rows = table(Curve((series(),)), 11)
+    order = [2, 0, 1]
+    points = [
+        {"positions": rows.q[k][order].tolist(), "velocities": [], "time_from_start": {"secs": int(rows.time[k])}}
+        for k in range(11)
+    ]
+    message = {"trajectory": {"header": {}, "joint_names": [JOINTS[k] for k in order], "points": points}}
+    curve = read_trajectory(write(tmp_path / "goal.yaml", yaml.safe_dump(message)), ROBOT)
+    np.testing.assert_allclose(evaluate(curve, TIMES)[0], CubicSpline(rows.time, rows.q)(TIMES), rtol=0, atol=1e-12)
+
+
+# -- the exact file -----------------------------------------------------------------------------------------------
+
+
+def test_the_exact_file_gives_the_same_curve(tmp_path):
+    family, curve = Fourier(10.0, 5), ramped()
+    delta = np.random.default_rng(0).standard_normal((3, family.coefficients))
+    done = export(tmp_path, ROBOT, curve, family, delta, lambda _: YES, rate=100.0)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "trajectory.csv",
+        "trajectory.json",
+        "trajectory.ros2.json",
+        "trajectory.ros2.yaml",
+    ]
+    assert same_curve(read_trajectory(tmp_path / "trajectory.json", ROBOT), curve)
+    assert same_curve(read_trajectory(tmp_path, ROBOT), curve)
+    data = json.loads((tmp_path / "trajectory.json").read_text())
+    assert data["trajectory"]["family"] == "fourier"
+    assert data["coefficients"][JOINTS[1]] == delta[1].tolist()
+    assert done.rows == len((tmp_path / "trajectory.csv").read_text().splitlines()) - 1
+    data["joints"] = data["joints"][::-1]  # then the rows belong to other joints
+    turned = read_trajectory(write(tmp_path / "turned.json", json.dumps(data)), ROBOT)
+    np.testing.assert_array_equal(turned.motion([3.0]).q[0], curve.motion([3.0]).q[0][::-1])
+
+
+def test_a_hand_written_file_by_coefficients(tmp_path):
+    family = Fourier(8.0, 2)
+    delta = 0.1 * np.arange(15.0).reshape(3, 5)
+    data = {
+        "joints": list(JOINTS),
+        "trajectory": family.to_dict(),
+        "coefficients": dict(zip(JOINTS, delta.tolist(), strict=True)),
+        "periods": 2,
+    }
+    curve = read_trajectory(write(tmp_path / "t.json", json.dumps(data)), ROBOT)
+    assert curve.end == pytest.approx(16.0)
+    time = np.linspace(0, 7.9, 50)
+    np.testing.assert_allclose(curve.motion(time).q, family.basis(time)[0] @ delta.T, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(curve.motion(time + 8).qd, family.basis(time)[1] @ delta.T, rtol=0, atol=1e-12)
+
+
+# -- export: read back and certified, or nothing --------------------------------------------------------------------
+
+
+def exported(tmp_path, certify, rate=200.0):
+    family = Fourier(10.0, 5)
+    delta = np.zeros((3, family.coefficients))
+    with staged(tmp_path) as stage:
+        return export(stage, ROBOT, ramped(end=2.0), family, delta, certify, rate=rate)
+
+
+def test_more_rows_where_the_rows_break_a_limit(tmp_path):
+    seen = []
+
+    def certify(curve):
+        seen.append(len(curve.knots))
+        return YES if len(seen) == 3 else SimpleNamespace(certified=False, limits=())
+
+    assert exported(tmp_path, certify).rate == 800.0
+    assert seen[0] * 3.9 < seen[2] < seen[0] * 4.1
+    assert len((tmp_path / "trajectory.csv").read_text().splitlines()) == seen[2] + 1
+    assert rates(300.0) == (300.0, 600.0, 1000.0)
+    assert rates(2000.0) == (2000.0,)
+
+
+def test_rows_that_break_a_limit_are_never_written(tmp_path):
+    broken = SimpleNamespace(
+        what="torque", where="j1", unit="N·m", status="broken", reached=12.0, limit=10.0, upper=True
+    )
+    (tmp_path / "trajectory.csv").write_text("the one before")
+    with pytest.raises(ExciterError, match=r"1000 Hz.*torque of j1 comes to 12 N·m with a limit of 10"):
+        exported(tmp_path, lambda _: SimpleNamespace(certified=False, limits=(broken,)))
+    assert [p.name for p in tmp_path.iterdir()] == ["trajectory.csv"]
+    assert (tmp_path / "trajectory.csv").read_text() == "the one before"
+
+
+def test_an_interruption_leaves_nothing(tmp_path):
+    def certify(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        exported(tmp_path, certify)
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- bad input ------------------------------------------------------------------------------------------------------
+
+HEAD = "time," + ",".join(f"{name}.q" for name in JOINTS)
+ROWS = "\n".join(f"{t},0.1,{0.25 * t},0.3" for t in range(6))
+BAD_TABLES = [
+    ("", "empty"),
+    (HEAD, "no rows"),
+    (f"{HEAD}\n0,0,0,0\n1,0,0,0\n2,0,0,0", "3 rows.*at least 4"),
+    (f"{HEAD}\n{ROWS}".replace("0.5", "nan"), "NaN or infinity in q of row 3"),
+    (f"{HEAD}\n{ROWS}\n5,0,0,0", "does not increase: row 6 has 5 s and row 7 has 5 s"),
+    (f"{HEAD}\n{ROWS}\n1,0,0,0", "does not increase"),
+    (f"{HEAD}\n{ROWS}\n6,0,0", "row 7 has 3 values; the header names 4"),
+    (f"{HEAD}\n{ROWS}\n6,0,fast,0", "row 7 has 'fast'"),
+    (f"{HEAD}\n{ROWS}".replace(f"{JOINTS[1]}.q", "elbow.q"), f"column 'elbow.q'.*{JOINTS[1]}"),
+    (f"{HEAD}\n{ROWS}".replace(f"{JOINTS[1]}.q", f"{JOINTS[0]}.q"), "two columns"),
+    (f"{HEAD}\n{ROWS}".replace(f"{JOINTS[1]}.q", f"{JOINTS[1]}.qd"), f"no column '{JOINTS[1]}.q'"),
+    (f"{HEAD}\n{ROWS}".replace("time", f"{JOINTS[1]}.tau"), "no column 'time'"),
+    (f"{HEAD},{JOINTS[0]}.qd\n{ROWS}".replace("0.3", "0.3,0"), f"no column '{JOINTS[1]}.qd'"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), BAD_TABLES)
+def test_bad_tables_get_one_line(tmp_path, text, says):
+    with pytest.raises(MotionError, match=says) as error:
+        read_trajectory(write(tmp_path / "t.csv", text), ROBOT)
+    assert "\n" not in str(error.value)
+
+
+def test_accelerations_without_velocities_are_refused(tmp_path):
+    head = "time," + ",".join(f"{name}.{word}" for word in ("q", "qdd") for name in JOINTS)
+    with pytest.raises(MotionError, match="no velocities"):
+        read_trajectory(write(tmp_path / "t.csv", f"{head}\n0,0,0,0,0,0,0\n1,0,0,0,0,0,0"), ROBOT)
+
+
+def message(**changes):
+    point = {"positions": [0, 0, 0], "velocities": [0, 0, 0]}
+    points = [{**point, "time_from_start": {"sec": k, "nanosec": 0}} for k in range(3)]
+    return {"joint_names": list(JOINTS), "points": points, **changes}
+
+
+def exact(**changes):
+    piece = {"kind": "polynomial", "knots": [0, 1], "coefficients": [[[0, 0.1]]] * 3}
+    return {"joints": list(JOINTS), "pieces": [{**piece, **changes}]}
+
+
+BAD_DATA = [
+    ([], "neither"),
+    ({"a": 1}, "neither"),
+    (message(joint_names=["a"]), "joint_names"),
+    (message(points=3), "no list of points"),
+    (message(points=[{"positions": [0, 0]}]), "time_from_start"),
+    (message(points=[{"positions": [0, 0], "time_from_start": {"sec": 0}}]), "3 positions"),
+    (message(points=[{"positions": [0, 0, "x"], "time_from_start": {"sec": 0}}]), "not numbers"),
+    (message(points=[{"positions": [0, 0, 0], "time_from_start": 0.5}]), "time_from_start 0.5"),
+    (message(points=[{"time_from_start": {"sec": 0}}]), "without positions"),
+    (message(points=message()["points"][:1]), "1 rows"),
+    (message(points=message()["points"][::-1]), "does not increase"),
+    ({**exact(), "joints": ["a"]}, "for the joints"),
+    ({**exact(), "pieces": []}, "no pieces"),
+    (exact(kind="magic"), "magic"),
+    (exact(knots=[1, 0]), "increase"),
+    (exact(knots=None), "knots"),
+    (exact(coefficients=[[[0, float("nan")]]] * 3), "NaN"),
+    (exact(coefficients=[[[0, 0.1]]]), "form of a trajectory.json"),
+    ({"joints": list(JOINTS), "trajectory": {"family": "magic"}, "coefficients": {}}, "magic"),
+    ({"joints": list(JOINTS), "trajectory": Fourier().to_dict(), "coefficients": {}}, JOINTS[0]),
+    ({"joints": list(JOINTS), "pieces": [exact()["pieces"][0]] * 2}, "piece"),
+]
+
+
+@pytest.mark.parametrize(("data", "says"), BAD_DATA)
+def test_bad_data_gets_one_line(tmp_path, data, says):
+    with pytest.raises(MotionError, match=says) as error:
+        read_trajectory(write(tmp_path / "t.json", json.dumps(data)), ROBOT)
+    assert "\n" not in str(error.value)
+
+
+def test_bad_files_get_one_line(tmp_path):
+    for name, text, says in (
+        ("t.json", "{", "not valid JSON"),
+        ("t.yaml", "a: [", "not valid YAML"),
+        ("t.bag", "", "ends in '.bag'"),
+    ):
+        with pytest.raises(MotionError, match=says):
+            read_trajectory(write(tmp_path / name, text), ROBOT)
+    with pytest.raises(MotionError, match="no file"):
+        read_trajectory(tmp_path / "missing.csv", ROBOT)
+    with pytest.raises(MotionError, match="no file"):
+        read_trajectory(tmp_path, ROBOT)  # a folder without trajectory.json
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(MotionError, match="UTF-8"):
+        read_trajectory(tmp_path / "binary.csv", ROBOT)
