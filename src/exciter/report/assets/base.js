@@ -1,0 +1,63 @@
+// What all parts of a report share: embedded data, colours, the chosen joint, the instant shown; and tables.
+const report = (() => {
+  "use strict";
+  const listeners = { joint: [], time: [], theme: [] };
+  const state = { joint: -1, time: 0, printing: false };
+  const on = (what, call) => listeners[what].push(call);
+  const tell = (what, value) => { state[what] = value; listeners[what].forEach((call) => call(value)); };
+
+  const unpack = (text) => new Float32Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+  const data = (figure) => JSON.parse(figure.querySelector('script[type="application/json"]').textContent,
+    (_, value) => value && typeof value.f32 === "string" ? unpack(value.f32) : value);
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const lineColour = (k) => colour("c" + k % 8);
+
+  // theme: system, light, dark; paper is always light
+  const root = document.documentElement, button = document.getElementById("theme"), themes = ["system", "light", "dark"];
+  let theme = 0;
+  const paint = () => {
+    const name = state.printing ? "light" : themes[theme];
+    if (name === "system") root.removeAttribute("data-theme"); else root.dataset.theme = name;
+    button.textContent = "Theme: " + themes[theme];
+    tell("theme", name);
+  };
+  button.addEventListener("click", () => { theme = (theme + 1) % 3; paint(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+  const print = (printing) => () => {
+    state.printing = printing;
+    document.querySelectorAll("details").forEach((part) => { if (printing) part.open = true; });
+    paint();
+  };
+  addEventListener("beforeprint", print(true));
+  addEventListener("afterprint", print(false));
+
+  // one joint or all of them, everywhere at once
+  const choices = [...document.querySelectorAll(".joints button")];
+  choices.forEach((choice) => choice.addEventListener("click", () => tell("joint", Number(choice.dataset.joint))));
+  on("joint", (joint) => choices.forEach((c) => c.setAttribute("aria-pressed", Number(c.dataset.joint) === joint)));
+
+  // tables: unknown values last, whichever way
+  const order = new Intl.Collator(undefined, { numeric: true });
+  const sortBy = (table, column, down) => {
+    const cell = (row) => row.cells[column], body = table.tBodies[0];
+    const numeric = [...body.rows].some((row) => cell(row).dataset.sort !== undefined);
+    const value = (row) => numeric ? Number(cell(row).dataset.sort ?? NaN) : cell(row).textContent;
+    const compare = (a, b) => {
+      const x = value(a), y = value(b);
+      if (!numeric) return (down ? -1 : 1) * order.compare(x, y);
+      if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y);
+      return (down ? -1 : 1) * (x - y);
+    };
+    body.append(...[...body.rows].sort(compare));
+  };
+  for (const table of document.querySelectorAll("table.sortable"))
+    [...table.tHead.rows[0].cells].forEach((head, column, heads) => head.firstElementChild.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      sortBy(table, column, down);
+    }));
+
+  return { state, on, tell, data, colour, lineColour, plots: [], scenes: [] };
+})();

@@ -1,0 +1,353 @@
+// The robot moving: kinematics from the joint positions, simple shapes with one light, drawn by WebGL 2 on demand.
+(() => {
+  "use strict";
+  const VERTEX = `#version 300 es
+    in vec3 position; in vec3 normal;
+    uniform mat4 model, view;
+    out vec3 n; out vec3 p;
+    void main() { vec4 w = model * vec4(position, 1.0); p = w.xyz; n = mat3(model) * normal; gl_Position = view * w; }`;
+  const FRAGMENT = `#version 300 es
+    precision highp float;
+    in vec3 n; in vec3 p;
+    uniform vec3 colour, eye; uniform float lit;
+    out vec4 pixel;
+    void main() {
+      vec3 m = normalize(n), to = normalize(eye - p), sun = normalize(vec3(0.35, -0.45, 0.85));
+      if (dot(m, to) < 0.0) m = -m;
+      float light = 0.42 + 0.22 * (0.5 + 0.5 * m.z) + 0.42 * max(dot(m, sun), 0.0);
+      float shine = 0.16 * pow(max(dot(m, normalize(sun + to)), 0.0), 40.0);
+      pixel = vec4(lit > 0.5 ? colour * light + shine : colour, 1.0);
+    }`;
+
+  // -- meshes: [position, normal] per corner, triangles ---------------------------------------------------------
+  const lathe = (profile, turns = 36) => {
+    const corners = [];
+    const corner = ([r, z, nr, nz], k) => {
+      const a = 2 * Math.PI * k / turns;
+      corners.push(r * Math.cos(a), r * Math.sin(a), z, nr * Math.cos(a), nr * Math.sin(a), nz);
+    };
+    for (let i = 0; i + 1 < profile.length; i += 1)
+      for (let k = 0; k < turns; k++)
+        for (const [row, step] of [[i, 0], [i, 1], [i + 1, 1], [i, 0], [i + 1, 1], [i + 1, 0]]) corner(profile[row], k + step);
+    return corners;
+  };
+  const arc = [...Array(19).keys()].map((k) => Math.PI * (k / 18 - 0.5));
+  const sphere = lathe(arc.map((a) => [Math.cos(a), Math.sin(a), Math.cos(a), Math.sin(a)]));
+  const tube = lathe([[1, -0.5, 1, 0], [1, 0.5, 1, 0]]);
+  const drum = [...tube, ...lathe([[0, 0.5, 0, 1], [1, 0.5, 0, 1]]), ...lathe([[0, -0.5, 0, -1], [1, -0.5, 0, -1]])];
+  const box = [0, 1, 2].flatMap((axis) => [-1, 1].flatMap((side) =>
+    [[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]].flatMap(([a, b]) => {
+      const position = [0, 0, 0], normal = [0, 0, 0];
+      position[axis] = side / 2; position[(axis + 1) % 3] = a / 2; position[(axis + 2) % 3] = b / 2; normal[axis] = side;
+      return [...position, ...normal];
+    })));
+  const pathTube = (points, radius, sides = 6) => {
+    const rings = points.map((point, k) => {
+      const along = mat.unit(mat.add(points[Math.min(k + 1, points.length - 1)], points[Math.max(k - 1, 0)], -1));
+      const turn = mat.facing(Math.hypot(...along) > 0.5 ? along : [0, 0, 1]);
+      return [...Array(sides + 1).keys()].map((s) => {
+        const a = 2 * Math.PI * s / sides, normal = mat.apply(turn, [Math.cos(a), Math.sin(a), 0]);
+        return [...mat.add(point, normal, radius), ...normal];
+      });
+    });
+    const corners = [];
+    for (let k = 0; k + 1 < rings.length; k++)
+      for (let s = 0; s < sides; s++)
+        corners.push(...rings[k][s], ...rings[k][s + 1], ...rings[k + 1][s + 1], ...rings[k][s], ...rings[k + 1][s + 1], ...rings[k + 1][s]);
+    return corners;
+  };
+
+  // -- kinematics ----------------------------------------------------------------------------------------------
+  // placement {r, p} of every joint frame in the upright view; −1, the base, is stored last
+  const placements = (data, q) => {
+    const base = { r: data.upright, p: [0, 0, 0] }, bodies = [];
+    data.joints.forEach((joint, i) => {
+      const parent = joint.parent < 0 ? base : bodies[joint.parent];
+      const p = mat.add(parent.p, mat.apply(parent.r, joint.translation)), r = mat.times(parent.r, joint.rotation);
+      bodies.push(joint.prismatic ? { r, p: mat.add(p, mat.apply(r, joint.axis), q[i]) }
+        : { r: mat.times(r, mat.turn(joint.axis, q[i])), p });
+    });
+    bodies[-1] = base;
+    return bodies;
+  };
+  const positionsAt = (data, t) => {
+    const { time, q } = data, n = data.joints.length, last = time.length - 1;
+    const at = Math.min(Math.max((t - time[0]) / (time[last] - time[0] || 1), 0), 1) * last;
+    const k = Math.min(Math.floor(at), last - 1), part = at - k;
+    return Array.from({ length: n }, (_, j) => (1 - part) * q[k * n + j] + part * q[(k + 1) * n + j]);
+  };
+  // half the size of a shape along its longest way
+  const extent = ({ kind, size }) => kind === "box" ? Math.hypot(...size) / 2 : kind === "sphere" ? size[0]
+    : size[0] + size[1] / 2;
+  const point = (body, local) => mat.add(body.p, mat.apply(body.r, local));
+
+  class Scene {
+    constructor(figure) {
+      this.canvas = figure.querySelector("canvas");
+      this.data = report.data(figure);
+      this.start = this.data.time[0];
+      this.end = this.data.time[this.data.time.length - 1];
+      this.path = Array.from({ length: this.data.path.length / 3 }, (_, k) =>
+        mat.apply(this.data.upright, [...this.data.path.subarray(3 * k, 3 * k + 3)]));
+      this.speed = 1;
+      this.measure();
+      this.camera();
+      this.gl = this.canvas.getContext("webgl2", { antialias: true, preserveDrawingBuffer: true });
+      this.addControls(figure);
+      if (this.gl) this.prepare();
+      else figure.append(Object.assign(document.createElement("p"), { className: "note",
+        textContent: "This browser offers no WebGL 2, so the robot cannot be drawn; the path is shown below." }));
+      report.on("time", (t) => { this.scrub.value = t; this.tellTime(t); this.request(); });
+      report.on("theme", () => { if (report.state.printing) this.draw(); else this.request(); });
+      report.on("joint", () => this.request());
+      new ResizeObserver(() => this.request()).observe(this.canvas);
+      this.markers = [...document.querySelectorAll(".projections svg")];
+      report.on("time", (t) => this.markPath(t));
+    }
+
+    // size of everything that is ever reached, for the camera and the thickness of lines
+    measure() {
+      const low = [0, 0, 0], high = [0, 0, 0];
+      const reach = (p, r = 0) => { for (let i = 0; i < 3; i++) { low[i] = Math.min(low[i], p[i] - r); high[i] = Math.max(high[i], p[i] + r); } };
+      for (let k = 0; k <= 40; k++) {
+        const bodies = placements(this.data, positionsAt(this.data, this.start + (this.end - this.start) * k / 40));
+        bodies.forEach((body) => reach(body.p));
+        for (const shape of this.data.shapes) reach(point(bodies[shape.joint], shape.translation), extent(shape));
+      }
+      this.path.forEach((p) => reach(p));
+      const still = this.data.shapes.filter((shape) => shape.joint < 0);
+      const bottom = (shape) => mat.apply(this.data.upright, shape.translation)[2] - extent(shape);
+      this.floor = Math.min(0, ...still.map(bottom)); // the base stands on it
+      this.middle = mat.add(low, high).map((v) => v / 2);
+      this.size = Math.max(Math.hypot(...mat.add(high, low, -1)) / 2, 1e-3);
+      this.thin = 0.004 * this.size;
+    }
+
+    camera() { this.around = -0.9; this.above = 0.42; this.distance = 2.35 * this.size; this.target = [...this.middle]; }
+
+    prepare() {
+      const { gl } = this;
+      const program = gl.createProgram();
+      for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+        const shader = gl.createShader(kind);
+        gl.shaderSource(shader, text); gl.compileShader(shader); gl.attachShader(program, shader);
+      }
+      gl.bindAttribLocation(program, 0, "position"); gl.bindAttribLocation(program, 1, "normal");
+      gl.linkProgram(program); gl.useProgram(program);
+      this.at = Object.fromEntries(["model", "view", "colour", "eye", "lit"].map((n) => [n, gl.getUniformLocation(program, n)]));
+      this.meshes = { sphere: this.mesh(sphere), tube: this.mesh(tube), drum: this.mesh(drum), box: this.mesh(box),
+        path: this.mesh(pathTube(this.path, this.thin)) };
+      this.shapes = this.data.shapes.flatMap((shape) => this.parts(shape));
+      this.request();
+    }
+
+    mesh(corners) {
+      const { gl } = this, array = gl.createVertexArray();
+      gl.bindVertexArray(array);
+      gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+      gl.bufferData(gl.ARRAY_BUFFER, new Float32Array(corners), gl.STATIC_DRAW);
+      for (const k of [0, 1]) { gl.enableVertexAttribArray(k); gl.vertexAttribPointer(k, 3, gl.FLOAT, false, 24, 12 * k); }
+      return { array, count: corners.length / 6 };
+    }
+
+    // a shape as stretched meshes in the frame of its body
+    parts(shape) {
+      const [a, b, c] = shape.size, { rotation: r, translation: p, joint, colour } = shape;
+      const fit = joint % 2 ? 0.996 : 1; // neighbours of one radius must not flicker where they overlap
+      const part = (mesh, at, scale) => ({ mesh, joint, colour, local: mat.place(r, at, scale.map((s) => fit * s)) });
+      if (shape.kind === "box") return [part("box", p, [a, b, c])];
+      if (shape.kind === "sphere") return [part("sphere", p, [a, a, a])];
+      if (shape.kind === "cylinder") return [part("drum", p, [a, a, b])];
+      const half = mat.apply(r, [0, 0, b / 2]);
+      return [part("tube", p, [a, a, b]), part("sphere", mat.add(p, half), [a, a, a]), part("sphere", mat.add(p, half, -1), [a, a, a])];
+    }
+
+    rod(from, to, radius) {
+      const along = mat.add(to, from, -1), length = Math.hypot(...along);
+      return mat.place(mat.facing(length ? mat.unit(along) : [0, 0, 1]), mat.add(from, along, 0.5), [radius, radius, length || 1e-9]);
+    }
+
+    // everything solid at an instant: [mesh, model matrix, colour]
+    solids(t) {
+      const bodies = placements(this.data, positionsAt(this.data, t)), list = [];
+      const [light, dark] = [rgb("link-a"), rgb("link-b")], chosen = report.state.joint;
+      const tint = (joint) => joint >= 0 && joint === chosen ? rgb("c" + joint % 8) : joint % 2 ? light : dark;
+      for (const { mesh, joint, local, colour } of this.shapes)
+        list.push([mesh, mat.times4(mat.place(bodies[joint].r, bodies[joint].p), local), colour && joint !== chosen ? colour : tint(joint)]);
+      const thick = 0.02 * this.size;
+      for (const stick of this.data.sticks) {
+        const from = bodies[stick.from].p, to = point(bodies[stick.to], stick.offset), colour = tint(stick.from);
+        list.push(["tube", this.rod(from, to, thick), colour]);
+        for (const end of [from, to]) list.push(["sphere", mat.place(mat.identity, end, [1.4 * thick, 1.4 * thick, 1.4 * thick]), colour]);
+      }
+      return { list, bodies };
+    }
+
+    request() {
+      if (this.waiting || !this.gl) return;
+      this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.draw(); });
+    }
+
+    draw() {
+      const { gl, canvas, at } = this;
+      if (!gl) return;
+      const ratio = Math.min(devicePixelRatio || 1, 2), width = Math.round(canvas.clientWidth * ratio), height = Math.round(canvas.clientHeight * ratio);
+      if (!width || !height) return;
+      if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
+      gl.viewport(0, 0, width, height);
+      gl.enable(gl.DEPTH_TEST);
+      gl.clearColor(...rgb("floor"), 1);
+      gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+      const c = Math.cos(this.above);
+      const eye = mat.add(this.target, [c * Math.cos(this.around), c * Math.sin(this.around), Math.sin(this.above)], this.distance);
+      const angle = 0.62 * Math.max(1, 0.8 * height / width);
+      const lens = mat.perspective(angle, width / height, 0.02 * this.size, 40 * this.size);
+      gl.uniformMatrix4fv(at.view, false, mat.times4(lens, mat.lookAt(eye, this.target, [0, 0, 1])));
+      gl.uniform3fv(at.eye, eye);
+      const { list, bodies } = this.solids(report.state.time);
+      this.drawFloor(list);
+      gl.uniform1f(at.lit, 1);
+      for (const [mesh, model, colour] of list) this.put(mesh, model, colour);
+      this.put("path", mat.place(mat.identity, [0, 0, 0]), rgb("track"));
+      this.drawFrame(bodies);
+    }
+
+    put(name, model, colour) {
+      const { gl, at } = this, mesh = this.meshes[name];
+      gl.uniformMatrix4fv(at.model, false, model);
+      gl.uniform3fv(at.colour, colour.slice(0, 3));
+      gl.bindVertexArray(mesh.array);
+      gl.drawArrays(gl.TRIANGLES, 0, mesh.count);
+    }
+
+    // a shadow straight below, then the lines of the floor, neither hiding what comes later
+    drawFloor(list) {
+      const { gl, at } = this, flat = new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, this.floor, 1]);
+      gl.uniform1f(at.lit, 0);
+      gl.depthMask(false);
+      for (const [mesh, model] of list) this.put(mesh, mat.times4(flat, model), rgb("shadow"));
+      const step = 10 ** Math.round(Math.log10(this.size / 3)), count = Math.min(Math.ceil(1.6 * this.size / step), 20);
+      for (let k = -count; k <= count; k++) {
+        const a = k * step, b = count * step, radius = 0.35 * this.thin;
+        this.put("tube", this.rod([a, -b, this.floor], [a, b, this.floor], radius), rgb("floor-line"));
+        this.put("tube", this.rod([-b, a, this.floor], [b, a, this.floor], radius), rgb("floor-line"));
+      }
+      gl.depthMask(true);
+    }
+
+    // the frame whose path is drawn: x red, y green, z blue
+    drawFrame(bodies) {
+      const { joint, rotation, translation } = this.data.frame, origin = point(bodies[joint], translation);
+      const turn = mat.times(bodies[joint].r, rotation), length = 0.1 * this.size;
+      [[0.85, 0.2, 0.2], [0.2, 0.65, 0.25], [0.2, 0.4, 0.9]].forEach((colour, k) =>
+        this.put("tube", this.rod(origin, mat.add(origin, [turn[k], turn[3 + k], turn[6 + k]], length), 1.6 * this.thin), colour));
+    }
+
+    markPath(t) {
+      const bodies = placements(this.data, positionsAt(this.data, t)), { joint, translation } = this.data.frame;
+      const p = point(bodies[joint], translation), u = this.data.upright;
+      const q = [0, 1, 2].map((i) => u[i] * p[0] + u[3 + i] * p[1] + u[6 + i] * p[2]); // back into the base
+      for (const drawing of this.markers) {
+        const [a, b] = drawing.dataset.axes.split(" ").map(Number), [x, sx, y, sy] = drawing.dataset.place.split(" ").map(Number);
+        const dot = drawing.querySelector(".now");
+        dot.setAttribute("cx", x + sx * q[a]);
+        dot.setAttribute("cy", y + sy * q[b]);
+      }
+    }
+
+    // -- controls ----------------------------------------------------------------------------------------------
+    addControls(figure) {
+      const make = (name, properties) => bar.appendChild(Object.assign(document.createElement(name), properties));
+      const bar = figure.appendChild(Object.assign(document.createElement("div"), { className: "controls" }));
+      this.button = make("button", { type: "button", className: "play", textContent: "Play" });
+      this.scrub = make("input", { type: "range", min: this.start, max: this.end, step: (this.end - this.start) / 2000 || 1, value: this.start, ariaLabel: "Time" });
+      this.output = make("output", {});
+      const speed = make("select", { ariaLabel: "Speed" });
+      for (const s of [0.1, 0.25, 0.5, 1, 2, 4]) speed.append(new Option(s + " ×", s, s === 1, s === 1));
+      for (const [text, name, factor] of [["−", "Zoom out", 1.25], ["+", "Zoom in", 0.8]])
+        make("button", { type: "button", textContent: text, ariaLabel: name }).addEventListener("click", () => this.zoom(factor));
+      make("button", { type: "button", textContent: "Reset view" }).addEventListener("click", () => { this.camera(); this.request(); });
+      this.button.addEventListener("click", () => this.toggle());
+      this.scrub.addEventListener("input", () => report.tell("time", Number(this.scrub.value)));
+      speed.addEventListener("change", () => { this.speed = Number(speed.value); });
+      this.tellTime(this.start);
+      this.addMouse();
+      this.canvas.addEventListener("keydown", (event) => this.key(event));
+    }
+
+    tellTime(t) { this.output.textContent = `${t.toFixed(2)} s of ${this.end.toFixed(2)} s`; }
+
+    toggle() {
+      this.playing = !this.playing;
+      this.button.textContent = this.playing ? "Pause" : "Play";
+      if (!this.playing) return;
+      if (report.state.time >= this.end) report.tell("time", this.start);
+      let before = performance.now();
+      const step = (now) => {
+        if (!this.playing) return;
+        const t = report.state.time + this.speed * Math.max(now - before, 0) / 1000;
+        before = now;
+        report.tell("time", t > this.end ? this.start : t); // over and over
+        requestAnimationFrame(step);
+      };
+      requestAnimationFrame(step);
+    }
+
+    turn(around, above) {
+      this.around += around;
+      this.above = Math.min(Math.max(this.above + above, -1.5), 1.5);
+      this.request();
+    }
+
+    pan(dx, dy) {
+      const right = [-Math.sin(this.around), Math.cos(this.around), 0], s = Math.sin(this.above);
+      const up = [-s * Math.cos(this.around), -s * Math.sin(this.around), Math.cos(this.above)];
+      const scale = 0.75 * this.distance / this.canvas.clientHeight;
+      this.target = mat.add(mat.add(this.target, right, -dx * scale), up, dy * scale);
+      this.request();
+    }
+
+    zoom(factor) { this.distance = Math.min(Math.max(this.distance * factor, 0.2 * this.size), 12 * this.size); this.request(); }
+
+    addMouse() {
+      const { canvas } = this, fingers = new Map();
+      const spread = () => { const [a, b] = [...fingers.values()]; return Math.hypot(a[0] - b[0], a[1] - b[1]); };
+      canvas.addEventListener("contextmenu", (event) => event.preventDefault());
+      canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); fingers.set(event.pointerId, [event.clientX, event.clientY]); });
+      for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, (event) => fingers.delete(event.pointerId));
+      canvas.addEventListener("pointermove", (event) => {
+        const old = fingers.get(event.pointerId);
+        if (!old) return;
+        const before = fingers.size === 2 ? spread() : 0, [dx, dy] = [event.clientX - old[0], event.clientY - old[1]];
+        fingers.set(event.pointerId, [event.clientX, event.clientY]);
+        if (fingers.size === 2) this.zoom(before / (spread() || 1));
+        else if (event.shiftKey || event.buttons & 6) this.pan(dx, dy);
+        else this.turn(-0.008 * dx, 0.008 * dy);
+      });
+      // the wheel scrolls the page until the picture has been clicked
+      canvas.addEventListener("wheel", (event) => {
+        if (document.activeElement !== canvas) return;
+        event.preventDefault();
+        this.zoom(Math.exp(0.0012 * event.deltaY));
+      }, { passive: false });
+    }
+
+    key(event) {
+      const act = { ArrowLeft: () => this.turn(-0.1, 0), ArrowRight: () => this.turn(0.1, 0), ArrowUp: () => this.turn(0, 0.1),
+        ArrowDown: () => this.turn(0, -0.1), "+": () => this.zoom(0.8), "=": () => this.zoom(0.8), "-": () => this.zoom(1.25),
+        " ": () => this.toggle() }[event.key];
+      if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      act();
+    }
+  }
+
+  const rgb = (name) => {
+    const hex = report.colour(name);
+    return [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16) / 255);
+  };
+
+  for (const figure of document.querySelectorAll("figure.scene")) report.scenes.push(Object.assign(new Scene(figure), {
+    placements: (t) => placements(report.data(figure), positionsAt(report.data(figure), t)) }));
+  if (report.scenes.length) report.tell("time", report.scenes[0].start);
+})();

@@ -1,0 +1,256 @@
+"""The report of a designed motion: what was done, what it reaches, and that no limit is ever broken."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter import __version__
+from exciter.dynamics.dynamics import Dynamics
+from exciter.errors import ExciterError
+from exciter.report.design_tables import attempts_table, certificate_table, coefficients_table, parameters_table
+from exciter.report.design_words import headline, verdict_sentence
+from exciter.report.markup import Markup, element, number
+from exciter.report.page import Page
+from exciter.report.plot import Line, Plot, staircases
+from exciter.report.projections import projections
+from exciter.report.scene import Scene, picture_times
+from exciter.report.section import Section, folded, settings_list
+from exciter.report.spectrum import acceleration_spectrum
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+
+if TYPE_CHECKING:
+    from exciter.excitation.design import Design
+
+Array = NDArray[np.float64]
+MOST_STARTS = 24  #: starts whose history is drawn, the best ones
+
+
+def write_design_report(
+    design: Design, path: Path, rate: float = 500.0, frame: str | None = None, settings: Mapping[str, Any] | None = None
+) -> None:
+    """Write the report of a design to one HTML file.
+
+    rate [Hz]: how densely motion and torque are computed before they are thinned for drawing. frame: whose path is
+    drawn, the robot's last frame unless given. settings: what else is needed to repeat the design (command line …).
+    """
+    if not (np.isfinite(rate) and rate > 0):
+        raise ExciterError(f"the rate of a report is {rate} Hz; it must be a positive number")
+    design_page(design, rate, frame, settings or {}).write(Path(path))
+
+
+def design_page(design: Design, rate: float, frame: str | None, settings: Mapping[str, Any]) -> Page:
+    robot = design.model.robot
+    view = Views.of(design, rate, frame or last_frame(robot))
+    sections = [
+        robot_section(design, view),
+        motion_section(design, view),
+        torque_section(design, view),
+        spectrum_section(design),
+        certificate_section(design),
+        parameters_section(design),
+        search_section(design),
+        repeat_section(design, settings),
+    ]
+    return Page(f"Exciting motion for {robot.name}", headline(design), sections)
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """The motion as the sections need it: densely for lines, at the pictures of the scene, and a frame's path."""
+
+    dense: Motion
+    pictures: Motion
+    frame: str
+    path: Array
+
+    @classmethod
+    def of(cls, design: Design, rate: float, frame: str) -> Views:
+        curve = design.curve
+        dense = curve.motion(np.linspace(curve.start, curve.end, max(int(np.ceil(rate * curve.duration)), 2) + 1))
+        pictures = curve.motion(picture_times(curve.start, curve.end))
+        _, path = Dynamics(design.model.robot, design.model.engine).placement(frame, pictures.q)
+        return cls(dense, pictures, frame, path)
+
+
+def last_frame(robot: Robot) -> str:
+    """The frame that stands for the tool: the last one given, or the last joint's."""
+    return robot.frame_names[-1]
+
+
+# -- sections --------------------------------------------------------------------------------------------------------
+
+
+def robot_section(design: Design, view: Views) -> Section:
+    robot = design.model.robot
+    scene = Scene(robot, view.pictures.time, view.pictures.q, view.frame, view.path)
+    reach = np.ptp(view.path, axis=0)
+    text = (
+        f"The line is the path of frame {view.frame}; it spans {number(reach[0], 3)} m in x, {number(reach[1], 3)} m "
+        f"in y and {number(reach[2], 3)} m in z."
+    )
+    return Section("robot", "The robot moving", text, (scene.html(), projections(view.path)))
+
+
+def motion_section(design: Design, view: Views) -> Section:
+    text = (
+        "All joints together are shown as percentages of their limits: 100 % is the limit. One joint is shown in its "
+        "own unit. Click into a plot to send the robot above to that instant."
+    )
+    plots = (
+        joint_plot(design, view, "position", view.dense.q, "Position", ""),
+        joint_plot(design, view, "velocity", view.dense.qd, "Velocity", "/s"),
+        joint_plot(design, view, "acceleration", view.dense.qdd, "Acceleration", "/s²"),
+    )
+    return Section("motion", "Joint motion against limits", text, (joint_choice(design), *plots))
+
+
+def torque_section(design: Design, view: Views) -> Section:
+    robot = design.model.robot
+    source = "plausible values, not measured ones" if robot.nominal else "the values of the description"
+    text = f"Computed with the nominal model ({source}); the dashed lines are the limits."
+    torque = design.model.torque(view.dense)
+    return Section(
+        "torque", "Torque", text, (joint_choice(design), joint_plot(design, view, "torque", torque, "Torque"))
+    )
+
+
+def joint_plot(design: Design, view: Views, what: str, values: Array, title: str, per: str = "") -> Markup:
+    lower, upper = drawn_limits(design, what)
+    lines = []
+    for j, joint in enumerate(design.model.robot.joints):
+        unit = ("m" if joint.is_prismatic else "rad") + per
+        unit = ("N" if joint.is_prismatic else "N·m") if what == "torque" else unit
+        lines.append(Line(joint.name, values[:, j], unit, lower[j], upper[j]))
+    return Plot(title, view.dense.time, "time [s]", title.lower(), lines, group="time", by_joint=True).html()
+
+
+def drawn_limits(design: Design, what: str) -> tuple[Array, Array]:
+    """(n,) lower and upper limit of the joints: those that were certified, else the robot's own."""
+    robot = design.model.robot
+    if what == "position":
+        lower, upper = robot.limit("lower"), robot.limit("upper")
+    else:
+        upper = robot.limit(what)
+        lower = -upper
+    for verdict in design.certificate.limits:
+        if verdict.what == what and verdict.where in robot.joint_names:
+            j = robot.index(verdict.where)
+            if verdict.upper:
+                upper[j] = verdict.limit
+            else:
+                lower[j] = verdict.limit
+    return lower, upper
+
+
+def spectrum_section(design: Design) -> Section:
+    spectrum = acceleration_spectrum(design.trajectory, design.delta)
+    kind = "the exact lines of one period" if spectrum.exact else "the exciting part under a Hann window"
+    text = f"Amplitude of each joint's acceleration over frequency, {kind}; ramps are not included."
+    lines = [
+        Line(joint.name, spectrum.amplitude[:, j], "m/s²" if joint.is_prismatic else "rad/s²")
+        for j, joint in enumerate(design.model.robot.joints)
+    ]
+    plot = Plot(
+        "Spectrum of the acceleration",
+        spectrum.frequency,
+        "frequency [Hz]",
+        "amplitude",
+        lines,
+        by_joint=True,
+        bars=spectrum.exact,
+    )
+    return Section("spectrum", "Spectrum", text, (joint_choice(design), plot.html()))
+
+
+def certificate_section(design: Design) -> Section:
+    text = (
+        f"{verdict_sentence(design.certificate)} The bound is what can never be passed, between samples too; for "
+        "joint limits it is the exact extremum."
+    )
+    return Section("certificate", "Certificate", text, (certificate_table(design.certificate).html(),))
+
+
+def parameters_section(design: Design) -> Section:
+    text = (
+        f"Standard deviation of every parameter, predicted for {design.samples} samples of the exciting part and "
+        "the torque noise among the settings. Relative to the nominal value where that is not zero; the bar is "
+        "logarithmic, from 0.1 % to 100 %."
+    )
+    return Section("parameters", "Predicted standard deviations", text, (parameters_table(design).html(),))
+
+
+def search_section(design: Design) -> Section:
+    """Criterion over time for each start."""
+    feasible = [attempt for attempt in design.attempts if attempt.feasible]
+    drawn = sorted(feasible, key=lambda attempt: attempt.value)[:MOST_STARTS]
+    x, values = staircases([attempt.history for attempt in drawn], [attempt.seconds for attempt in drawn])
+    known = values[np.isfinite(values)]
+    log = bool(known.size) and bool(known.min() > 0) and bool(known.max() > 50 * known.min())
+    lines = [Line(f"start {attempt.number}", row) for attempt, row in zip(drawn, values, strict=True)]
+    text = "Best feasible value so far, since each start began; smaller is better."
+    if len(drawn) < len(feasible):
+        text += f" The best {len(drawn)} of {len(feasible)} feasible starts are drawn."
+    title = f"Criterion ({design.criterion.name}) over time"
+    plot = Plot(title, x, "time [s]", "criterion", lines, steps=True, log=log)
+    contents = [plot.html()] if known.size else []
+    return Section("search", "The search", text, (*contents, attempts_table(design).html()))
+
+
+def repeat_section(design: Design, settings: Mapping[str, Any]) -> Section:
+    robot, trajectory = design.model.robot, design.trajectory
+    values = {
+        **settings,
+        "robot": f"{robot.name} ({robot.n} joints: {', '.join(robot.joint_names)})",
+        "source of the robot": robot.source or "not stated",
+        "gravity [m/s²]": ", ".join(number(g) for g in robot.gravity),
+        "joint terms": ", ".join(repr(term) for term in design.model.terms) or "none",
+        "trajectory": json.dumps(trajectory.to_dict(), ensure_ascii=False),
+        "periods": design.periods,
+        "ramps": repr(design.ramps) if design.ramps else "default",
+        "criterion": repr(design.criterion),
+        "samples": design.samples,
+        "torque noise σ": per_joint(robot, design.noise),
+        "further limits": constraint_words(design) or "none",
+        "seed": design.seed,
+        "starts": len(design.attempts),
+        "evaluations": design.evaluations,
+        "seconds": number(design.seconds),
+        "versions": f"exciter {__version__}, Python {platform.python_version()}, NumPy {np.__version__}",
+    }
+    remarks = [element("p", remark, class_="note") for remark in robot.remarks]
+    coefficients = folded("Coefficients of the motion", coefficients_table(design).html())
+    title = "Settings to repeat it"
+    return Section("settings", title, "", (settings_list(values), *remarks, coefficients))
+
+
+def per_joint(robot: Robot, values: Array) -> str:
+    """Values with their unit, by joint."""
+    units = ("N" if joint.is_prismatic else "N·m" for joint in robot.joints)
+    return ", ".join(f"{number(v)} {unit}" for v, unit in zip(values, units, strict=True))
+
+
+def constraint_words(design: Design) -> str:
+    """The limits beyond those of the joints, each once."""
+    rows = (row for constraint in design.constraints for row in constraint.rows)
+    return "; ".join(
+        f"{row.what} of {row.where} {'≤' if row.upper else '≥'} {number(row.limit)} {row.unit}".rstrip() for row in rows
+    )
+
+
+def joint_choice(design: Design) -> Markup:
+    """Buttons that show all joints or one of them, on every plot at once."""
+    names = ["all", *design.model.robot.joint_names]
+    buttons = (
+        element("button", name, type="button", aria_pressed="true" if k == 0 else "false", data_joint=k - 1)
+        for k, name in enumerate(names)
+    )
+    return element("div", *buttons, class_="joints", role="group", aria_label="Joints shown")

@@ -1,0 +1,79 @@
+"""What was done, in three sentences and a few figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
+from exciter.report.design_tables import relative_percent
+from exciter.report.markup import Markup, element, joined, number, percent
+from exciter.report.section import figures
+
+if TYPE_CHECKING:
+    from exciter.excitation.design import Design
+
+WELL_KNOWN = 10.0  #: [%] a parameter with a smaller standard deviation counts as well determined
+
+
+def headline(design: Design) -> Markup:
+    certified = design.certificate.certified
+    badge = element("span", "certified" if certified else "not certified", class_="word " + tone(certified))
+    sentences = (done_sentence(design), verdict_sentence(design.certificate), expected_sentence(design))
+    return joined(element("p", badge, " ", " ".join(sentences), class_="lead"), figures(key_figures(design)))
+
+
+def tone(good: bool) -> str:
+    return "good" if good else "poor"
+
+
+def done_sentence(design: Design) -> str:
+    robot, trajectory = design.model.robot, design.trajectory
+    family = trajectory.to_dict()["family"]
+    starts = len(design.attempts)
+    return (
+        f"For {robot.name} with {robot.n} {'joint' if robot.n == 1 else 'joints'}, a {family} motion of "
+        f"{number(trajectory.duration)} s was designed by the criterion {design.criterion.name}, which reached "
+        f"{number(design.value, 6)} after {number(design.seconds, 3)} s and {starts} "
+        f"{'start' if starts == 1 else 'starts'}{', stopped early' if design.interrupted else ''}."
+    )
+
+
+def verdict_sentence(certificate: Certificate) -> str:
+    worst = certificate.worst
+    if worst is None:
+        return "No limit was given, so none could be broken."
+    count = len(certificate.limits)
+    if certificate.certified:
+        limits = "The one limit is" if count == 1 else f"All {count} limits are"
+        return f"{limits} proved to hold at every instant; the tightest is {limit_words(worst)}."
+    broken = sum(limit.status == "broken" for limit in certificate.limits)
+    undecided = sum(limit.status == "open" for limit in certificate.limits)
+    return (
+        f"It is not certified: of {count} limits, {broken} broken and {undecided} undecided; the worst is "
+        f"{limit_words(worst)}."
+    )
+
+
+def limit_words(limit: LimitVerdict) -> str:
+    return f"{limit.what} of {limit.where} with a margin of {percent(limit.margin)}"
+
+
+def expected_sentence(design: Design) -> str:
+    percent = relative_percent(design)
+    known = sum(value < WELL_KNOWN for value in percent)
+    return (
+        f"Of {len(percent)} parameters, {known} are expected with a standard deviation below "
+        f"{WELL_KNOWN:g} % of their nominal value."
+    )
+
+
+def key_figures(design: Design) -> dict[str, str]:
+    worst = design.certificate.worst
+    return {
+        f"criterion ({design.criterion.name})": number(design.value, 6),
+        "condition number": number(design.condition_number),
+        "… of normalised columns": number(design.condition_number_normalized),
+        "log det of the covariance": number(design.log_det, 6),
+        "duration with ramps": f"{number(design.certificate.duration)} s",
+        "tightest margin": "–" if worst is None else percent(worst.margin),
+    }

@@ -1,0 +1,64 @@
+"""HTML from Python: everything is escaped unless it is markup already."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def escaped(content: object) -> Markup:
+    """Content as HTML; markup is left as it is."""
+    return content if isinstance(content, Markup) else Markup(html.escape(str(content)))
+
+
+def joined(*contents: object) -> Markup:
+    return Markup("".join(escaped(content) for content in contents))
+
+
+def element(name: str, *contents: object, **attributes: object) -> Markup:
+    """``<name …>contents</name>``. Attributes: ``class_`` means class, underscores are dashes, None is left out,
+    True is a bare attribute."""
+    text = ""
+    for key, value in attributes.items():
+        attribute = key.rstrip("_").replace("_", "-")
+        if value is True:
+            text += f" {attribute}"
+        elif value is not None and value is not False:
+            text += f' {attribute}="{html.escape(str(value))}"'
+    return Markup(f"<{name}{text}>{joined(*contents)}</{name}>")
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number for people: a true minus sign, few digits."""
+    if not np.isfinite(value):
+        return "–" if np.isnan(value) else ("∞" if value > 0 else "−∞")
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """A share as a percentage that does not break across lines; what is next to nothing is called so."""
+    if 0.0 < share < 1e-5:
+        return "< 0.001\u00a0%"
+    return f"{number(100.0 * share, 3)}\u00a0%"
+
+
+def packed(values: ArrayLike) -> dict[str, str]:
+    """An array as base64 of little-endian float32: a third of the size of JSON numbers; NaN stands for a gap."""
+    return {"f32": base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode("ascii")}
+
+
+def data_block(data: Any) -> Markup:
+    """Data for the page's scripts. No text inside can end the element: every ``<`` is written as an escape."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(f'<script type="application/json">{text.replace("<", chr(92) + "u003c")}</script>')

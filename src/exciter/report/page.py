@@ -1,0 +1,70 @@
+"""The page: one HTML file that holds its style, its scripts and its data, and never asks the network for anything."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from exciter import __version__
+from exciter.errors import ExciterError
+from exciter.report.markup import Markup, element, escaped, joined
+from exciter.report.section import Section
+
+STYLES = ("uplot.min.css", "report.css")
+SCRIPTS = ("uplot.min.js", "mat.js", "base.js", "plots.js", "scene.js")
+
+
+def asset(name: str) -> str:
+    return (files("exciter.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A title, what was done in a few sentences, and the sections."""
+
+    title: str
+    summary: Markup
+    sections: Sequence[Section]
+
+    def html(self) -> str:
+        scripts = [asset(name) for name in SCRIPTS]
+        links = (element("li", element("a", s.title, href=f"#{s.key}")) for s in self.sections)
+        return Template(asset("page.html")).substitute(
+            title=escaped(self.title),
+            policy=escaped(policy(scripts)),
+            style="\n".join(asset(name) for name in STYLES),
+            licence=escaped(asset("uplot.LICENSE.txt").replace("--", "—")),
+            summary=self.summary,
+            contents=joined(*links),
+            sections=joined(*(section.html() for section in self.sections)),
+            scripts="".join(f"<script>{text}</script>\n" for text in scripts),
+            version=escaped(__version__),
+        )
+
+    def write(self, path: Path) -> None:
+        """Write to a temporary name, then rename: a reader never sees half a report."""
+        text = self.html()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(
+                "w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8", newline="\n"
+            ) as file:
+                file.write(text)
+            os.chmod(file.name, 0o644)
+            os.replace(file.name, path)
+        except OSError as error:
+            raise ExciterError(f"cannot write '{path}': {error.strerror}; choose another place") from None
+
+
+def policy(scripts: Sequence[str]) -> str:
+    """Content security policy: nothing from outside, and no script but these."""
+    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii") for text in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"

@@ -1,0 +1,117 @@
+"""Data of the moving robot: its kinematics, what to draw on every body, and the joint positions over time.
+
+The page computes the placements itself from the joint positions: a few kilobytes instead of a pose per body and
+picture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.report.markup import Markup, data_block, element, packed
+from exciter.robot.geometry import Capsule, Shape
+from exciter.robot.robot import BASE, Robot
+from exciter.robot.spatial import rotation_to
+
+Array = NDArray[np.float64]
+PICTURES = 60.0  #: [Hz] positions stored per second of motion; the page interpolates
+MOST_PICTURES = 3000
+
+
+def picture_times(start: float, end: float) -> Array:
+    """When the scene needs joint positions: evenly, both ends included."""
+    return np.linspace(start, end, int(np.clip(PICTURES * (end - start), 2, MOST_PICTURES)))
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A robot at positions q (N, n) at times (N,) [s], and the path (N, 3) [m] of one of its frames, in the base."""
+
+    robot: Robot
+    time: Array
+    q: Array
+    frame: str
+    path: Array
+
+    def html(self) -> Markup:
+        label = f"{self.robot.name} in 3D: drag or arrow keys to turn, plus and minus to zoom, space to play or pause"
+        canvas = element("canvas", tabindex=0, role="img", aria_label=label)
+        return element("figure", canvas, data_block(self.data()), class_="scene")
+
+    def data(self) -> dict[str, Any]:
+        frame = self.robot.frame(self.frame)
+        return {
+            "joints": [
+                {
+                    "name": joint.name,
+                    "parent": joint.parent,
+                    "prismatic": joint.is_prismatic,
+                    "rotation": joint.rotation.ravel().tolist(),
+                    "translation": joint.translation.tolist(),
+                    "axis": joint.axis.tolist(),
+                }
+                for joint in self.robot.joints
+            ],
+            "shapes": drawables(self.robot),
+            "sticks": sticks(self.robot),
+            "upright": upright(self.robot).ravel().tolist(),
+            "time": packed(self.time),
+            "q": packed(self.q),
+            "frame": {
+                "name": frame.name,
+                "joint": frame.joint,
+                "rotation": frame.rotation.ravel().tolist(),
+                "translation": frame.translation.tolist(),
+            },
+            "path": packed(self.path),
+        }
+
+
+def upright(robot: Robot) -> Array:
+    """(3, 3): from the base to a view in which gravity points down, however the robot is mounted."""
+    size = float(np.linalg.norm(robot.gravity))
+    return np.eye(3) if size == 0.0 else rotation_to(-robot.gravity / size).T
+
+
+def drawables(robot: Robot) -> list[dict[str, Any]]:
+    """The shapes of every body; its capsules where it has no shape that can be drawn (mesh files stay outside)."""
+    shapes = [shape for shape in robot.shapes if shape.kind != "mesh"]
+    drawn = {shape.joint for shape in shapes}
+    capsules = [capsule for capsule in robot.capsules if capsule.joint not in drawn]
+    return [shape_data(shape) for shape in shapes] + [capsule_data(capsule) for capsule in capsules]
+
+
+def shape_data(shape: Shape) -> dict[str, Any]:
+    return {
+        "kind": shape.kind,
+        "joint": shape.joint,
+        "size": [float(size) for size in shape.size],
+        "rotation": shape.rotation.ravel().tolist(),
+        "translation": shape.translation.tolist(),
+        "colour": None if shape.colour == Shape.colour else [float(part) for part in shape.colour],
+    }
+
+
+def capsule_data(capsule: Capsule) -> dict[str, Any]:
+    along = capsule.end - capsule.start
+    length = float(np.linalg.norm(along))
+    turn = np.eye(3) if length == 0.0 else rotation_to(along / length)
+    middle = 0.5 * (capsule.start + capsule.end)
+    return shape_data(Shape("capsule", capsule.joint, (capsule.radius, length), turn, middle))
+
+
+def sticks(robot: Robot) -> list[dict[str, Any]]:
+    """Straight connections for bodies with nothing to draw: from a joint's origin to what the body carries."""
+    drawn = {shape["joint"] for shape in drawables(robot)}
+    ends: list[dict[str, Any]] = []
+    for child, joint in enumerate(robot.joints):
+        if joint.parent not in drawn:
+            ends.append({"from": joint.parent, "to": child, "offset": [0.0, 0.0, 0.0]})
+    for frame in robot.frames:
+        if frame.joint != BASE and frame.joint not in drawn:
+            ends.append({"from": frame.joint, "to": frame.joint, "offset": frame.translation.tolist()})
+    return ends

@@ -1,0 +1,325 @@
+"""The report of a design: what it says, that nothing can break out of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import CASES, random_robot
+from exciter.dynamics.dynamics import Dynamics
+from exciter.errors import ExciterError
+from exciter.excitation.certificate.certificate import LimitVerdict
+from exciter.excitation.design import Design
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.report import write_design_report
+from exciter.report.markup import Markup, data_block, element, number, packed, percent
+from exciter.report.plot import MOST_POINTS, staircases, thinned
+from exciter.report.projections import multiples, projections, tick_step
+from exciter.report.scene import Scene, sticks, upright
+from exciter.report.spectrum import acceleration_spectrum
+from exciter.report.table import Bar, Table
+from exciter.robot import library
+from report_designs import EVIL, designed
+
+
+def embedded(text: str) -> list[dict]:
+    """Every data block of a page."""
+    return [json.loads(block) for block in re.findall(r'<script type="application/json">(.*?)</script>', text, re.S)]
+
+
+def unpacked(values: dict) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(values["f32"]), dtype="<f4")
+
+
+@pytest.fixture(scope="module")
+def panda() -> Design:
+    return designed(library.embedded("panda"))
+
+
+@pytest.fixture(scope="module")
+def panda_report(panda: Design, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "new folder" / "report.html"
+    write_design_report(panda, path, settings={"command": "exciter design panda"})
+    return path
+
+
+# -- what is written ---------------------------------------------------------------------------------------------------
+
+
+def test_report_says_what_was_done(panda, panda_report):
+    text = panda_report.read_text(encoding="utf-8")
+    lead = re.search(r'<p class="lead">(.*?)</p>', text, re.S)[1]
+    worst = panda.certificate.worst
+    assert "For panda with 7 joints, a fourier motion of 5 s" in lead
+    assert "d-optimal" in lead
+    assert "−131.25" in lead
+    assert f"All 7 limits are proved to hold at every instant; the tightest is velocity of {worst.where}" in lead
+    assert f"{number(100 * worst.margin, 3)}\u00a0%" in lead
+    assert 'class="word good">certified' in lead
+    assert "exciter design panda" in text
+    assert len(list(panda_report.parent.iterdir())) == 1  # nothing temporary is left
+    for key in ("robot", "motion", "torque", "spectrum", "certificate", "parameters", "search", "settings"):
+        assert f'<section id="{key}"' in text
+        assert f'href="#{key}"' in text
+
+
+def test_report_stays_small_and_asks_for_nothing_outside(panda_report):
+    text = panda_report.read_text(encoding="utf-8")
+    assert len(text) < 700_000
+    assert not re.search(r'(src|href)="(?!#)', text)
+    assert "default-src &#x27;none&#x27;" in text
+
+
+def test_broken_limit_is_not_called_certified(tmp_path):
+    write_design_report(designed(library.embedded("tx40"), broken=True), tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "not certified" in text
+    assert "1 broken" in text
+    assert "height of tool with a margin of −50\u00a0%" in text
+
+
+def test_plots_carry_the_motion_and_its_limits(panda, panda_report):
+    plots = {b["title"]: b for b in embedded(panda_report.read_text(encoding="utf-8")) if "title" in b}
+    robot = panda.model.robot
+    for title, order in (("Position", 0), ("Velocity", 1), ("Acceleration", 2)):
+        peak = panda.curve.extremum(order)
+        for j, line in enumerate(plots[title]["lines"]):
+            values = unpacked(line["values"])
+            assert len(values) <= MOST_POINTS
+            assert values.max() == pytest.approx(peak.highest[j], abs=1e-3)
+            assert values.min() == pytest.approx(peak.lowest[j], abs=1e-3)
+            # read at the stored instants by another way: the family's own basis
+            at = unpacked(plots[title]["x"]).astype(float)
+            if len(values) < MOST_POINTS:
+                np.testing.assert_allclose(values, panda.trajectory.basis(at)[order] @ panda.delta[j], atol=2e-4)
+    assert [line["upper"] for line in plots["Velocity"]["lines"]] == robot.limit("velocity").tolist()
+    assert [line["lower"] for line in plots["Position"]["lines"]] == robot.limit("lower").tolist()
+    motion = panda.curve.motion(np.linspace(0.0, 5.0, 20001))
+    torque = Dynamics(robot).inverse_dynamics(motion) + motion.qd * robot.friction["viscous"]
+    torque += np.sign(motion.qd) * robot.friction["coulomb"]
+    for line, column in zip(plots["Torque"]["lines"], torque.T, strict=True):
+        assert unpacked(line["values"]).max() == pytest.approx(column.max(), rel=0.01, abs=0.05)
+
+
+def table_rows(text: str, section: str) -> list[list[tuple[str, str]]]:
+    """Cells of a section's table: what is compared when sorting, and the text."""
+    part = re.search(rf'<section id="{section}".*?<tbody>(.*?)</tbody>', text, re.S)[1]
+    cells = [re.findall(r'<td(?:[^>]*?data-sort="([^"]*)")?[^>]*>(.*?)</td>', r) for r in part.split("</tr>")[:-1]]
+    return [[(key, re.sub("<[^>]*>", "", html)) for key, html in row] for row in cells]
+
+
+def test_parameters_are_told_with_unit_and_share_of_nominal(panda, panda_report):
+    rows = table_rows(panda_report.read_text(encoding="utf-8"), "parameters")
+    base, nominal = panda.model.base, panda.model.base.base_values(panda.model.nominal)
+    assert [row[0][1] for row in rows] == list(base.names)
+    for k, row in enumerate(rows):
+        assert row[1][1] == panda.model.units[panda.model.standard.index(base.standard[base.independent[k]])]
+        assert float(row[3][0]) == panda.predicted_std[k]
+        if abs(nominal[k]) > 1e-9:
+            assert float(row[4][0]) == pytest.approx(100 * panda.predicted_std[k] / abs(nominal[k]))
+        else:
+            assert row[2][1] == row[4][1] == "–"
+
+
+def test_other_columns_than_the_base_have_no_nominal_value(panda, tmp_path):
+    std = np.array([0.5, np.inf])
+    write_design_report(replace(panda, parameters=("MX2", "kd2"), predicted_std=std), tmp_path / "r.html", rate=20.0)
+    rows = table_rows((tmp_path / "r.html").read_text(encoding="utf-8"), "parameters")
+    assert [[text for _, text in row] for row in rows] == [
+        ["MX2", "kg·m", "–", "0.5", "–", ""],
+        ["kd2", "", "–", "∞", "–", ""],
+    ]
+    assert rows[1][3][0] == "Infinity"
+
+
+def test_certified_limit_replaces_the_robots_own(panda, tmp_path):
+    """A design that may use 60 % of the torque shows that line, not the data sheet's."""
+    own = LimitVerdict("torque", "joint_2", "N·m", 52.2, 40.0, 41.0, 0.2, 1.0, "holds", True)
+    design = replace(panda, certificate=replace(panda.certificate, limits=(own,)))
+    write_design_report(design, tmp_path / "r.html")
+    plots = {b["title"]: b for b in embedded((tmp_path / "r.html").read_text(encoding="utf-8")) if "title" in b}
+    assert [line["upper"] for line in plots["Torque"]["lines"]][:2] == [87.0, 52.2]
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_report_of_any_robot(name, tmp_path):
+    write_design_report(designed(CASES[name]()), tmp_path / "r.html", rate=50.0)
+    assert (tmp_path / "r.html").stat().st_size > 10_000
+
+
+def test_names_cannot_break_out(tmp_path):
+    robot = library.embedded("panda")
+    joints = tuple(replace(j, name=EVIL + str(k)) for k, j in enumerate(robot.joints))
+    write_design_report(designed(replace(robot, name=EVIL, joints=joints)), tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<img" not in text
+    assert 'document.title="broken"</script>' not in text
+    assert embedded(text)[0]["joints"][2]["name"] == EVIL + "2"
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, np.nan, np.inf])
+def test_bad_rate_is_refused(panda, tmp_path, rate):
+    with pytest.raises(ExciterError, match="rate"):
+        write_design_report(panda, tmp_path / "r.html", rate=rate)
+    assert not list(tmp_path.iterdir())
+
+
+def test_bad_place_is_one_line(panda, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ExciterError, match="cannot write"):
+        write_design_report(panda, tmp_path / "file" / "r.html", rate=20.0)
+
+
+def test_unknown_frame_is_named(panda, tmp_path):
+    with pytest.raises(ExciterError, match="unknown frame 'hand'; valid names: joint_1"):
+        write_design_report(panda, tmp_path / "r.html", frame="hand")
+
+
+# -- the parts -----------------------------------------------------------------------------------------------------
+
+
+def test_markup_escapes_once():
+    assert element("p", "a<b", Markup("<b>"), class_="x", hidden=True, id=None) == '<p class="x" hidden>a&lt;b<b></p>'
+    assert element("p", title='"<>') == '<p title="&quot;&lt;&gt;"></p>'
+    assert json.loads(re.search(">(.*)<", data_block({"a": "</script>"}))[1]) == {"a": "</script>"}
+    assert (percent(0.42), percent(1e-9), percent(-0.5)) == ("42\u00a0%", "< 0.001\u00a0%", "−50\u00a0%")
+    assert (number(-1.5), number(np.nan), number(-np.inf)) == ("−1.5", "–", "−∞")
+
+
+def test_packed_array_returns():
+    values = np.random.default_rng(0).standard_normal(9)
+    np.testing.assert_array_equal(unpacked(packed(values)), values.astype(np.float32))
+
+
+def test_thinned_keeps_every_peak_and_the_order():
+    rng = np.random.default_rng(1)
+    x = np.linspace(0.0, 7.0, 45_678)
+    lines = np.sin(x * np.array([[1.0], [3.0]]))
+    lines[:, rng.integers(0, len(x), 20)] += rng.uniform(5.0, 9.0, 20)  # spikes of one sample
+    at, few = thinned(x, lines)
+    assert few.shape == (2, len(at))
+    assert len(at) <= MOST_POINTS
+    assert (np.diff(at) >= 0).all()
+    assert at[0] == 0.0
+    assert at[-1] == 7.0
+    np.testing.assert_array_equal(few.max(axis=1), lines.max(axis=1))
+    assert set(lines[0][lines[0] > 4.5]) >= set(few[0][few[0] > 4.5]) != set()
+    smooth = np.interp(at, x, np.sin(x))
+    assert np.abs(thinned(x, np.sin(x)[None])[1][0] - smooth).max() < 2 * 7.0 / 1000
+    same, all_ = thinned(x[:5], lines[:, :5])
+    np.testing.assert_array_equal(same, x[:5])
+    np.testing.assert_array_equal(all_, lines[:, :5])
+
+
+def test_staircases_hold_their_value_until_the_next():
+    histories = [((0.5, 9.0), (2.0, 4.0)), ((1.0, np.inf), (3.0, 5.0)), ()]
+    x, values = staircases(histories, [2.5, 3.5, 1.5])
+    for second in x:
+        for k, (history, end) in enumerate(zip(histories, [2.5, 3.5, 1.5], strict=True)):
+            passed = [v for t, v in history if t <= second]
+            expected = passed[-1] if passed and np.isfinite(passed[-1]) and second <= end else np.nan
+            np.testing.assert_equal(values[k, list(x).index(second)], expected)
+
+
+def test_spectrum_of_a_fourier_motion_is_its_coefficients():
+    trajectory = Fourier(period=4.0, harmonics=(2, 5))
+    delta = np.random.default_rng(0).standard_normal((3, trajectory.coefficients))
+    found = acceleration_spectrum(trajectory, delta)
+    for k, l in enumerate((2, 5)):
+        size = 2 * np.pi * l / 4.0 * np.hypot(delta[:, k], delta[:, 2 + k])  # q̈ amplitude of harmonic l
+        np.testing.assert_allclose(found.amplitude[l], size, rtol=1e-9)
+        assert found.frequency[l] == pytest.approx(l / 4.0)
+    others = np.delete(found.amplitude, [2, 5], axis=0)
+    assert np.abs(others).max() < 1e-9
+    assert found.exact
+
+
+class Hum:
+    """A sine that does not fit into its duration, as a family."""
+
+    duration, periodic, coefficients = 8.0, False, 1
+    omega = 2 * np.pi * 1.3
+
+    def basis(self, time, order=2):
+        angle = self.omega * time[:, None]
+        return np.sin(angle), self.omega * np.cos(angle), -(self.omega**2) * np.sin(angle)
+
+
+def test_spectrum_of_a_motion_that_is_not_periodic_peaks_where_it_hums():
+    found = acceleration_spectrum(Hum(), np.array([[0.5]]))
+    top = int(found.amplitude[:, 0].argmax())
+    assert found.frequency[top] == pytest.approx(1.3, abs=1 / 8.0)
+    assert 0.85 < found.amplitude[top, 0] / (0.5 * Hum.omega**2) <= 1.0  # the window loses at most 1.4 dB
+    far = np.abs(found.frequency - 1.3) > 0.5
+    assert found.amplitude[far].max() < 0.01 * found.amplitude[top]
+    assert not found.exact
+
+
+def test_spectrum_of_standing_still_is_zero():
+    trajectory = Fourier()
+    found = acceleration_spectrum(trajectory, trajectory.still([0.3, 0.4]))
+    assert len(found.frequency) >= 2
+    assert not found.amplitude.any()
+
+
+def test_scene_draws_every_body_once():
+    panda_robot = library.embedded("panda")
+    assert sticks(panda_robot) == []
+    bare = replace(panda_robot, shapes=(), capsules=())
+    assert [(s["from"], s["to"]) for s in sticks(bare)] == [(k - 1, k) for k in range(7)] + [(6, 6)]
+    scene = Scene(bare, np.array([0.0, 1.0]), np.zeros((2, 7)), "flange", np.zeros((2, 3)))
+    assert scene.data()["shapes"] == []
+    only_capsules = Scene(
+        replace(panda_robot, shapes=()), np.array([0.0, 1.0]), np.zeros((2, 7)), "flange", np.zeros((2, 3))
+    )
+    for drawn, capsule in zip(only_capsules.data()["shapes"], panda_robot.capsules, strict=True):
+        radius, length = drawn["size"]
+        turn = np.reshape(drawn["rotation"], (3, 3))
+        assert radius == capsule.radius
+        np.testing.assert_allclose(drawn["translation"] + turn @ [0, 0, length / 2], capsule.end, atol=1e-12)
+        np.testing.assert_allclose(drawn["translation"] - turn @ [0, 0, length / 2], capsule.start, atol=1e-12)
+
+
+def test_gravity_points_down_on_screen():
+    robot = random_robot(5, 3)
+    np.testing.assert_allclose(upright(robot) @ robot.gravity, [0, 0, -np.linalg.norm(robot.gravity)], atol=1e-12)
+    np.testing.assert_array_equal(upright(robot.with_gravity(np.zeros(3))), np.eye(3))
+
+
+def test_projections_lie_inside_and_to_one_scale():
+    path = np.random.default_rng(0).uniform(-1.0, 3.0, (50, 3)) * [1.0, 0.2, 0.5]
+    drawings = re.findall(r'<polyline points="(.*?)"', projections(path))
+    scales = []
+    for points, (a, b) in zip(drawings, ((0, 1), (0, 2), (1, 2)), strict=True):
+        u, v = np.array([[float(x) for x in p.split(",")] for p in points.split()]).T
+        assert (u >= 34).all()
+        assert (u <= 254).all()
+        assert (v >= 6).all()
+        assert (v <= 226).all()
+        scales += [np.ptp(u) / np.ptp(path[:, a]), np.ptp(v) / np.ptp(path[:, b])]
+        assert np.corrcoef(u, path[:, a])[0, 1] > 0.999
+        assert np.corrcoef(v, path[:, b])[0, 1] < -0.999
+    np.testing.assert_allclose(scales, scales[0], rtol=5e-3)
+    projections(np.zeros((4, 3)))  # a frame that does not move
+
+
+@pytest.mark.parametrize("span", [1e-3, 0.7, 1.0, 2.99, 3.0, 40.0])
+def test_ticks_are_few_and_round(span):
+    step = tick_step(span)
+    assert 3 <= span / step <= 7.6
+    assert step / 10 ** np.floor(np.log10(step) + 1e-9) == pytest.approx(min((1, 2, 5), key=lambda r: abs(
+        step / 10 ** np.floor(np.log10(step) + 1e-9) - r)))  # fmt: skip
+    assert multiples(-0.35, 0.35, 0.1) == [-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3]
+
+
+def test_table_aligns_and_keeps_all_digits():
+    text = Table("t", ("name", "value"), [("a", 1 / 3), ("b", Bar(np.nan, "–", 0.0))]).html()
+    assert repr(1 / 3) in text
+    assert '<th scope="col"><button' in text
+    assert '<th scope="col" class="number">' in text
