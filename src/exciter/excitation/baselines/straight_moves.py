@@ -1,0 +1,91 @@
+"""Moves from rest to rest along a straight line in joint space, the building blocks of hand-made test motions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.errors import MotionError
+from exciter.excitation.trajectories.curve import Curve, Piece
+from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+RATES = ("velocity", "acceleration", "jerk")
+#: Largest derivatives of the quintic from 0 to 1 in one second.
+PEAKS = np.array([15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0])
+#: Least share of the way that is travelled at constant speed.
+CRUISE = 0.5
+
+
+def quick_move(robot: Robot, start: ArrayLike, end: ArrayLike, pace: float = 1.0) -> Curve:
+    """One quintic, in the shortest time t the limits allow divided by the pace ≤ 1: over a way A from rest to rest
+    |q̇| reaches 15/8 A/t, |q̈| 10/√3 A/t², the jerk 60 A/t³."""
+    states = np.stack([_posture(robot, start), _posture(robot, end)])
+    way, still = np.abs(states[1] - states[0]), np.zeros_like(states)
+    order = np.arange(1, 4)[:, None]
+    limits = np.stack([robot.limit(name) for name in RATES])
+    width = float(((PEAKS[:, None] * way / limits) ** (1.0 / order)).max()) / pace
+    return Curve((PolynomialPiece.from_samples([0.0, width], states, still, still),))
+
+
+def cruising_move(robot: Robot, start: ArrayLike, end: ArrayLike, pace: float = 1.0) -> Curve:
+    """Ramp up, constant speed over at least half of the way, ramp down. Speed: ``pace`` times the fastest one.
+
+    On the ramps the velocity is a cubic of time that ends without acceleration, q̇ = v (3 x² − 2 x³). They last as long
+    at every pace, so that slow moves are gentle.
+    """
+    a, b = _posture(robot, start), _posture(robot, end)
+    way = b - a
+    with np.errstate(divide="ignore"):
+        velocity, acceleration, jerk = (float((robot.limit(name) / np.abs(way)).min()) for name in RATES)
+    fastest = min(velocity, fastest_cruise(acceleration, jerk))
+    ramp = max(1.5 * fastest / acceleration, float(np.sqrt(6.0 * fastest / jerk)))  # peaks: 1.5 v/t and 6 v/t²
+    speed = pace * fastest
+    knots = np.cumsum([0.0, ramp, 1.0 / speed - ramp, ramp])
+    path = np.array([0.0, 0.5 * speed * ramp, 1.0 - 0.5 * speed * ramp, 1.0])
+    rates = np.array([0.0, speed, speed, 0.0])
+    states = np.stack([path, rates, np.zeros(4)])[:, None]
+    share = hermite(np.diff(knots), states[..., :-1], states[..., 1:])  # (1, 3, 6) of the way
+    share[0, 1, 2:] = 0.0  # no rounding where the speed is constant
+    coefficients = way[:, None, None] * share
+    coefficients[:, :, 0] += a[:, None]
+    return Curve((PolynomialPiece(knots, coefficients),))
+
+
+def fastest_cruise(acceleration: float, jerk: float) -> float:
+    """Speed (in ways per second) at which both ramps together take the share of the way that is not cruised."""
+    ramps = 1.0 - CRUISE  # speed · ramp time
+    return min(float(np.sqrt(ramps * acceleration / 1.5)), float((ramps**2 * jerk / 6.0) ** (1.0 / 3.0)))
+
+
+def rest(posture: ArrayLike, duration: float) -> Curve:
+    """Standing still."""
+    q = np.asarray(posture, dtype=float)
+    return Curve((PolynomialPiece(np.array([0.0, duration]), q[:, None, None]),))
+
+
+def chained(parts: list[Curve]) -> Curve:
+    """One after the other, from time 0; each must start in the state in which the one before ends."""
+    pieces: list[Piece] = []
+    at = 0.0
+    for part in parts:
+        pieces += part.shifted(at - part.start).pieces
+        at += part.duration
+    return Curve(tuple(pieces))
+
+
+def to_and_fro(there: Curve, back: Curve, times: int) -> Curve:
+    """There and back again, several times: a periodic motion between two points."""
+    return chained([there, back]).repeated(times)
+
+
+def _posture(robot: Robot, q: ArrayLike) -> Array:
+    """(n,) within the position limits."""
+    posture = np.asarray(q, dtype=float)
+    lower, upper = robot.limit("lower"), robot.limit("upper")
+    if posture.shape != (robot.n,) or not ((posture >= lower) & (posture <= upper)).all():
+        raise MotionError(
+            f"the posture {posture.tolist()} is not within the position limits of '{robot.name}'; give one that is"
+        )
+    return posture
