@@ -271,7 +271,7 @@ constraints:
     s = np.linspace(0.0, 1.0, 2001)[:, None, None]
     dense = ends[0] + s * (ends[1] - ends[0])  # points of the segment (S, 3, N)
     ball = np.linalg.norm(dense - np.array([0.5, 0, 0.4])[:, None], axis=1).min(axis=0) - 0.1 - hand.radius
-    values = distance.values(motion) * LENGTH
+    values = distance.values(motion) * LENGTH + 0.01  # the clearance that is kept unless another is given
     np.testing.assert_allclose(values[0], ball, rtol=0, atol=1e-4)
     np.testing.assert_allclose(values[2], dense[:, 2].min(axis=0) - 0.1 - hand.radius, rtol=0, atol=1e-9)
     outside = dense - np.clip(dense, np.array([0.4, -1, 0])[:, None], np.array([0.8, 1, 0.3])[:, None])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from dataclasses import replace
 
 from rich.markup import escape
@@ -12,7 +11,7 @@ from rich.text import Text
 
 from exciter.commands.common import console, with_flags
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
+from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.config.design_config import DesignConfig, read_config
 from exciter.excitation.files.read import read_trajectory
 from exciter.files import json_text
@@ -57,15 +56,11 @@ def print_certificate(name: str, certificate: Certificate) -> None:
             Text(f"{sign} {limit.limit:.6g} {limit.unit}"),
             Text(f"{limit.reached:.6g}"),
             Text(f"{limit.at:.4f}"),
-            Text(margin_words(limit)),
+            Text(limit.margin_words),
             Text(limit.status, style=STYLES[limit.status]),
         )
     out.print(table)
     out.print(f"\n{escape(name)}: {verdict(certificate)}")
-
-
-def margin_words(limit: LimitVerdict) -> str:
-    return f"{100.0 * limit.margin:+.2f} %" if math.isfinite(limit.margin) else "–"
 
 
 def verdict(certificate: Certificate) -> str:
@@ -73,7 +68,7 @@ def verdict(certificate: Certificate) -> str:
     count = len(certificate.limits)
     if certificate.certified:
         worst = certificate.worst
-        tightest = "" if worst is None else f"; tightest is {worst.what} of {worst.where}, margin {margin_words(worst)}"
+        tightest = "" if worst is None else f"; tightest is {worst.what} of {worst.where}, margin {worst.margin_words}"
         return f"certified: {count} limits hold at every instant of {certificate.duration:.3f} s{tightest}"
     broken = [limit for limit in certificate.limits if limit.status == "broken"]
     if broken:

@@ -19,9 +19,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from exciter import __version__
 from exciter.commands.check import chosen_config, verdict
 from exciter.commands.common import console
+from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.config.design_config import DesignConfig
+from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.design import Design, design
 from exciter.excitation.files.export import EXACT, ROS2_JSON, ROS2_YAML, TABLE, Exported, export
 from exciter.files import json_text, prepare, staged
@@ -205,6 +207,19 @@ def description_hash(source: str) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def surroundings(designed: Design) -> str:
+    """What nobody but the user can know: what stands around the robot."""
+    robot = designed.model.robot
+    frame = robot.frame_names[-1]
+    q = designed.curve.motion(np.linspace(designed.curve.start, designed.curve.end, 2000)).q
+    low, high = (bound(Dynamics(robot).placement(frame, q)[1], axis=0) for bound in (np.min, np.max))
+    ranges = ", ".join(f"{axis} {a:.2f} … {b:.2f}" for axis, a, b in zip("xyz", low, high, strict=True))
+    known = any(row.unit == "m" for c in designed.constraints if not isinstance(c, CapsuleDistance) for row in c.rows)
+    known = known or any(c.obstacles for c in designed.constraints if isinstance(c, CapsuleDistance))
+    advice = "" if known else "; nothing is known of floor, walls or people: give constraints: workspace, obstacles"
+    return f"note: frame '{frame}' moves within {ranges} m{advice}"
+
+
 def print_design(designed: Design, files: Exported, folder: Path) -> None:
     out = console()
     feasible = sum(attempt.feasible for attempt in designed.attempts)
@@ -219,4 +234,5 @@ def print_design(designed: Design, files: Exported, folder: Path) -> None:
     )
     out.print(verdict(designed.certificate), markup=False)
     out.print(f"the file's {files.rows} rows at {files.rate:g} Hz, joined by quintics: {verdict(files.certificate)}")
+    out.print(surroundings(designed), style="yellow", markup=False)
     out.print(f"written to {folder}: {', '.join(WRITTEN)}", markup=False)

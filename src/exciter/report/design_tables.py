@@ -29,7 +29,7 @@ def certificate_table(certificate: Certificate) -> Table:
             ("≤ " if limit.upper else "≥ ") + number(limit.limit),
             float(limit.reached),
             float(limit.bound),
-            Bar(limit.margin, percent(limit.margin), limit.margin),
+            Bar(limit.margin, limit.margin_words, limit.margin),
             float(limit.at),
             Word(limit.status, TONES[limit.status]),
         )

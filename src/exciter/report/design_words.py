@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
 from exciter.report.design_tables import relative_percent
-from exciter.report.markup import Markup, element, joined, number, percent
+from exciter.report.markup import Markup, element, joined, number
 from exciter.report.section import figures
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def verdict_sentence(certificate: Certificate) -> str:
 
 
 def limit_words(limit: LimitVerdict) -> str:
-    return f"{limit.what} of {limit.where} with a margin of {percent(limit.margin)}"
+    return f"{limit.what} of {limit.where} with a margin of {limit.margin_words}"
 
 
 def expected_sentence(design: Design) -> str:
@@ -75,5 +75,5 @@ def key_figures(design: Design) -> dict[str, str]:
         "… of normalised columns": number(design.condition_number_normalized),
         "log det of the covariance": number(design.log_det, 6),
         "duration with ramps": f"{number(design.certificate.duration)} s",
-        "tightest margin": "–" if worst is None else percent(worst.margin),
+        "tightest margin": "–" if worst is None else worst.margin_words,
     }

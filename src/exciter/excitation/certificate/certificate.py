@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,6 +27,20 @@ class LimitVerdict:
     at: float
     status: Literal["holds", "broken", "open"]
     upper: bool  # whether the limit is an upper one
+
+    @property
+    def is_length(self) -> bool:
+        """A height or a distance: its margin is a length, and says nothing as a part of its limit."""
+        return self.unit == "m" and self.what != "position"
+
+    @property
+    def margin_words(self) -> str:
+        """Signed, in mm for heights and distances, in % of the limit for all else."""
+        room = self.bound if math.isfinite(self.bound) and self.status != "broken" else self.reached
+        length = 1e3 * (self.limit - room if self.upper else room - self.limit)
+        if not math.isfinite(length if self.is_length else self.margin):
+            return "–"
+        return f"{length:+.1f} mm" if self.is_length else f"{100.0 * self.margin:+.2f} %"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@
         - {half_space: {normal: [0, 0, 1], offset: 0}}
         - {box: {lower: [0.4, -1, 0], upper: [0.8, 1, 0.3]}}
 
-Torque limits apply when the robot has any, self-collision when it has pairs of bodies to be kept apart.
+Torque limits apply when the robot has any, self-collision when it has pairs of bodies to be kept apart; these, and
+obstacles, keep a clearance of 1 cm unless another one is given.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia
 
 Array = NDArray[np.float64]
+CLEARANCE = 0.01  # [m]
 KEYS = ("torque", "self_collision", "workspace", "obstacles")
 
 
@@ -79,7 +81,7 @@ class ConstraintConfig:
             obstacle(entry, f"{self.section.at('obstacles')} {k + 1}", k + 1)
             for k, entry in enumerate(self.section.entries("obstacles"))
         ]
-        clearance = 0.0 if section is None else section.number("clearance", 0.0, least=0.0)
+        clearance = CLEARANCE if section is None else section.number("clearance", CLEARANCE, least=0.0)
         if section is not None and not section.flag("meshes", False):
             return [CapsuleDistance(robot, _pairs(section), clearance, obstacles)]
         found: list[Constraint] = [] if section is None else [MeshDistance(robot, _pairs(section), clearance)]
