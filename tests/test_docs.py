@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 
+from exciter.excitation.config import read_config
 from exciter.robot import load
 from exciter.robot.options import options_from
 
@@ -34,6 +35,25 @@ def test_robot_documents(tmp_path):
     robot = load(path)
     assert [j.kind for j in robot.joints] == ["revolute", "revolute", "prismatic"]
     assert robot.frame("tool").joint == 2
+
+
+def test_design_document(tmp_path):
+    """Its example designs a certified motion; its configuration, and the README's, are understood as they stand."""
+    (code,) = blocks("docs/design.md", "python")
+    names: dict = {}
+    exec(code, names)
+    assert names["designed"].certificate.certified
+    assert len(names["motion"]) == 3
+    for document, robot in (("docs/design.md", "panda"), ("README.md", "ur10e")):
+        (text,) = blocks(document, "yaml")
+        path = tmp_path / "design.yaml"
+        path.write_text(text, encoding="utf-8")
+        config = read_config(path)
+        arm = load(robot, config.robot)
+        model = config.model(arm)
+        assert config.trajectory().duration == 10.0
+        assert len(config.constraints(model)) >= 3
+        config.criterion(model)
 
 
 def test_documents_name_only_what_exists():
