@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from exciter.excitation.config import read_config
+from exciter.excitation.config.design_config import read_config
 from exciter.robot import load
 from exciter.robot.options import options_from
 
