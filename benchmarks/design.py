@@ -1,15 +1,18 @@
 """Speed of the design beside SLSQP and IPOPT, and what further limits and the certificate cost, all in one run.
 
-    python benchmarks/design.py [--seeds 5] [--tolerance 0.5] [--cap 60]
+    python benchmarks/design.py [--seeds 9] [--tolerance 0.5] [--cap 60]
 
 Setting: Franka Panda (7 axes), 5 harmonics, 10 s, at rest at the start, D-optimality, viscous and Coulomb friction, one
-start per seed, one core. Ours is a start from nothing to its certificate: grids, posture and certificate count.
-The others get the same variables, random start, criterion (250 samples, smooth friction signs) and joint limits on the
-same grid, without the jerk limits, which never matter here and would only slow them down; their set-up is not counted.
-They are done as soon as they have met a motion within the limits whose criterion is at most ``tolerance`` [nat] above
-the one our optimiser ended with, or when they converge, or after ``cap`` processor seconds; a median with runs of the
-latter two is a lower bound (≥). Criterion by Pinocchio: its joint torque regressor, sample by sample, and NumPy.
-Processor seconds of this process; every seed times all of them one after the other, ours before, between and after.
+start per seed, one core. All get the same variables, random start, criterion (250 samples, smooth friction signs) and
+joint limits on the same grid; the others without the jerk limits, which never matter here and would only slow them
+down. Pinocchio's part is its joint torque regressor, sample by sample; the rest is NumPy.
+
+Compared is the time to the same criterion value. It is the one our optimiser ends with plus ``tolerance`` [nat], or,
+where another one converges to something worse, its own best plus ``tolerance``. One that is not done after ``cap``
+seconds counts as that, and its ratio is a lower bound (≥). The set-up of the others (rows, casadi's graph) is not
+counted, ours is. "to whole": the same times over a whole start of ours, which goes on to convergence and a certificate.
+
+Processor seconds of this process. Every seed runs all of them one after the other, ours before, between and after.
 """
 
 from __future__ import annotations
@@ -20,9 +23,11 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"): 
     os.environ[variable] = "1"
 
 import argparse
+import contextlib
+import functools
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,69 +131,71 @@ class Stop(Exception):
     """Enough of this run."""
 
 
+@dataclass(frozen=True)
+class Run:
+    """seconds until the value at which it is compared; reached: that is ours; capped: it might have become better."""
+
+    seconds: float
+    level: float
+    reached: bool
+    capped: bool
+
+
+def time_to(level: float, history: Sequence[tuple[float, float]]) -> float:
+    """When a value of (seconds, value) … was at the level for the first time."""
+    return next(seconds for seconds, value in history if value <= level)
+
+
 @dataclass
 class Race:
-    """One run against a target: when it was met for the first time, and the best value within the limits."""
+    """Follows a run: the values met within the limits, each better than the last, and when."""
 
     limits: JointLimits
     target: float
     cap: float
     began: float = field(default_factory=time.process_time)
-    reached: float | None = None
-    best: float = np.inf
+    met: list[tuple[float, float]] = field(default_factory=list)
 
     def meet(self, y: Array, value: float) -> None:
         if value < self.best and self.limits.room(y) >= -1e-6:
-            self.best = value
-        if self.reached is None and self.best <= self.target:
-            self.reached = time.process_time() - self.began
+            self.met.append((time.process_time() - self.began, value))
+
+    @property
+    def best(self) -> float:
+        return self.met[-1][1] if self.met else np.inf
+
+    @property
+    def capped(self) -> bool:
+        return time.process_time() - self.began > self.cap
 
     @property
     def over(self) -> bool:
-        return self.reached is not None or time.process_time() - self.began > self.cap
+        return self.best <= self.target or self.capped
 
-    def seconds(self) -> float:
-        return time.process_time() - self.began if self.reached is None else self.reached
-
-
-@dataclass(frozen=True)
-class Run:
-    """seconds until the target, or until the end without it; best: criterion met within the limits."""
-
-    seconds: float
-    reached: bool
-    best: float
+    def run(self, tolerance: float) -> Run:
+        reached = self.best <= self.target
+        if self.capped and not reached:
+            return Run(self.cap, self.target, False, True)
+        level = max(self.target, self.best + tolerance)
+        return Run(time_to(level, self.met), level, reached, False)
 
 
-def slsqp(problem: Problem, y: Array, target: float, cap: float, *, exact: bool) -> Run:
+def slsqp(problem: Problem, y: Array, race: Race, *, exact: bool) -> None:
+    """SciPy's, with default settings."""
     a, low, high = bounded_rows(problem.limits)
     rows, bounds = np.vstack([a, -a]), np.concatenate([low, -high])
-    race = Race(problem.limits, target, cap)
+    limits = {"type": "ineq", "fun": lambda at: rows @ at - bounds, "jac": lambda _: rows}
 
-    def stop_when(value: float, at: Array) -> None:
-        race.meet(at, value)
+    def criterion(at: Array) -> Any:
+        found: Any = problem.value_and_gradient(at) if exact else problem.through_pinocchio(at)
+        race.meet(at, found[0] if exact else found)
         if race.over:
             raise Stop
+        return found
 
-    def with_gradient(at: Array) -> tuple[float, Array]:
-        value, gradient = problem.value_and_gradient(at)
-        stop_when(value, at)
-        return value, gradient
-
-    def plain(at: Array) -> float:
-        value = problem.through_pinocchio(at)
-        stop_when(value, at)
-        return value
-
-    limits = {"type": "ineq", "fun": lambda at: rows @ at - bounds, "jac": lambda _: rows}
-    options = {"maxiter": 1000, "ftol": 1e-6 * abs(target)}
-    try:
-        minimize(
-            with_gradient if exact else plain, y, jac=exact, method="SLSQP", constraints=[limits], options=options
-        )
-    except Stop:
-        pass
-    return Run(race.seconds(), race.reached is not None, race.best)
+    race.began = time.process_time()
+    with contextlib.suppress(Stop):
+        minimize(criterion, y, jac=exact, method="SLSQP", constraints=[limits], options={"maxiter": 1000})
 
 
 class Evaluations:
@@ -267,9 +274,9 @@ class Watch(casadi.Callback):  # type: ignore[misc]
         return [int(self.race.over)]
 
 
-def ipopt(problem: Problem, y: Array, target: float, cap: float, options: dict[str, Any] | None = None) -> Run:
+def ipopt(problem: Problem, y: Array, race: Race) -> None:
+    """casadi's, with default settings but for the Hessian, which it builds up from gradients."""
     a, low, high = bounded_rows(problem.limits)
-    race = Race(problem.limits, target, cap)
     value, watch = Value(Evaluations(problem, race), len(y)), Watch(race, len(y), len(a))
     x = casadi.MX.sym("x", len(y))
     settings = {
@@ -279,11 +286,138 @@ def ipopt(problem: Problem, y: Array, target: float, cap: float, options: dict[s
         "ipopt.sb": "yes",
         "ipopt.hessian_approximation": "limited-memory",
         "ipopt.jac_d_constant": "yes",
-        "ipopt.max_iter": 3000,
-        **(options or {}),
     }
     rows = casadi.sparsify(casadi.DM(a))
     solver = casadi.nlpsol("solver", "ipopt", {"x": x, "f": value(x), "g": rows @ x}, settings)
     race.began = time.process_time()
     solver(x0=y, lbg=low, ubg=high)
-    return Run(race.seconds(), race.reached is not None, race.best)
+
+
+OTHERS: dict[str, Callable[[Problem, Array, Race], None]] = {
+    "SLSQP, finite differences, Pinocchio": functools.partial(slsqp, exact=False),
+    "SLSQP, our exact gradient": functools.partial(slsqp, exact=True),
+    "IPOPT, our exact gradient": ipopt,
+}
+
+
+# -- measuring -------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Seed:
+    """Processor seconds of one seed; ours several times."""
+
+    runs: dict[str, Run] = field(default_factory=dict)
+    joint: list[float] = field(default_factory=list)
+    histories: list[list[tuple[float, float]]] = field(default_factory=list)
+    every: list[float] = field(default_factory=list)
+    certificate: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    first_certified: bool = False
+
+    def to_level(self, name: str) -> float:
+        """Ours, with joint limits only, until the value at which another one is compared."""
+        return statistics.median(time_to(self.runs[name].level, history) for history in self.histories)
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    began = time.process_time()
+    found = work()
+    return time.process_time() - began, found
+
+
+def ours(model: DynamicModel, number: int, constraints: tuple[Constraint, ...], measured: Seed) -> Attempt:
+    """Once with joint limits only, once with all limits; the attempt of the former."""
+    seconds, joint = timed(lambda: new_search(model, number).run(0))
+    measured.joint.append(seconds)
+    measured.histories.append([(t * seconds / joint.seconds, value) for t, value in joint.history])
+    seconds, every = timed(lambda: new_search(model, number, constraints).run(0))
+    measured.every.append(seconds)
+    if not (joint.feasible and every.feasible):
+        raise SystemExit(f"seed {number} gave no certified trajectory; there is nothing to compare")
+    measured.first.append(every.first_feasible / every.seconds * seconds)
+    curve = every.trajectory.curve(every.delta)
+    seconds, certificate = timed(lambda: certify(model.robot, curve, constraints))
+    assert certificate.certified
+    measured.certificate.append(seconds)
+    return joint
+
+
+def measure(model: DynamicModel, number: int, tolerance: float, cap: float) -> Seed:
+    measured, constraints = Seed(), further_limits(model)
+    attempt = ours(model, number, constraints, measured)
+    search, problem = new_search(model, number), Problem(new_search(model, number))
+    y, target = start_of(search), attempt.history[-1][1] + tolerance
+    values = attempt.history[0][1], problem.value_and_gradient(y)[0], problem.through_pinocchio(y)
+    assert np.ptp(values) < 1e-6, f"not the same start or criterion: {values}"
+    for name, solve in OTHERS.items():
+        race = Race(problem.limits, target, cap)
+        solve(problem, y, race)
+        measured.runs[name] = race.run(tolerance)
+        ours(model, number, constraints, measured)
+    full = new_search(model, number, constraints)
+    measured.first_certified = full.certified(start_of(full))
+    return measured
+
+
+@dataclass(frozen=True)
+class Line:
+    """Ratio of the medians of two times, the ratios of single seeds, and the ratio to a whole start of ours."""
+
+    name: str
+    times: list[float]
+    reference: list[float]
+    wanted: str = ""
+    note: str = ""
+    bound: str = ""
+    whole: list[float] | None = None
+
+    def __str__(self) -> str:
+        top, bottom = statistics.median(self.times), statistics.median(self.reference)
+        single = [a / b for a, b in zip(self.times, self.reference, strict=True)]
+        ratio, seeds = f"{self.bound}{top / bottom:.3g}", f"{min(single):.3g} … {max(single):.3g}"
+        whole = "" if self.whole is None else f"{self.bound}{top / statistics.median(self.whole):.3g}"
+        return f"{self.name:<44}{ratio:>8}{self.wanted:>7}{seeds:>18}{top:>9.3f}{bottom:>8.3f}{whole:>9}   {self.note}"
+
+
+HEAD = f"{'':<44}{'ratio':>8}{'wanted':>7}{'of single seeds':>18}{'median s':>9}{'to s':>8}{'to whole':>9}"
+
+
+def lines(seeds: list[Seed]) -> list[Line]:
+    kinds = ("joint", "every", "certificate", "first")
+    joint, every, certificate, first = ([statistics.median(getattr(seed, kind)) for seed in seeds] for kind in kinds)
+    table = []
+    for name, wanted in zip(OTHERS, ("≥ 20", "", "≥ 4"), strict=True):
+        runs = [seed.runs[name] for seed in seeds]
+        bound = "≥ " if any(run.capped for run in runs) else ""
+        note = f"our value reached by {sum(run.reached for run in runs)} of {len(runs)}"
+        to_level = [seed.to_level(name) for seed in seeds]
+        table.append(Line(f"{name} / ours", [run.seconds for run in runs], to_level, wanted, note, bound, joint))
+    proved = f"certified in {sum(seed.first_certified for seed in seeds)} of {len(seeds)}"
+    table.append(Line("all limits / joint limits only", every, joint, "≤ 5"))
+    table.append(Line("first feasible trajectory / all limits", first, every, "≤ 0.1", proved))
+    table.append(Line("complete certificate / all limits", certificate, every, "≤ 0.1"))
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=9)
+    parser.add_argument("--tolerance", type=float, default=0.5, help="[nat] that counts as the same criterion")
+    parser.add_argument("--cap", type=float, default=60.0, help="[s] for each of the others")
+    given = parser.parse_args()
+    model = panda()
+    ours(model, 0, further_limits(model), Seed())  # loads the kernels
+    seeds = []
+    for number in range(given.seeds):
+        seeds.append(measure(model, number, given.tolerance, given.cap))
+        times = ", ".join(f"{name} {run.seconds:.2f}" for name, run in seeds[-1].runs.items())
+        mine = f"ours {statistics.median(seeds[-1].joint):.3f}, all limits {statistics.median(seeds[-1].every):.3f}"
+        print(f"seed {number}: {mine}; {times} [s]", flush=True)
+    print(f"\n{HEAD}")
+    for line in lines(seeds):
+        print(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,6 +7,7 @@ inertial parameters along, so that the rest of the package never notices.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +71,7 @@ class Chain:
     def n(self) -> int:
         return int(self.parent.size)
 
-    @property
+    @cached_property
     def is_aligned(self) -> bool:
         """Whether the robot's own axes are already along z, so that no parameter needs turning."""
         return bool((self.axis_frames == np.eye(3)).all())

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.dynamics import Dynamics
-from exciter.dynamics.engine import Engine, default_engine
+from exciter.dynamics.engine import Engine, LagrangeRows, default_engine
 from exciter.dynamics.layout import ColumnLayout, RowBatch
 from exciter.errors import ParameterError
 from exciter.parameters import inertial
@@ -151,9 +151,12 @@ class DynamicModel:
         seeds = [chi[10 * self.n + column] * seed[:, row] for row, column in self.entries]
         return gradient + self.terms_pullback(motion, np.array(seeds).reshape(len(seeds), len(motion)))
 
-    def energy(self, motion: Motion) -> Array:
-        """h = e + u (N, p): total energy per parameter [12.42]; NaN for columns that are not conservative."""
-        rows = self.dynamics.lagrange(motion)
+    def energy(self, motion: Motion, rows: LagrangeRows | None = None) -> Array:
+        """h = e + u (N, p): total energy per parameter [12.42]; NaN for columns that are not conservative.
+
+        rows: ``dynamics.lagrange(motion)`` where it is there already.
+        """
+        rows = self.dynamics.lagrange(motion) if rows is None else rows
         h = np.full((len(motion), len(self.standard)), np.nan)
         h[:, : 10 * self.n] = rows.e + rows.u
         at = 10 * self.n
@@ -166,9 +169,9 @@ class DynamicModel:
             at += len(term.names)
         return h
 
-    def energy_pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+    def energy_pullback(self, motion: Motion, seed: Array, rows: LagrangeRows | None = None) -> MotionGradient:
         """Gradient of Σ seed ⊙ h, seed (N, p); seeds of columns that are not conservative must be zero."""
-        rows = self.dynamics.lagrange(motion)
+        rows = self.dynamics.lagrange(motion) if rows is None else rows
         own = seed[:, : 10 * self.n]
         q = np.einsum("Njp,Np->Nj", rows.de_dq + rows.du_dq, own)
         gradient = MotionGradient(q, np.einsum("Njp,Np->Nj", rows.momentum, own), np.zeros_like(q))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,6 @@ class Evaluation:
         return MotionGradient.sum(observed.motion, parts)
 
 
-@runtime_checkable
 class MotionCriterion(Protocol):
     """A function of more than H: of single elements of W, of torques, of how the motion is parameterised."""
 
@@ -68,6 +67,6 @@ AnyCriterion = Criterion | MotionCriterion
 
 def evaluation(criterion: AnyCriterion, observed: Observed) -> Evaluation:
     """A criterion of either kind at a motion."""
-    if isinstance(criterion, MotionCriterion):
-        return criterion.at(observed)
-    return Evaluation(*criterion(observed.h))
+    if callable(criterion):  # a look at the whole protocol would cost as much as a small criterion itself
+        return Evaluation(*criterion(observed.h))
+    return criterion.at(observed)

@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.dynamics.engine import LagrangeRows
 from exciter.dynamics.layout import ColumnLayout
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -70,9 +71,14 @@ class EnergyRows:
         return 10 * self.model.n + np.flatnonzero(~np.array(flags, dtype=bool))
 
     @cached_property
+    def _lagrange(self) -> LagrangeRows:
+        return self.model.dynamics.lagrange(self.motion)
+
+    @cached_property
     def _w(self) -> Array:
-        h = self.model.energy(self.motion)
-        h[:, self._lossy] = self._work()
+        h = self.model.energy(self.motion, self._lagrange)
+        if len(self._lossy):
+            h[:, self._lossy] = self._work()
         rows: Array = np.diff(h[np.ix_(self._points, self.selected)], axis=0) / self.settings.noise
         return rows
 
@@ -100,10 +106,12 @@ class EnergyRows:
         change = coefficient_rows(self.selected, seed / self.settings.noise, len(self.model.standard))
         h_bar[self._points[1:]] += change
         h_bar[self._points[:-1]] -= change
+        if not len(self._lossy):
+            return self.model.energy_pullback(self.motion, h_bar, self._lagrange)
         work_bar = np.zeros_like(h_bar)
         work_bar[:, self._lossy] = h_bar[:, self._lossy]
         h_bar[:, self._lossy] = 0.0
-        return self.model.energy_pullback(self.motion, h_bar) + self._work_pullback(work_bar)
+        return self.model.energy_pullback(self.motion, h_bar, self._lagrange) + self._work_pullback(work_bar)
 
     def _work_pullback(self, work_bar: Array) -> MotionGradient:
         """Gradient of Σ work_bar ⊙ work, work_bar (N, p)."""
