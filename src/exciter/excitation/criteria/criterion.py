@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,7 @@ class Evaluation:
         return MotionGradient.sum(observed.motion, parts)
 
 
+@runtime_checkable
 class MotionCriterion(Protocol):
     """A function of more than H: of single elements of W, of torques, of how the motion is parameterised."""
 
