@@ -213,7 +213,7 @@ class Evaluations:
         return self.found
 
 
-class Value(casadi.Callback):  # type: ignore[misc]
+class Value(casadi.Callback):
     """The criterion for casadi."""
 
     def __init__(self, evaluations: Evaluations, size: int) -> None:
@@ -235,7 +235,7 @@ class Value(casadi.Callback):  # type: ignore[misc]
         return self.derivative
 
 
-class Gradient(casadi.Callback):  # type: ignore[misc]
+class Gradient(casadi.Callback):
     """Its derivative: of the variables and the value, as casadi wants it."""
 
     def __init__(self, evaluations: Evaluations, size: int, name: str, options: Any) -> None:
@@ -256,7 +256,7 @@ class Gradient(casadi.Callback):  # type: ignore[misc]
         return [casadi.DM(self.evaluations(np.array(given[0]).ravel())[1]).T]
 
 
-class Watch(casadi.Callback):  # type: ignore[misc]
+class Watch(casadi.Callback):
     """Ends IPOPT between two iterations."""
 
     def __init__(self, race: Race, size: int, rows: int) -> None:

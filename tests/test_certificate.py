@@ -20,8 +20,8 @@ from exciter.excitation.certificate.adaptive import Effort, certify
 from exciter.excitation.certificate.jets import product, turning, turning_matrix
 from exciter.excitation.certificate.rigid_torque import Body, rigid_torque
 from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.combined import AnyOf
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits

@@ -23,8 +23,8 @@ from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints import kinematics as kinematics_module
+from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.combined import AnyOf, ConstraintSet
 from exciter.excitation.constraints.constraint import LENGTH, Constraint, Rows
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
@@ -124,7 +124,6 @@ MAKE: dict[str, Callable[[Robot], Constraint]] = {
     "capsules": lambda r: CapsuleDistance(r, clearance=0.01),
     "obstacles": lambda r: CapsuleDistance(r, pairs=(), obstacles=obstacles(r)),
     "user": lambda r: UserConstraint("speed", slanted_speed, count=2),
-    "set": lambda r: ConstraintSet([CapsuleDistance(r), torque_limits(r), InsideSphere(r, tip(r), 0.9)]),
 }
 every_robot = pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
 every_constraint = pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
@@ -613,8 +612,8 @@ def test_capsule_shapes_through_coal_are_capsules(name):
 class Fixed:
     """A constraint with given bounds."""
 
-    def __init__(self, bounds: list[list[float]], *, geometric: bool) -> None:
-        self.bounds, self.geometric = np.array(bounds), geometric
+    def __init__(self, bounds: list[list[float]]) -> None:
+        self.bounds = np.array(bounds)
         self.rows = HalfSpace(ROBOTS["panda"], "flange", (0, 0, 1), 0.0).rows * len(bounds)
 
     def lower_bounds(self, spans: Spans) -> Array:
@@ -626,27 +625,10 @@ def some_spans(motion: Motion) -> Spans:
     return Spans(np.zeros(count), np.ones(count), motion, motion, np.zeros((4, motion.n, count)))
 
 
-def test_bounds_of_any_and_all():
+def test_bounds_of_any():
     spans = some_spans(states(ROBOTS["panda"], 2))
-    one, two = Fixed([[1.0, -2.0], [3.0, 4.0]], geometric=True), Fixed([[0.5, -1.0]], geometric=False)
+    one, two = Fixed([[1.0, -2.0], [3.0, 4.0]]), Fixed([[0.5, -1.0]])
     np.testing.assert_array_equal(AnyOf((one, two)).lower_bounds(spans), [[1.0, -1.0]])
-    np.testing.assert_array_equal(ConstraintSet([one, two]).lower_bounds(spans), [[0.5, -1], [1, -2], [3, 4]])
-
-
-def test_set_puts_torque_first_and_gives_its_derivatives_only_there():
-    robot, motion = ROBOTS["panda"], states(ROBOTS["panda"], 4)
-    parts = [CapsuleDistance(robot), torque_limits(robot), HalfSpace(robot, "flange", (0, 0, 1), 0.2)]
-    together = ConstraintSet(parts)
-    rows = together.linearised(motion)
-    assert together.torque_rows == 14
-    assert rows.dqd.shape == rows.dqdd.shape == (14, 7, 4)
-    assert [row.what for row in together.rows] == ["torque"] * 14 + ["distance"] * 10 + ["height"]
-    expected = np.concatenate([parts[k].values(motion) for k in (1, 0, 2)])
-    np.testing.assert_allclose(together.values(motion), expected, rtol=1e-12)
-    np.testing.assert_allclose(rows.values, expected, rtol=1e-9)
-    nothing = ConstraintSet([]).linearised(motion)
-    assert nothing.values.shape == (0, 4)
-    assert nothing.dq.shape == (0, 7, 4)
 
 
 def test_any_of_takes_the_member_that_holds_best():
@@ -655,7 +637,6 @@ def test_any_of_takes_the_member_that_holds_best():
     expected = np.maximum(members[0].values(motion).min(0), members[1].values(motion)[0])
     either = AnyOf(members)
     np.testing.assert_array_equal(either.values(motion)[0], expected)
-    assert either.geometric
     assert either.linearised(motion).dqd is None
     assert "distance from a point ≥ 0.6 m" in either.rows[0].what
     assert either.rows[0].scale == LENGTH

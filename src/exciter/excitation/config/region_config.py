@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.config.section import Section, number
-from exciter.excitation.constraints.combined import AnyOf
+from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.workspace import (
     Box,

@@ -40,8 +40,6 @@ class CapsuleDistance:
     clearance: float = 0.0
     obstacles: Sequence[Obstacle] = ()
 
-    geometric = True
-
     def __post_init__(self) -> None:
         pairs = self.robot.collision_pairs if self.pairs is None else self.pairs
         object.__setattr__(self, "pairs", tuple((a, b) for a, b in pairs))

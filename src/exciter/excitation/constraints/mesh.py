@@ -36,8 +36,6 @@ class MeshDistance:
     pairs: Sequence[tuple[str, str]] | None = None
     clearance: float = 0.0
 
-    geometric = True
-
     def __post_init__(self) -> None:
         pairs = self._default_pairs() if self.pairs is None else [(a, b) for a, b in self.pairs]
         object.__setattr__(self, "pairs", tuple(pairs))

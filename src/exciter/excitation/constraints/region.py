@@ -31,7 +31,6 @@ class Region(ABC):
     robot: Robot
     frame: str
 
-    geometric: ClassVar[bool] = True
     #: Whether the distance is a concave function of x (the region is convex): on a chord it is at least the smaller
     #: of the values at the ends.
     concave: ClassVar[bool]

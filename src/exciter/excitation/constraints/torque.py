@@ -35,8 +35,6 @@ class TorqueLimits:
     chi: Array = None  # type: ignore[assignment]
     margin: float = 0.0
 
-    geometric = False
-
     def __post_init__(self) -> None:
         if not 0.0 <= self.margin < 1.0:
             raise ParameterError(f"the margin of the torque limits is {self.margin}; it must be in 0 … 1, 1 excluded")

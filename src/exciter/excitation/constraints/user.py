@@ -34,8 +34,6 @@ class UserConstraint:
     derivatives: Callable[[Motion], tuple[Array, Array, Array]] | None = None
     bound: Callable[[Spans], Array] | None = None
 
-    geometric = False
-
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ParameterError(f"UserConstraint '{self.name}' has {self.count} rows; it must have at least one")

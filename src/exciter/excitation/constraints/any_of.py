@@ -1,8 +1,7 @@
-"""Constraints put together: all of them (a set), or at least one of them."""
+"""Constraints of which at least one must hold."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,11 +14,6 @@ from exciter.excitation.constraints.constraint import Constraint, RowName, Rows
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
-
-
-def is_geometric(constraint: Constraint) -> bool:
-    """Whether the rows depend on positions only; a constraint says so with ``geometric = True``."""
-    return bool(getattr(constraint, "geometric", False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +30,6 @@ class AnyOf:
         object.__setattr__(self, "constraints", tuple(self.constraints))
         if not self.constraints:
             raise ParameterError("AnyOf was given no constraint; give at least one")
-
-    @property
-    def geometric(self) -> bool:
-        return all(is_geometric(member) for member in self.constraints)
 
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
@@ -64,60 +54,13 @@ class AnyOf:
             parts = [_part(rows, which)[low, :, at].T for rows, low in zip(members, lowest, strict=True)]
             return np.stack(parts)[chosen, :, at].T[None]
 
-        derivatives = [None if self.geometric else active(which) for which in ("dqd", "dqdd")]
+        geometric = all(rows.dqd is None and rows.dqdd is None for rows in members)
+        derivatives = [None if geometric else active(which) for which in ("dqd", "dqdd")]
         return Rows(values[chosen, at][None], active("dq"), *derivatives)
 
     def lower_bounds(self, spans: Spans) -> Array:
         """Sound on a short interval: the member with the largest bound holds throughout it."""
         return _best([member.lower_bounds(spans) for member in self.constraints])
-
-
-@dataclass(frozen=True, eq=False)
-class ConstraintSet:
-    """All rows of several constraints, stacked; those that depend on q̇ and q̈ first.
-
-    ``linearised`` gives dqd and dqdd for the first ``torque_rows`` rows only (torque_rows, n, N); the others depend
-    on positions alone. ``constraints`` are in the order of the rows.
-    """
-
-    constraints: tuple[Constraint, ...]
-
-    def __init__(self, constraints: Sequence[Constraint]) -> None:
-        object.__setattr__(self, "constraints", tuple(sorted(constraints, key=is_geometric)))
-
-    @cached_property
-    def rows(self) -> tuple[RowName, ...]:
-        return tuple(row for member in self.constraints for row in member.rows)
-
-    @cached_property
-    def torque_rows(self) -> int:
-        """How many rows, the first ones, depend on q̇ and q̈ too."""
-        return sum(len(member.rows) for member in self.constraints if not is_geometric(member))
-
-    @property
-    def geometric(self) -> bool:
-        return self.torque_rows == 0
-
-    def values(self, motion: Motion) -> Array:
-        return self._stacked([member.values(motion) for member in self.constraints], (len(motion),))
-
-    def linearised(self, motion: Motion) -> Rows:
-        members = [member.linearised(motion) for member in self.constraints]
-        shape = (motion.n, len(motion))
-        moving = [rows for rows, member in zip(members, self.constraints, strict=True) if not is_geometric(member)]
-        return Rows(
-            self._stacked([rows.values for rows in members], shape[1:]),
-            self._stacked([rows.dq for rows in members], shape),
-            self._stacked([_part(rows, "dqd") for rows in moving], shape),
-            self._stacked([_part(rows, "dqdd") for rows in moving], shape),
-        )
-
-    def lower_bounds(self, spans: Spans) -> Array:
-        return self._stacked([member.lower_bounds(spans) for member in self.constraints], spans.start.shape)
-
-    @staticmethod
-    def _stacked(parts: list[Array], shape: tuple[int, ...]) -> Array:
-        return np.concatenate(parts) if parts else np.zeros((0, *shape))
 
 
 def _best(members: list[Array]) -> Array:
