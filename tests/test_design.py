@@ -11,7 +11,14 @@ from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import Box, HalfSpace
-from exciter.excitation.criteria import ConditionNumber, DOptimality
+from exciter.excitation.criteria import (
+    CRITERIA,
+    ConditionNumber,
+    DOptimality,
+    Energy,
+    InverseDynamic,
+    criterion_from,
+)
 from exciter.excitation.design import design
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.search import Search
@@ -126,6 +133,35 @@ def test_a_prior_turns_the_next_design_to_what_is_missing():
     assert second.value < -np.linalg.slogdet(2 * known)[1]  # better than the same motion once more
 
 
+@pytest.mark.parametrize("energy", [False, True], ids=["dynamic", "energy"])
+@pytest.mark.parametrize("word", CRITERIA)
+def test_every_criterion_can_be_designed_for(word, energy):
+    """On both formulations: certified, and much better than a random motion of the same size."""
+    if energy and word == "cramer-rao":
+        pytest.skip("the bound with joint noise is that of the inverse dynamic model")
+    model = DynamicModel(load("gautier-khalil"))
+    family = Fourier(6.0, 3, at_rest=True)
+    settings: dict = {}
+    if word in ("condition-scaled", "condition-torque"):
+        settings = {"values": tuple(1.0 + np.arange(len(model.base)) / 10)}
+    if word == "cramer-rao":
+        settings = {"trajectory": family, "joint_noise": 1e-3}
+    criterion = criterion_from(word, settings)
+    formulation = Energy() if energy else InverseDynamic()
+    designed = design(model, family, criterion=criterion, formulation=formulation, samples=60, starts=1, seed=3)
+    assert designed.certificate.certified
+    objective = Objective(model, criterion, model.base.independent, np.ones(3), formulation)
+    size = np.linalg.norm(designed.delta[:, :-1])
+    rng = np.random.default_rng(0)
+    others = []
+    for _ in range(10):
+        delta = rng.standard_normal((3, family.free.shape[1])) @ family.free.T
+        delta[:, :-1] *= size / np.linalg.norm(delta[:, :-1])
+        others.append(objective.value(motion(family, delta, family.sample_times(60))))
+    assert designed.value < min(others)
+    assert_allclose(designed.value, objective.value(motion(family, designed.delta, family.sample_times(60))), rtol=1e-9)
+
+
 def test_a_free_duration_is_used():
     """Energy of −log det grows with speed: given freedom, the motion of the same samples becomes no worse."""
     model = DynamicModel(load("kuka-ir361"), USUAL)
@@ -216,6 +252,8 @@ def test_what_cannot_be_designed_is_said_in_one_line():
         design(model, Fourier(), starts=1, samples=3)
     with pytest.raises(ExciterError, match="too short"):
         design(model, Fourier(period=0.05), starts=1)
+    with pytest.raises(ExciterError, match="free duration works with the inverse dynamic model"):
+        design(model, Fourier(), starts=1, duration_range=(5.0, 20.0), formulation=Energy())
     with pytest.raises(ExciterError, match="contain the trajectory's own"):
         design(model, Fourier(), starts=1, duration_range=(1.0, 2.0))
     with pytest.raises(ParameterError, match="noise"):

@@ -104,6 +104,10 @@ def design(
     objective = Objective(model, criterion, Columns.of(model, columns), sigma**-2.0, formulation, prior)
     _check_excitable(objective, trajectory, samples)
     stretch = _stretch(trajectory, duration_range)
+    if stretch is not None and ("cramer-rao" in criterion.name or not isinstance(formulation, InverseDynamic)):
+        raise ExciterError(
+            "a free duration works with the inverse dynamic model and without cramer-rao; fix the duration"
+        )
     search = Search(model, trajectory, criterion, objective, tuple(constraints), samples, seed, stretch)
     found = run_starts(search, starts, jobs=jobs, time_limit=time_limit, checkpoint=checkpoint, progress=progress)
     if not any(attempt.feasible for attempt in found.attempts):
