@@ -15,7 +15,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 demo: $(READY)
-	@$(BIN)/exciter demo
+	@$(BIN)/exciter demo -o demo-out
 
 test: check
 	$(BIN)/python -m pytest
@@ -34,4 +34,4 @@ bench: $(READY)
 	$(BIN)/python benchmarks/start.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf demo-out $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

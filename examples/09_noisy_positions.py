@@ -35,5 +35,5 @@ def identified(log: Motion) -> np.ndarray:
     return known
 
 
-rounds = iterate(best_motion, identified, guess, rounds=4, tolerance=0.2)
+rounds = iterate(best_motion, identified, guess, rounds=4, tolerance=0.05, scale=np.abs(guess).max())
 print(f"{len(rounds.plans)} rounds; the estimate has settled: {rounds.settled}")

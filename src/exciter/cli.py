@@ -29,7 +29,7 @@ def parser() -> Parser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     demo = commands.add_parser("demo", help="the whole story on an embedded robot: design, experiment, identification")
-    demo.add_argument("-o", "--output", type=Path, metavar="DIR", help="also write result.json there")
+    demo.add_argument("-o", "--output", type=Path, metavar="DIR", help="also write result.json and report.html there")
     demo.add_argument("--robot", default="panda", help="embedded robot or file (default: panda)")
     demo.add_argument("--seed", type=whole, default=0, metavar="S", help="of start, truth and noise (default: 0)")
     add_robot_options(demo)

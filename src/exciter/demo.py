@@ -19,6 +19,7 @@ from exciter.experiment.synthetic import synthetic
 from exciter.files import write_json
 from exciter.identification.least_squares import Estimate, weighted_least_squares
 from exciter.parameters.terms.declared import declared_terms
+from exciter.report.design_report import write_design_report
 from exciter.robot import Motion, Robot
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ NOISE = 0.02  # of the torque limit; of 50 N·m where there is none
 
 
 def demo(out: Console, robot: Robot, seed: int, folder: Path | None) -> None:
-    """Print the story; with a folder, also write result.json there."""
+    """Print the story; with a folder, also write result.json and the report of the design there."""
     model = DynamicModel(robot, declared_terms(robot))
     truth = secret(model, seed)
     noise = NOISE * np.where(np.isfinite(robot.limit("torque")), robot.limit("torque"), 50.0)
@@ -76,7 +77,8 @@ def demo(out: Console, robot: Robot, seed: int, folder: Path | None) -> None:
     print_estimate(out, model, found, true)
     if folder is not None:
         write_json(folder / "result.json", summary(model, designed, found, true, seed))
-        out.print(f"\nwritten: {folder / 'result.json'}", markup=False)
+        write_design_report(designed, folder / "report.html")
+        out.print(f"\nwritten to {folder}: result.json, and the designed motion in report.html (open it in a browser)")
 
 
 def secret(model: DynamicModel, seed: int) -> Array:
