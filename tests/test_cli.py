@@ -107,7 +107,7 @@ def test_demo_tells_the_story_and_writes_its_result(capsys, tmp_path):
     errors = [(p["value"] - p["true"]) / p["std"] for p in result["parameters"]]
     assert sum(abs(e) < 2 for e in errors) >= 17
     assert abs(result["sigma0"] - 1) < 0.05
-    assert [f.name for f in (tmp_path / "new" / "folder").iterdir()] == ["result.json"]
+    assert {f.name for f in (tmp_path / "new" / "folder").iterdir()} == {"result.json", "report.html"}
     for name in ("robot", "design", "experiment", "identify", "ZZR1", "error / σ"):
         assert name in out
 
