@@ -32,6 +32,10 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/regressor.py
 	$(BIN)/python benchmarks/start.py
+	$(BIN)/python benchmarks/paper_designs.py
+	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python benchmarks/design.py
+	$(BIN)/python benchmarks/qp_solvers.py
 
 clean:
 	rm -rf demo-out $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
