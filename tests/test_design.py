@@ -10,7 +10,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.excitation.constraints.workspace import Box, HalfSpace
+from exciter.excitation.constraints.user import UserConstraint
+from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideSphere
 from exciter.excitation.criteria import (
     CRITERIA,
     ConditionNumber,
@@ -193,6 +194,23 @@ def test_a_time_limit_leaves_something_usable():
     assert quick.certificate.certified
 
 
+def test_a_time_limit_holds_on_several_processes():
+    """The clock is common: starts that would begin too late do not begin."""
+    model = DynamicModel(load("gautier-khalil"), USUAL)
+    design(model, Fourier(8.0, 3), starts=2, jobs=2)  # processes are up
+    found = design(model, Fourier(8.0, 3), starts=500, jobs=2, time_limit=1.0)
+    assert found.interrupted
+    assert len(found.attempts) < 400
+    assert found.certificate.certified
+
+
+def test_few_samples_stand_for_all_of_the_log():
+    """What is minimised on 250 samples is, but for the smooth sign, the criterion of all 2000."""
+    model = DynamicModel(load("panda"), USUAL)
+    designed = design(model, Fourier(10.0, 5, at_rest=True), samples=2000, starts=1)
+    assert abs(designed.attempts[0].history[-1][1] - designed.value) < 5.0
+
+
 @pytest.mark.parametrize("when", [3, 60])
 def test_ctrl_c_keeps_what_was_reached_and_a_checkpoint_goes_on(tmp_path, when):
     """Interrupted in the first start, or in a later one; resumed, the result is the uninterrupted one."""
@@ -215,6 +233,12 @@ def test_ctrl_c_keeps_what_was_reached_and_a_checkpoint_goes_on(tmp_path, when):
     assert_allclose(resumed.delta, whole.delta, rtol=0, atol=0)
     with pytest.raises(ExciterError, match="belongs to another design"):
         design(model, Fourier(8.0, 3), starts=4, checkpoint=file, seed=1)
+    robot = model.robot  # a constraint with the same name and limit elsewhere is another problem
+    spheres = [OutsideSphere(robot, "tool", 0.1, centre) for centre in ((2.0, 0, 0), (0, 2.0, 0))]
+    other = tmp_path / "other.json"
+    design(model, Fourier(8.0, 3), starts=1, checkpoint=other, constraints=spheres[:1])
+    with pytest.raises(ExciterError, match="belongs to another design"):
+        design(model, Fourier(8.0, 3), starts=1, checkpoint=other, constraints=spheres[1:])
     file.write_text("{}")
     with pytest.raises(ExciterError, match="is not a checkpoint"):
         design(model, Fourier(8.0, 3), starts=4, checkpoint=file)
@@ -248,6 +272,14 @@ def test_limits_that_exclude_each_other_are_infeasible():
 
 def test_what_cannot_be_designed_is_said_in_one_line():
     model = DynamicModel(load("panda"), USUAL)
+    narrow = load("panda").with_limits(lower={"joint_7": 0.2}, upper={"joint_7": 0.2001})
+    with pytest.raises(ExciterError, match=r"joint_7' has a range of 1.0e-04 rad only.*--lock joint_7"):
+        design(DynamicModel(narrow, USUAL), Fourier(), starts=1)
+    with pytest.raises(ExciterError, match="1 start and 2 samples at least"):
+        design(model, Fourier(), starts=0)
+    own = UserConstraint("sum of angles", lambda at: (10.0 - at.q.sum(axis=1))[None])
+    with pytest.raises(ExciterError, match=r"hardest to keep is sum of angles \(it cannot be proved .* needs bound="):
+        design(model, Fourier(), constraints=[own], starts=1, samples=200)
     with pytest.raises(ExciterError, match="with 3 samples"):
         design(model, Fourier(), starts=1, samples=3)
     with pytest.raises(ExciterError, match="too short"):

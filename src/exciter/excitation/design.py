@@ -20,7 +20,7 @@ from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.criteria.formulation import Formulation
 from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.joint_limits import check_duration
+from exciter.excitation.optimiser.joint_limits import check_room
 from exciter.excitation.optimiser.multistart import Progress, run_starts
 from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.excitation.trajectories.curve import Curve
@@ -98,7 +98,9 @@ def design(
     robot = model.robot
     sigma = model.per_joint(1.0 if noise is None else noise, "noise")
     samples = round(trajectory.duration * RATE) if samples is None else samples
-    check_duration(robot, trajectory)
+    if starts < 1 or samples < 2:
+        raise ExciterError(f"a design needs 1 start and 2 samples at least; given {starts} and {samples}")
+    check_room(robot, trajectory)
     criterion = DOptimality() if criterion is None else criterion
     formulation = InverseDynamic() if formulation is None else formulation
     objective = Objective(model, criterion, Columns.of(model, columns), sigma**-2.0, formulation, prior)
@@ -115,6 +117,10 @@ def design(
     family, delta, curve, certificate = _executable(found.attempts, robot, constraints, periods, ramps)
     log = motion(family, delta, family.sample_times(samples))
     figures = evaluate(model, log, objective.weights, objective.chosen, objective.formulation, prior)
+    value = objective.value(log)
+    if not np.isfinite(value):
+        names = ", ".join(objective.unexcited(log) or figures.names)
+        raise ExciterError(f"the criterion is infinite: within these limits no motion was found that excites {names}")
     return Design(
         model=model,
         trajectory=family,
@@ -123,7 +129,7 @@ def design(
         ramps=ramps,
         periods=periods,
         criterion=criterion,
-        value=objective.value(log),
+        value=value,
         condition_number=figures.condition_number,
         condition_number_normalized=figures.condition_number_normalized,
         log_det=-figures.log_det,

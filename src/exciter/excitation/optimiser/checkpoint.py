@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.dynamics.base import random_states
 from exciter.errors import ExciterError
 from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.excitation.trajectories.registry import trajectory_from
@@ -40,6 +41,8 @@ def fingerprint(search: Search) -> str:
     ]
     parts += [_listed(search.objective.prior)]
     parts += [[[repr(row) for row in constraint.rows] for constraint in search.constraints]]
+    states = random_states(robot, samples=8)  # geometry, payloads: by what they do
+    parts += [[np.round(constraint.values(states), 9).tolist() for constraint in search.constraints]]
     parts += [search.samples, search.seed, search.stretch, repr(search.settings)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -75,7 +78,7 @@ class Checkpoint:
             )
         return cls(path, mark, entries)
 
-    def attempts(self, search: Search) -> Iterator[tuple[int, Attempt]]:
+    def attempts(self) -> Iterator[tuple[int, Attempt]]:
         for entry in self.entries:
             values = dict(entry)
             values["trajectory"] = trajectory_from(values["trajectory"])

@@ -21,6 +21,7 @@ from exciter.robot.robot import Robot
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 LEAST_SWING = 0.01  # [rad or m] that a joint must be able to move to and fro, or nothing can be learnt from it
+LEAST_RANGE = 1e-3  # [rad or m] between its position limits
 KINDS = ("position", "velocity", "acceleration", "jerk")
 
 
@@ -109,10 +110,17 @@ class JointLimits:
         return both, np.concatenate([-low, -free]), np.concatenate([free, high])
 
 
-def check_duration(robot: Robot, trajectory: Trajectory) -> None:
-    """Refuse a duration in which a joint can hardly move: swinging to and fro within T, its acceleration and velocity
-    limits leave less than ``LEAST_SWING``."""
-    _, upper = limit_ranges(robot)
+def check_room(robot: Robot, trajectory: Trajectory) -> None:
+    """Refuse a joint that can hardly move: between its limits, or because the duration is so short that swinging to and
+    fro within its velocity and acceleration limits leaves less than ``LEAST_SWING``."""
+    lower, upper = limit_ranges(robot)
+    narrow = np.flatnonzero(upper[0] - lower[0] < LEAST_RANGE)
+    if len(narrow):
+        joint, room = robot.joints[narrow[0]], float((upper[0] - lower[0])[narrow[0]])
+        raise ExciterError(
+            f"joint '{joint.name}' has a range of {room:.1e} {'m' if joint.is_prismatic else 'rad'} only: nothing can "
+            f"be learnt from it; widen its limits, or leave it out with --lock {joint.name}"
+        )
     pace = 2.0 * np.pi / trajectory.duration
     swing = np.minimum(upper[1] / pace, upper[2] / pace**2)
     short = np.flatnonzero(swing < LEAST_SWING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,56 +47,48 @@ def run_starts(
 
     The time limit [s] and Ctrl-C end the search early: the start under way keeps what it has reached.
     """
-    began = time.monotonic()
+    began = time.time()  # the clock that other processes have too
     deadline = np.inf if time_limit is None else began + time_limit
     saved = None if checkpoint is None else Checkpoint.opened(checkpoint, search)
-    done: dict[int, Attempt] = {} if saved is None else dict(saved.attempts(search))
-    done = {number: attempt for number, attempt in done.items() if number < starts}
+    done = {} if saved is None else {number: a for number, a in saved.attempts() if number < starts}
     missing = [number for number in range(starts) if number not in done]
-    interrupted = False
-    if progress is not None:
-        best_of_others = [np.inf]
 
-        def tell(number: int, iteration: int, value: float) -> None:
-            best = min([value, *best_of_others, *(a.value for a in done.values())])
-            progress(Progress(number, starts, len(done), iteration, best, time.monotonic() - began))
-    else:
-        tell = None  # type: ignore[assignment]
+    def tell(number: int, iteration: int, value: float) -> None:
+        if progress is not None:
+            best = min([value, *(attempt.value for attempt in done.values())])
+            progress(Progress(number, starts, len(done), iteration, best, time.time() - began))
+
     try:
         for attempt in _run(search, missing, jobs, deadline, tell):
             done[attempt.number] = attempt
-            if tell is not None:
-                tell(attempt.number, 0, attempt.value)
+            tell(attempt.number, 0, attempt.value)
             if saved is not None and attempt.complete:
                 saved = saved.with_attempt(attempt)
-            if not attempt.complete:
-                interrupted = True
-                break
     except KeyboardInterrupt:
-        interrupted = True
         if not done:
             raise
-    interrupted = interrupted or len(done) < starts
-    return Attempts(tuple(done[number] for number in sorted(done)), interrupted)
+    complete = [attempt for attempt in done.values() if attempt.complete]
+    return Attempts(tuple(done[number] for number in sorted(done)), len(complete) < starts)
 
 
 def _run(
-    search: Search, numbers: list[int], jobs: int, deadline: float, tell: Callable[[int, int, float], None] | None
+    search: Search, numbers: list[int], jobs: int, deadline: float, tell: Callable[[int, int, float], None]
 ) -> Iterator[Attempt]:
-    if jobs == 1 or len(numbers) == 1:
+    """Attempts as they end, none begun after the deadline; the first start always has its turn."""
+    if jobs == 1 or len(numbers) <= 1:
         for number in numbers:
-            if time.monotonic() > deadline and number != numbers[0]:
+            attempt = search.run(number, deadline, partial(tell, number))
+            yield attempt
+            if not attempt.complete or time.time() > deadline:
                 return
-            follow = None if tell is None else (lambda k, f, number=number: tell(number, k, f))
-            yield search.run(number, deadline, follow)
         return
     from joblib import Parallel, delayed
 
     _ = search.posture  # found once, and an infeasible problem is told here
-    remaining = deadline - time.monotonic()  # clocks of other processes start elsewhere
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    yield from parallel(delayed(_run_elsewhere)(search, number, remaining) for number in numbers)
+    ended = parallel(delayed(_run_in_time)(search, number, deadline, number == numbers[0]) for number in numbers)
+    yield from (attempt for attempt in ended if attempt is not None)
 
 
-def _run_elsewhere(search: Search, number: int, remaining: float) -> Attempt:
-    return search.run(number, time.monotonic() + remaining)
+def _run_in_time(search: Search, number: int, deadline: float, always: bool) -> Attempt | None:
+    return search.run(number, deadline) if always or time.time() < deadline else None

@@ -17,7 +17,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.excitation.criteria import AnyCriterion
+from exciter.excitation.criteria import AnyCriterion, InverseDynamic
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.finish import curve_of, finish
 from exciter.excitation.optimiser.joint_limits import JointLimits, limit_ranges
@@ -103,7 +103,10 @@ class Search:
 
     @cached_property
     def _grid(self) -> Grid:
-        count = min(self.samples, self._points(COARSE, 16))
+        """Few samples can stand for many where information adds up over samples of torque; energy rows and noisy
+        positions are another matter."""
+        few = isinstance(self.objective.formulation, InverseDynamic) and "cramer-rao" not in self.criterion.name
+        count = min(self.samples, self._points(COARSE, 16)) if few else self.samples
         return self.variables.grid(self.trajectory.sample_times(count))
 
     def _problem(self, criterion: AnyCriterion) -> Problem:
@@ -142,7 +145,7 @@ class Search:
         deadline: float = np.inf,
         progress: Callable[[int, float], None] | None = None,
     ) -> Attempt:
-        """The start of that number; stops early at ``deadline`` (time.monotonic) or Ctrl-C, keeping what it has.
+        """The start of that number; stops early at ``deadline`` (time.time) or Ctrl-C, keeping what it has.
 
         One thread: matrices this small do not gain from more, and rounding would depend on their number.
         """
@@ -150,7 +153,7 @@ class Search:
             return self._run(number, deadline, progress)
 
     def _run(self, number: int, deadline: float, progress: Callable[[int, float], None] | None) -> Attempt:
-        began = time.monotonic()
+        began = time.time()
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
         centre, y = random_start(self.limits, self.nonlinear, self.posture, rng)
         track = _Track(y, began, deadline, progress)
@@ -166,10 +169,9 @@ class Search:
             track.stopped = True
         finished = finish(self._problem(todo[-1]), track.y, centre, self.certified, self.settings)
         evaluations += finished.evaluations
-        seconds = time.monotonic() - began
+        seconds = time.time() - began
         if finished.y is None:
-            worst = self._certificate(track.y).worst
-            why = "" if worst is None else f"{worst.what} of {worst.where}"
+            why = _obstacle(self._certificate(track.y))
             return Attempt(
                 number, self.trajectory, None, np.inf, evaluations, seconds, np.inf, (), not track.stopped, obstacle=why
             )
@@ -190,20 +192,30 @@ class _Track:
 
     def __init__(self, y: Array, began: float, deadline: float, progress: Callable[[int, float], None] | None) -> None:
         self.y, self.began, self.deadline, self.progress = y, began, deadline, progress
-        self.first = time.monotonic() - began
+        self.first = time.time() - began
         self.history: list[tuple[float, float]] = []
         self.stopped = False
 
     def __call__(self, iteration: int, value: float, y: Array) -> bool:
-        self.history.append((time.monotonic() - self.began, value))
+        self.history.append((time.time() - self.began, value))
         if self.progress is not None:
             self.progress(iteration, value)
         return self.silently(iteration, value, y)
 
     def silently(self, iteration: int, value: float, y: Array) -> bool:
         self.y = y
-        self.stopped = time.monotonic() > self.deadline
+        self.stopped = time.time() > self.deadline
         return self.stopped
+
+
+def _obstacle(certificate: Certificate) -> str:
+    """The limit that is hardest to keep, or to prove."""
+    worst = certificate.worst
+    if worst is None:
+        return ""
+    words = f"{worst.what} of {worst.where}" if worst.where else worst.what
+    unprovable = worst.status == "open" and np.isinf(worst.bound)
+    return f"{words} (it cannot be proved for all time: a constraint of your own needs bound=)" if unprovable else words
 
 
 def _smooth_model(model: DynamicModel) -> DynamicModel:

@@ -126,7 +126,10 @@ def ramped(
         if count == ramps.tries:
             break
     if count:
-        raise MotionError(f"all of {count} ramps within the joint limits are refused; give another start posture")
+        raise MotionError(
+            f"all of {count} ramps within the joint limits break another limit; let the trajectory start at rest "
+            "(at_rest), or give another start posture"
+        )
     raise MotionError(
         f"no ramp of {ramps.shortest:g} to {ramps.longest:g} s into the motion and out of it is within the joint "
         "limits; give another start posture, allow longer ramps, or let the trajectory start at rest"
