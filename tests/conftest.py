@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,6 +14,17 @@ from exciter.robot import Joint, Limits, Motion, Robot, library, load
 
 ROBOTS = Path(__file__).parent / "robots"
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+def benchmark(name: str) -> ModuleType:
+    """A script of benchmarks/ as a module: what it measures, tests may check."""
+    specification = importlib.util.spec_from_file_location(
+        name, Path(__file__).parents[1] / "benchmarks" / f"{name}.py"
+    )
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module  # dataclasses look their module up
+    specification.loader.exec_module(module)
+    return module
 
 
 def random_rotation(rng: np.random.Generator) -> np.ndarray:

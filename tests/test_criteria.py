@@ -11,7 +11,7 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 
-from conftest import SHARED_DATA, random_robot, smooth_motion, states
+from conftest import SHARED_DATA, benchmark, random_robot, smooth_motion, states
 from exciter.dynamics.base import excited_base
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numpy_engine import NumpyEngine
@@ -352,23 +352,12 @@ def test_figures_of_a_motion_that_tells_too_little():
         assert figures.names == model.base.names
 
 
-BARYCENTRIC = {
-    "kzz1": {"ZZ1": 1.0},
-    "kyz2": {"XZ2": 1.0},
-    "kd2": {"XX2": 1.0, "YY2": -1.0},
-    "kyy2": {"ZZ2": 1.0},
-    "mbz2": {"MX2": 1.0},
-    "kyz3": {"XZ3": 1.0},
-    "kd3": {"XX3": 1.0, "YY3": -1.0},
-    "kyy3": {"ZZ3": 1.0},
-    "mbz3": {"MX3": 1.0},
-}
+PAPERS = benchmark("paper_designs")
 #: Order of the IEEE paper's Table I
 TABLE_I = (
     *("ZZR1", "MXR2", "MY2", "XXR2", "XY2", "XZR2", "YZ2", "ZZR2", "MX3", "MY3", "XXR3", "XY3", "XZ3", "YZ3", "ZZ3"),
     *("Fv1", "Fv2", "Fv3", "Fs1", "Fs2", "Fs3"),
 )
-FRICTION = {name: {name: 1.0} for name in ("Fs1", "Fs2", "Fs3", "Fv1", "Fv2", "Fv3")}
 
 
 def fourier_motion(trajectory: Fourier, delta, samples: int = 40) -> Motion:
@@ -389,8 +378,8 @@ def test_reference_trajectories_of_the_asme_paper(name):
     model = DynamicModel(load("kuka-ir361-asme"), USUAL, ENGINE)
     motion = fourier_motion(Fourier(period=10.0, harmonics=5), known["coef"], 750)
     for parameters, key in (
-        (BARYCENTRIC | FRICTION, "raw_norm_fric"),
-        (BARYCENTRIC, "raw_norm_nofric"),
+        (PAPERS.BARYCENTRIC | PAPERS.FRICTION, "raw_norm_fric"),
+        (PAPERS.BARYCENTRIC, "raw_norm_nofric"),
     ):
         columns = c.Columns.combined(model, parameters)
         figures = c.evaluate(model, motion, 1.0, columns)

@@ -63,7 +63,13 @@ def announce_compilation(module: str, loaded: Any, package: str = HERE) -> None:
         with suppress(OSError):  # another process was faster
             entry.unlink()
     if not any(entry.name.startswith(f"{module}.") for entry in entries if entry not in stale):
-        print("exciter: compiling the kernels, once after installation (about half a minute) …", file=sys.stderr)
+        _tell()
+
+
+@cache
+def _tell() -> None:
+    """Once, however many modules are to be compiled."""
+    print("exciter: compiling the kernels, once after installation (about half a minute) …", file=sys.stderr)
 
 
 def _sources(package: str) -> list[Path]:
