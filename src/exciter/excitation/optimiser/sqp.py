@@ -10,7 +10,7 @@ criterion is never evaluated there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from exciter.excitation.optimiser.qp import Step, solve
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Pairs = tuple[Index, Index]
+LEAST_RATIO = 1e-4  # of the predicted decrease that a step must really give
+LEAST_RADIUS = 1e-7
 ROUNDING = 1e-7  # of half a range: joint limits on the grid are kept to within this (their margins are far larger)
 
 
@@ -58,6 +60,22 @@ class Outcome:
     reason: str
 
 
+NO_ROWS: Pairs = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """A step, the nonlinear rows that took part in finding it, and their multipliers ≥ 0."""
+
+    d: Array
+    rows: Pairs = NO_ROWS
+    multipliers: Array = field(default_factory=lambda: np.zeros(0))
+
+    def predicted(self, g: Array, b: Array) -> float:
+        """Decrease of the quadratic model."""
+        return -float(g @ self.d + 0.5 * self.d @ b @ self.d)
+
+
 def minimise(
     problem: Problem,
     y: Array,
@@ -77,7 +95,7 @@ class _Run:
         self.problem, self.settings, self.report = problem, settings, report
         self.evaluations = 0
         self.radius = settings.radius
-        self.kept: Pairs = (np.zeros(0, np.int64), np.zeros(0, np.int64))  # joint-limit rows that were active
+        self.kept = NO_ROWS  # joint-limit rows that were active
         self.linear_scale = self._linear_scale()
 
     def _linear_scale(self) -> Array:
@@ -102,32 +120,23 @@ class _Run:
             if found is None:
                 reason = "no step"
                 break
-            d, rows, multipliers = found
-            predicted = -float(g @ d + 0.5 * d @ b @ d)
-            if predicted <= settings.tolerance * max(1.0, abs(f)):
+            if found.predicted(g, b) <= settings.tolerance * max(1.0, abs(f)):
                 reason = "converged"
                 break
-            trial = self._feasible_trial(y, d, g, b, now, rows)
-            if trial is None:
+            trial = self._feasible_trial(y, g, b, now, found)
+            d = (trial or found).d
+            f_new, g_new = (np.inf, g) if trial is None else self._criterion(y + d)
+            ratio = (f - f_new) / max((trial or found).predicted(g, b), 1e-300)
+            if trial is None or not ratio > LEAST_RATIO:
                 self.radius = 0.4 * min(self.radius, float(np.abs(d).max()))
-                if self.radius < 1e-7:
-                    reason = "trust region"
-                    break
-                continue
-            d, rows, multipliers = trial
-            predicted = -float(g @ d + 0.5 * d @ b @ d)
-            f_new, g_new = self._criterion(y + d)
-            ratio = (f - f_new) / predicted if predicted > 0 else -1.0
-            if not (np.isfinite(f_new) and f_new < f and ratio > 1e-4):
-                self.radius = 0.4 * min(self.radius, float(np.abs(d).max()))
-                if self.radius < 1e-7:
+                if self.radius < LEAST_RADIUS:
                     reason = "trust region"
                     break
                 continue
             after = None if nonlinear is None else nonlinear.linearised(y + d)
             change = g_new - g
-            if now is not None and after is not None and len(rows[0]):
-                change = change - multipliers @ (after.rows(*rows) - now.rows(*rows))
+            if now is not None and after is not None:
+                change = change - trial.multipliers @ (after.rows(*trial.rows) - now.rows(*trial.rows))
             hessian = _bfgs(b, d, change, first=hessian is None)
             y, f, g, now = y + d, f_new, g_new, after
             self._resize(ratio, d)
@@ -150,48 +159,38 @@ class _Run:
         elif ratio > 0.75 and size > 0.7 * self.radius:
             self.radius = min(1.6 * self.radius, self.settings.largest_radius)
 
-    def _step(self, y: Array, g: Array, b: Array, now: Linearised | None) -> tuple[Array, Pairs, Array] | None:
-        """Step, nonlinear rows that took part, and their multipliers."""
+    def _step(self, y: Array, g: Array, b: Array, now: Linearised | None) -> Proposal | None:
         if now is None:
-            empty = (np.zeros(0, np.int64), np.zeros(0, np.int64))
             step = self._solve(y, g, b, None, None)
-            return None if step is None else (step.d, empty, np.zeros(0))
+            return None if step is None else Proposal(step.d)
         rows = _pairs(now.values < 0.3 * now.reach(self.radius) + self.settings.push_back)
         return self._corrected(y, g, b, now, rows, now.values[rows])
 
-    def _corrected(
-        self, y: Array, g: Array, b: Array, now: Linearised, rows: Pairs, values: Array
-    ) -> tuple[Array, Pairs, Array] | None:
+    def _corrected(self, y: Array, g: Array, b: Array, now: Linearised, rows: Pairs, values: Array) -> Proposal | None:
         """The step for nonlinear rows with given values of c at d = 0 (true, or corrected ones)."""
         jacobian = now.rows(*rows)
         for aim in (self.settings.push_back, 0.0):
-            step = self._solve(y, g, b, jacobian, np.minimum(aim, np.maximum(values, aim)) - values)
+            step = self._solve(y, g, b, jacobian, aim - values)
             if step is not None:
-                return step.d, rows, -step.multipliers[: len(values)]
+                return Proposal(step.d, rows, -step.multipliers[: len(values)])
         return None
 
-    def _feasible_trial(
-        self, y: Array, d: Array, g: Array, b: Array, now: Linearised | None, rows: Pairs
-    ) -> tuple[Array, Pairs, Array] | None:
+    def _feasible_trial(self, y: Array, g: Array, b: Array, now: Linearised | None, step: Proposal) -> Proposal | None:
         """A step whose end keeps the nonlinear limits, corrected where the linearised ones were not enough."""
         if now is None or self.problem.nonlinear is None:
-            return d, rows, np.zeros(0)
-        multipliers = np.zeros(len(rows[0]))
-        for attempt in range(self.settings.corrections + 1):
-            values = self.problem.nonlinear.values(y + d)
+            return step
+        for _ in range(self.settings.corrections):
+            values = self.problem.nonlinear.values(y + step.d)
             if (values >= 0.0).all():
-                return d, rows, multipliers
-            if attempt == self.settings.corrections:
-                return None
-            taking = np.zeros(values.shape, dtype=bool)
-            taking[rows] = True
-            taking |= values < self.settings.push_back
+                return step
+            taking = values < self.settings.push_back
+            taking[step.rows] = True
             rows = _pairs(taking)
-            found = self._corrected(y, g, b, now, rows, values[rows] - now.rows(*rows) @ d)
+            found = self._corrected(y, g, b, now, rows, values[rows] - now.rows(*rows) @ step.d)
             if found is None:
                 return None
-            d, rows, multipliers = found
-        return None
+            step = found
+        return step if (self.problem.nonlinear.values(y + step.d) >= 0.0).all() else None
 
     def _solve(self, y: Array, g: Array, b: Array, jacobian: Array | None, low: Array | None) -> Step | None:
         """The quadratic problem, its joint-limit rows added as they are needed."""
