@@ -339,38 +339,6 @@ def resting(n: int = 7, way: float = 0.5) -> Curve:
     return Curve((PolynomialPiece.from_samples([0.0, 2.0], q, 0 * q, 0 * q),))
 
 
-def test_joint_limits_are_judged_by_exact_extrema() -> None:
-    """Closed form of the quintic from rest to rest: |q̇| = 15/8 w/T, |q̈| = 10/√3 w/T², |q⃛| = 60 w/T³."""
-    way, period = 0.5, 2.0
-    exact = {
-        "velocity": 15 / 8 * way / period,
-        "acceleration": 10 / np.sqrt(3) * way / period**2,
-        "jerk": 60 * way / period**3,
-    }
-    robot = library.embedded("panda").with_limits(lower=-1e-3, upper=way, **exact, torque=np.inf)
-    certificate = certify(robot, resting())
-    assert certificate.certified
-    assert len(certificate.limits) == 7 * 5
-    for limit in certificate.limits:
-        if limit.what != "position":
-            assert limit.reached == pytest.approx(exact[limit.what], rel=1e-9)
-            assert limit.margin == pytest.approx(0.0, abs=1e-9)
-    broken = certify(robot.with_limits(velocity=exact["velocity"] * (1 - 1e-7)), resting())
-    assert {limit.what for limit in broken.limits if limit.status == "broken"} == {"velocity"}
-    assert broken.worst is not None
-    assert broken.worst.at == pytest.approx(1.0, abs=1e-6)
-
-
-def test_a_jump_of_acceleration_breaks_every_jerk_limit() -> None:
-    q = np.array([[0.0], [0.3], [0.1]])
-    curve = Curve((PolynomialPiece.from_samples([0.0, 1.0, 2.0], q, np.array([[0.0], [0.4], [0.0]])),))
-    robot = random_robot(4, 1, prismatic=0.0).with_limits(jerk=1e6)
-    [jerk] = [limit for limit in certify(robot, curve).limits if limit.what == "jerk"]
-    assert jerk.status == "broken"
-    assert jerk.at == 1.0
-    assert certify(robot.with_limits(jerk=np.inf), curve).certified
-
-
 def pendulum() -> tuple[Robot, Curve]:
     robot = library.embedded("kuka-ir361").with_limits(lower=-9, upper=9, velocity=99, acceleration=999, jerk=np.inf)
     return robot, fourier(3, 9)

@@ -315,8 +315,24 @@ def test_equilibrium_sees_torque_rows_without_their_structural_zeros():
     assert np.isfinite(objective.value(setting.motion))
     long = Objective(setting.model, c.Equilibrium(), setting.columns, setting.weights, c.Energy(interval=60))
     assert np.isfinite(long.value(smooth_motion(setting.model.robot, np.linspace(0.0, 9.0, 130))))
-    at_rest = moved(setting.motion, "qd", -np.eye(len(setting.motion), 1) * setting.motion.qd[0])
-    assert objective.value(at_rest) == np.inf  # friction of a joint at rest is zero, but not by structure
+
+
+@pytest.mark.parametrize("left", [0.0, 1e-15])
+def test_equilibrium_leaves_out_what_vanishes_at_rest(left):
+    """Friction of a joint at rest is zero to rounding. What is merely small counts, and so does a column of zeros."""
+    setting = case("gautier-khalil", "dynamic")
+    objective = Objective(setting.model, c.Equilibrium(), setting.columns, setting.weights)
+    first = np.eye(len(setting.motion), 1) * setting.motion.qd[0]
+    at_rest = moved(setting.motion, "qd", (left - 1.0) * first)
+    w = np.abs(setting.rows(at_rest))
+    counted = w[structural(setting) & (w > 1e-10 * w.max(axis=0))]
+    assert counted.size < structural(setting).sum()
+    value, gradient = objective.value_and_gradient(at_rest)
+    assert_allclose(value, w.max() / counted.min(), rtol=1e-8)
+    assert np.isfinite(gradient.qd).all()
+    slow = objective.value(moved(setting.motion, "qd", (1e-9 - 1.0) * first))
+    assert slow > 1e6 * value
+    assert objective.value(moved(setting.motion, "qd", -setting.motion.qd)) == np.inf
 
 
 # -- reported figures -----------------------------------------------------------------------------------------------

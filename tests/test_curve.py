@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.interpolate import BPoly, CubicHermiteSpline
 
 from exciter.errors import MotionError
+from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.curve import Curve, Extremum
 from exciter.excitation.trajectories.fourier_piece import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
@@ -236,6 +237,8 @@ def test_what_does_not_fit_is_not_joined() -> None:
     curve = smooth()
     with pytest.raises(MotionError, match=r"ends at 4 s and the next starts at 4\.1 s"):
         curve.then(curve.shifted(4.1))
+    with pytest.raises(MotionError, match=r"ends at 4 s and the next starts at 4\.00001 s"):
+        curve.then(curve.shifted(4.00001))
     off = Curve((PolynomialPiece([4.0, 5.0], [[[0.0, 0.0]], [[1e-6, 0.0]]]),))
     with pytest.raises(MotionError, match="position of joint 2 jumps from"):
         curve.then(off)
@@ -250,6 +253,33 @@ def test_what_does_not_fit_is_not_joined() -> None:
         curve.repeated(0)
 
 
+@pytest.mark.parametrize("start", [0.0, 1e3, 1.7e9])
+def test_times_of_clocks_hide_no_gap(start: float) -> None:
+    """Seconds since 1970: known to 2e-7 s, and no looser than that."""
+    curve = smooth().shifted(start)
+    assert curve.repeated(5).then(smooth().shifted(start + 20.0)).duration == pytest.approx(24.0)
+    steps = smooth(0.15).shifted(start)
+    for k in range(1, 9):  # no double is 0.3: ends and starts differ by rounding
+        steps = steps.then(smooth(0.15).shifted(start + 0.3 * k))
+    assert steps.duration == pytest.approx(2.7, abs=1e-5)
+    with pytest.raises(MotionError, match="shift it in time"):
+        curve.then(curve.shifted(4.0 + 1e-5))
+    with pytest.raises(MotionError, match="shift it in time"):
+        curve.then(curve.shifted(4.0 - 1e-5))
+    with pytest.raises(MotionError, match="samples from"):
+        curve.motion([start + 4.0 + 1e-5])
+    assert curve.motion([start + 4.0 + 1e-9]).q == pytest.approx(0.0)
+
+
+def test_a_short_piece_must_follow_as_closely_as_it_is_short() -> None:
+    def still(begin: float, width: float) -> Curve:
+        return Curve((PolynomialPiece([begin, begin + width], [[[0.0]]]),))
+
+    assert len(still(0.0, 1.0).then(still(1.0 + 5e-10, 1.0)).pieces) == 2
+    with pytest.raises(MotionError, match="shift it in time"):
+        still(0.0, 1.0).then(still(1.0 + 5e-10, 1e-3))
+
+
 def test_a_jump_of_acceleration_is_infinite_jerk() -> None:
     up = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.5]]  # joint 1: q̈ jumps from 0 to 1; joint 2 stays smooth
     curve = Curve((PolynomialPiece([0.0, 1.0, 2.0], [up, [[0.0, 0.0, 0.5], [0.5, 1.0, 0.5]]]),))
@@ -261,6 +291,27 @@ def test_a_jump_of_acceleration_is_infinite_jerk() -> None:
     down = Curve((PolynomialPiece([0.0, 1.0, 2.0], [[[0.0, 0.0, 0.5], [0.5, 1.0, 0.0]]]),))
     assert (down.extremum(3).lowest, down.extremum(3).highest) == (-np.inf, 0.0)
     assert np.isfinite(curve.extremum(2).size).all()
+
+
+def test_a_jump_too_small_to_tell_from_rounding_takes_as_long_as_the_shorter_span() -> None:
+    """5e-7 rad/s² beside a span of 1e-8 s: not infinite, but by no means nothing."""
+    pieces = [[[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 2.5e-7]]]
+    jerk = Curve((PolynomialPiece([0.0, 1.0, 1.0 + 1e-8, 2.0], pieces),)).extremum(3)
+    assert jerk.highest[0] == pytest.approx(50.0, rel=1e-6)
+    assert jerk.highest_at[0] == 1.0 + 1e-8
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-9, 1e-5])
+@pytest.mark.parametrize("duration", [10.0, 1.0, 0.1])
+def test_a_spline_that_hardly_moves_has_no_jumps(duration: float, size: float) -> None:
+    """About q = 3 its accelerations are little more than rounding of its positions."""
+    spline = BSpline(duration, 10, degree=5)
+    shape = np.random.default_rng(0).standard_normal((1, spline.free.shape[1])) @ spline.free.T
+    curve = spline.curve(spline.still(np.array([3.0])) + size * shape)
+    unit = spline.curve(shape)
+    assert (curve.jump(2) > 0).all()
+    rounding = 1e3 * np.finfo(float).eps / np.diff(curve.knots).min() ** 3
+    assert curve.extremum(3).size == pytest.approx(size * unit.extremum(3).size, rel=1e-6, abs=rounding)
 
 
 def test_the_seam_of_a_repeated_period_counts() -> None:

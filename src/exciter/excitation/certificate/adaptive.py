@@ -19,6 +19,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
 from exciter.excitation.certificate.exact import joint_verdicts
+from exciter.excitation.certificate.rest import rests
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import Constraint, RowName
 from exciter.excitation.trajectories.curve import Curve
@@ -65,7 +66,7 @@ def certify(
             search.run(grid, coarse)
             verdicts += search.verdicts()
             nodes += search.nodes
-    return Certificate(tuple(verdicts), curve.duration, nodes)
+    return Certificate(tuple(verdicts), curve.duration, nodes, *rests(robot, curve))
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,11 +45,16 @@ class LimitVerdict:
 
 @dataclass(frozen=True)
 class Certificate:
-    """All limits of one curve."""
+    """All limits of one curve, and whether an arm that stands can begin it and stands when it is over.
+
+    Rest is no limit: it has no part in ``certified``, because periods of a longer motion begin and end as they must.
+    """
 
     limits: tuple[LimitVerdict, ...]
     duration: float
     nodes: int  # instants evaluated
+    starts_at_rest: bool = True
+    ends_at_rest: bool = True
 
     @property
     def certified(self) -> bool:
@@ -65,5 +70,7 @@ class Certificate:
             "certified": self.certified,
             "duration": self.duration,
             "nodes": self.nodes,
+            "starts_at_rest": self.starts_at_rest,
+            "ends_at_rest": self.ends_at_rest,
             "limits": [vars(limit) for limit in self.limits],
         }

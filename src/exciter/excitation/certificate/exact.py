@@ -11,14 +11,14 @@ from exciter.excitation.certificate.certificate import LimitVerdict
 from exciter.excitation.trajectories.curve import Curve, Extremum
 from exciter.robot.robot import Robot
 
-#: Part of a limit (for positions of the range) by which rounding may pass it: a motion designed to touch a limit does.
+#: By how much of a limit rounding may pass it: a motion designed to touch a limit does.
 TOUCHING = 1e-9
 SYMMETRIC = ("velocity", "acceleration", "jerk")
 
 
 @dataclass(frozen=True)
 class _Limit:
-    """One limit of one joint."""
+    """One limit of one joint. scale: what its margin is a part of, the limit itself or the range of a position."""
 
     what: str
     where: str
@@ -28,11 +28,17 @@ class _Limit:
     upper: bool
 
     def verdict(self, reached: float, at: float) -> LimitVerdict:
-        margin = (self.limit - reached if self.upper else reached - self.limit) / self.scale
-        status: Literal["holds", "broken"] = "holds" if margin >= -TOUCHING else "broken"
+        room = self.limit - reached if self.upper else reached - self.limit
+        status: Literal["holds", "broken"] = "holds" if room >= -self.touching else "broken"
         return LimitVerdict(
-            self.what, self.where, self.unit, self.limit, reached, reached, margin, at, status, self.upper
+            self.what, self.where, self.unit, self.limit, reached, reached, room / self.scale, at, status, self.upper
         )
+
+    @property
+    def touching(self) -> float:
+        """Rounding has the size of the limit, however wide the range of a position is; it is less where that is
+        narrow."""
+        return TOUCHING * min(self.scale, max(1.0, abs(self.limit)))
 
 
 def joint_verdicts(robot: Robot, curve: Curve) -> list[LimitVerdict]:

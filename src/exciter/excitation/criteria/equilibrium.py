@@ -18,15 +18,18 @@ from exciter.excitation.criteria.observed import Observed
 
 Array = NDArray[np.float64]
 PROBES = 40  # rows of each kind at which an element must be non-zero at least once
-NOTHING = 1e-9  # an element below this, relative to the largest of its column, is zero
+NOTHING = 1e-9  # an element below this along a random motion, relative to the largest of its column, is zero
+ROUNDED = 1e-12  # the same for the motion at hand: zero but for rounding
 
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """S = max|W_ij| / min|W_ij| over the elements that are not zero by structure (Gautier & Khalil (19), [12.13]).
+    """S = max|W_ij| / min|W_ij| over the elements that are not zero (Gautier & Khalil (19), [12.13]).
 
-    A joint's torque does not depend on links before it, whatever the motion: those zeros are left out. Any other
-    element that vanishes makes S infinite. It is decided by two elements and has a kink wherever others take over.
+    A joint's torque does not depend on links before it, whatever the motion: those zeros are left out. So are elements
+    that vanish to rounding where a joint is at rest; a column that is nothing but zeros makes S infinite. S is decided
+    by two elements and has a kink wherever others take over. It belongs to few points, chosen one by one: along a
+    densely sampled motion every element that changes its sign passes zero, and S says only how near a sample came.
     """
 
     name: ClassVar[str] = "equilibrium"
@@ -35,12 +38,12 @@ class Equilibrium:
         pattern = structure(observed.model, observed.columns, observed.formulation)
         w = observed.w
         size = np.abs(w)
-        places = np.tile(pattern, (len(w) // len(pattern), 1))
+        largest = size.max(axis=0)
+        if not largest.all():
+            return Evaluation(np.inf)
+        places = np.tile(pattern, (len(w) // len(pattern), 1)) & (size > ROUNDED * largest)
         most, least = int(size.argmax()), int(np.where(places, size, np.inf).argmin())
         large, small = size.flat[most], size.flat[least]
-        if not small > 0:
-            return Evaluation(np.inf)
-
         seed = np.zeros_like(w)
         seed.flat[most] = np.sign(w.flat[most]) / small
         seed.flat[least] -= np.sign(w.flat[least]) * large / small**2

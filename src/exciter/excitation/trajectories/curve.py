@@ -23,6 +23,9 @@ Index = NDArray[np.int64]
 
 #: Values on the two sides of a knot that differ by less than this, relative to their size, are one value.
 SAME = 1e-9
+#: Rounding of positions shows as jumps of acceleration beside short spans. Up to this part of the largest acceleration
+#: (or of 1 rad/s², m/s², for joints that hardly move) they are none; larger ones count, whatever made them.
+ROUNDED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +102,8 @@ class Curve:
     @staticmethod
     def _check_seam(before: Piece, after: Piece) -> None:
         end, start = before.knots[-1], after.knots[0]
-        if abs(start - end) > SAME * max(1.0, abs(end)):
-            raise MotionError(f"a piece ends at {end:.9g} s and the next starts at {start:.9g} s; shift it in time")
+        if abs(start - end) > _same_time(end, min(np.ptp(before.knots), np.ptp(after.knots))):
+            raise MotionError(f"a piece ends at {end:.15g} s and the next starts at {start:.15g} s; shift it in time")
         left = before.derivatives(np.array([len(before.knots) - 2]), np.array([end]), 1)[:, :, 0]
         right = after.derivatives(np.array([0]), np.array([start]), 1)[:, :, 0]
         for what, a, b in zip(("position", "velocity"), left, right, strict=True):
@@ -165,22 +168,29 @@ class Curve:
 
     def extremum(self, order: int) -> Extremum:
         """Exact extrema of the order-th derivative, 0 … 3, for all time. Where the acceleration jumps the jerk is
-        infinite: +∞ where it jumps up, −∞ where it jumps down."""
+        infinite: +∞ where it jumps up, −∞ where it jumps down. A jump that may be rounding counts as if it took as long
+        as the shorter of the spans beside it."""
         found = Extremum.among(piece.extremum(order) for piece in self.pieces)
         if order < 3 or len(self.knots) == 2:
             return found
         jumps = self.jumps(2)
         infinite = np.abs(jumps) > self._same_acceleration
-        at_knots = np.where(infinite, np.copysign(np.inf, jumps), found.highest[:, None])
+        at_knots = np.where(infinite, np.copysign(np.inf, jumps), jumps / self._shorter)
         return Extremum.among([found, Extremum.of(at_knots, self.knots[1:-1])])
 
     @property
     def _same_acceleration(self) -> Array:
         """(n, S − 1) how far accelerations on both sides of a knot may differ and still be one: relative to their
         size, and to what rounding of positions does to spans as short as its neighbours."""
+        position, acceleration = (self.extremum(order).size[:, None] for order in (0, 2))
+        rounding = 256 * np.finfo(float).eps / self._shorter**2 * position
+        return SAME * acceleration + np.minimum(rounding, ROUNDED * np.maximum(1.0, acceleration))
+
+    @property
+    def _shorter(self) -> Array:
+        """(S − 1,) [s] width of the shorter span beside each inner knot."""
         width = np.diff(self.knots)
-        rounding = 64 * np.finfo(float).eps / np.minimum(width[1:], width[:-1]) ** 2
-        return SAME * self.extremum(2).size[:, None] + rounding * self.extremum(0).size[:, None]
+        return np.minimum(width[1:], width[:-1])
 
     def jumps(self, order: int) -> Array:
         """(n, S − 1): value of the order-th derivative after each inner knot less that before it."""
@@ -198,7 +208,7 @@ class Curve:
     def motion(self, time: ArrayLike) -> Motion:
         """q, q̇, q̈ at times (N,) within [start, end]; at a knot the value after it, at the end the one before."""
         time = np.asarray(time, dtype=float)
-        slack = SAME * max(1.0, abs(self.start), abs(self.end))
+        slack = _same_time(max(abs(self.start), abs(self.end)), self.duration)
         if len(time) and not (time.min() >= self.start - slack and time.max() <= self.end + slack):
             raise MotionError(
                 f"the motion lasts from {self.start:g} to {self.end:g} s; samples from {time.min():g} to "
@@ -222,3 +232,9 @@ class Curve:
         if times < 1:
             raise MotionError(f"a motion cannot be repeated {times} times; give 1 or more")
         return Curve(tuple(piece.shifted(k * self.duration) for k in range(times) for piece in self.pieces))
+
+
+def _same_time(time: float, duration: float) -> float:
+    """[s] by which two times may differ and still be one: little of how long the motion lasts, and what rounding does
+    to times of that size (those of clocks that count from 1970 are known to 2e-7 s)."""
+    return float(SAME * duration + 8 * np.spacing(abs(time)))

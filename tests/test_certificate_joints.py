@@ -1,0 +1,159 @@
+"""Verdicts about positions, velocities, accelerations and jerks, and about rest at both ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from conftest import random_robot
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.certificate.certificate import LimitVerdict
+from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.robot import Robot, library
+from test_certificate import resting
+
+
+def one_joint(**limits: float) -> Robot:
+    """All limits infinite unless given."""
+    free = {"lower": -np.inf, "upper": np.inf, **dict.fromkeys(("velocity", "acceleration", "jerk"), np.inf)}
+    return random_robot(4, 1, prismatic=0.0).with_limits(**{**free, **limits})
+
+
+def only(robot: Robot, curve: Curve, *, upper: bool = True) -> LimitVerdict:
+    [verdict] = [limit for limit in certify(robot, curve).limits if limit.upper == upper]
+    return verdict
+
+
+def test_joint_limits_are_judged_by_exact_extrema() -> None:
+    """Closed form of the quintic from rest to rest: |q̇| = 15/8 w/T, |q̈| = 10/√3 w/T², |q⃛| = 60 w/T³."""
+    way, period = 0.5, 2.0
+    exact = {
+        "velocity": 15 / 8 * way / period,
+        "acceleration": 10 / np.sqrt(3) * way / period**2,
+        "jerk": 60 * way / period**3,
+    }
+    robot = library.embedded("panda").with_limits(lower=-1e-3, upper=way, **exact, torque=np.inf)
+    certificate = certify(robot, resting())
+    assert certificate.certified
+    assert len(certificate.limits) == 7 * 5
+    for limit in certificate.limits:
+        if limit.what != "position":
+            assert limit.reached == pytest.approx(exact[limit.what], rel=1e-9)
+            assert limit.margin == pytest.approx(0.0, abs=1e-9)
+    broken = certify(robot.with_limits(velocity=exact["velocity"] * (1 - 1e-7)), resting())
+    assert {limit.what for limit in broken.limits if limit.status == "broken"} == {"velocity"}
+    assert broken.worst is not None
+    assert broken.worst.at == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_jump_of_acceleration_breaks_every_jerk_limit() -> None:
+    q = np.array([[0.0], [0.3], [0.1]])
+    curve = Curve((PolynomialPiece.from_samples([0.0, 1.0, 2.0], q, np.array([[0.0], [0.4], [0.0]])),))
+    robot = random_robot(4, 1, prismatic=0.0).with_limits(jerk=1e6)
+    [jerk] = [limit for limit in certify(robot, curve).limits if limit.what == "jerk"]
+    assert jerk.status == "broken"
+    assert jerk.at == 1.0
+    assert certify(robot.with_limits(jerk=np.inf), curve).certified
+
+
+@pytest.mark.parametrize("lower", [-np.inf, -1.0, -1e3, -1e9])
+def test_a_wide_range_makes_no_limit_softer(lower: float) -> None:
+    """Rounding of a position has its size, not that of the range: one 3e-9 rad beyond its limit is beyond it."""
+    robot = one_joint(lower=lower, upper=2.0)
+    for way, status in ((2.5, "broken"), (2.0 + 3e-9, "broken"), (2.0 + 1e-12, "holds")):
+        verdict = only(robot, resting(1, way))
+        assert verdict.status == status
+        range_ = 2.0 - lower if np.isfinite(lower) else 2 * np.pi
+        assert verdict.margin == pytest.approx((2.0 - way) / range_, abs=1e-15)
+    below = only(one_joint(lower=-2.0, upper=1e9), resting(1, -2.0 - 3e-9), upper=False)
+    assert below.status == "broken"
+
+
+def test_a_narrow_range_is_judged_by_its_width() -> None:
+    robot = one_joint(lower=0.0, upper=1e-3)
+    for beyond, status in ((2e-12, "broken"), (5e-13, "holds")):
+        assert only(robot, resting(1, 1e-3 + beyond)).status == status
+
+
+def test_a_small_limit_of_velocity_is_judged_by_its_size() -> None:
+    peak = 15 / 8 * 0.5 / 2.0
+    for scale in (1e-6, 1.0, 1e4):
+        for part, status in ((1e-8, "broken"), (1e-10, "holds")):
+            assert only(one_joint(velocity=scale * peak * (1 - part)), resting(1, 0.5 * scale)).status == status
+
+
+@pytest.mark.parametrize("width", [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-2])
+def test_a_short_span_hides_no_jump_of_acceleration(width: float) -> None:
+    """Rest, a moment more of it, then q̈ = 1.2: rounding beside the short span is no excuse."""
+    time, q = [0.0, 1.0, 1.0 + width, 2.0], np.array([[1.0], [1.0], [1.0], [1.2]])
+    curve = Curve((PolynomialPiece.from_samples(time, q, 0 * q),))
+    jerk = only(one_joint(jerk=100.0), curve)
+    assert jerk.status == "broken"
+    assert jerk.reached == np.inf
+    assert jerk.at == time[2]
+
+
+@pytest.mark.parametrize("speed", [0.0, 1e-5, 1.0])
+@pytest.mark.parametrize("spacing", [1e-4, 1e-3, 1e-1])
+def test_rounding_is_no_jump(speed: float, spacing: float) -> None:
+    """Samples with accelerations of a smooth motion about q = 3, fast, slow, or none: the jerk stays what it is."""
+    time = np.arange(0.0, 2000 * spacing, spacing)[:, None]
+    q, qd, qdd = 3.0 + speed * np.sin(time), speed * np.cos(time), -speed * np.sin(time)
+    curve = Curve((PolynomialPiece.from_samples(time[:, 0], q, qd, qdd),))
+    rounding = 1e3 * np.finfo(float).eps / spacing**3  # what it does to the third power of a span
+    assert curve.extremum(3).size[0] == pytest.approx(speed, rel=0.01, abs=rounding)
+
+
+# -- rest -------------------------------------------------------------------------------------------------------------
+
+
+def start_of(qd: float, qdd: float, *, end: bool) -> Curve:
+    """A quintic with this velocity and acceleration at one end, and rest at the other."""
+    zero, state = (0.0, 0.0, 0.0), (0.0, qd, qdd)
+    samples = np.array([zero, state] if end else [state, zero])
+    return Curve((PolynomialPiece.from_samples([0.0, 1.0], *samples.T[:, :, None]),))
+
+
+@pytest.mark.parametrize("end", [False, True])
+@pytest.mark.parametrize(
+    ("limits", "qd", "qdd", "rest"),
+    [
+        ({}, 0.0, 0.0, True),
+        ({}, 1e-3, 0.0, False),
+        ({}, 0.0, 0.1, False),
+        ({}, 1e-8, 1e-6, True),
+        ({"velocity": 10.0}, 5e-6, 0.0, True),
+        ({"velocity": 10.0}, -2e-5, 0.0, False),
+        ({"acceleration": 20.0}, 0.0, -0.01, True),
+        ({"acceleration": 20.0}, 0.0, -0.03, False),
+    ],
+)
+def test_rest_is_said_of_either_end_and_changes_no_verdict(
+    limits: dict[str, float], qd: float, qdd: float, rest: bool, end: bool
+) -> None:
+    certificate = certify(one_joint(**limits), start_of(qd, qdd, end=end))
+    here, there = certificate.starts_at_rest, certificate.ends_at_rest
+    assert (there if end else here) == rest
+    assert here if end else there
+    assert certificate.certified
+    said = certificate.to_dict()
+    assert (said["starts_at_rest"], said["ends_at_rest"]) == (here, there)
+
+
+def test_one_moving_joint_is_enough() -> None:
+    q, qd = np.zeros((2, 3)), np.array([[0.0, 0.0, 0.5], [0.0, 0.0, 0.0]])
+    curve = Curve((PolynomialPiece.from_samples([0.0, 1.0], q, qd, 0 * q),))
+    certificate = certify(library.embedded("kuka-ir361"), curve)
+    assert (certificate.starts_at_rest, certificate.ends_at_rest) == (False, True)
+
+
+def test_a_file_without_accelerations_still_starts_at_rest() -> None:
+    """Interpolated with cubics of 10 ms it has a little acceleration at both ends, where the motion itself has none."""
+    time = np.linspace(0.0, 2.0, 201)
+    motion = resting().motion(time)
+    file = Curve((PolynomialPiece.from_samples(time, motion.q, motion.qd),))
+    assert np.abs(file.derivatives(np.array([0]), np.array([0.0]), 2)[2]).min() > 5e-5
+    certificate = certify(library.embedded("panda"), file)
+    assert certificate.starts_at_rest
+    assert certificate.ends_at_rest
