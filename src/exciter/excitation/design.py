@@ -98,9 +98,9 @@ def design(
     robot = model.robot
     sigma = model.per_joint(1.0 if noise is None else noise, "noise")
     samples = round(trajectory.duration * RATE) if samples is None else samples
+    check_room(robot, trajectory)
     if starts < 1 or samples < 2:
         raise ExciterError(f"a design needs 1 start and 2 samples at least; given {starts} and {samples}")
-    check_room(robot, trajectory)
     criterion = DOptimality() if criterion is None else criterion
     formulation = InverseDynamic() if formulation is None else formulation
     objective = Objective(model, criterion, Columns.of(model, columns), sigma**-2.0, formulation, prior)
