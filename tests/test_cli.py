@@ -2,14 +2,18 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from conftest import ROBOTS
 from exciter import cli
+from exciter.demo import joint_error
+from exciter.identification.least_squares import Estimate
 from exciter.robot import library
 
 
@@ -107,9 +111,25 @@ def test_demo_tells_the_story_and_writes_its_result(capsys, tmp_path):
     errors = [(p["value"] - p["true"]) / p["std"] for p in result["parameters"]]
     assert sum(abs(e) < 2 for e in errors) >= 17
     assert abs(result["sigma0"] - 1) < 0.05
+    low, high = (float(x) for x in re.search(r"\((\d+) … (\d+) in 95 % of experiments\)", out).groups())
+    assert low < result["chi_squared"] < high
     assert {f.name for f in (tmp_path / "new" / "folder").iterdir()} == {"result.json", "report.html"}
     for name in ("robot", "design", "experiment", "identify", "ZZR1", "error / σ"):
         assert name in out
+
+
+def test_the_demos_joint_error_falls_into_its_range_as_often_as_it_says():
+    """Errors drawn from a covariance with strong correlations."""
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((30, 30)) @ np.diag(np.geomspace(1e-3, 1.0, 30))
+    covariance = root @ root.T
+    inside = []
+    for error in rng.standard_normal((500, 30)):
+        found = Estimate(("x",) * 30, root @ error, covariance, 1.0)
+        distance, (low, high) = joint_error(found, np.zeros(30))
+        assert distance == pytest.approx(error @ error, rel=1e-4)
+        inside.append(low <= distance <= high)
+    assert 0.92 < np.mean(inside) < 0.98
 
 
 def write(path: Path, text: str) -> Path:

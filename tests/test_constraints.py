@@ -512,6 +512,27 @@ def test_random_and_nearly_parallel_segments(seed, angle):
         assert by_hand - distance < 5e-4 * np.linalg.norm(b - a)  # and the pair exists
 
 
+def test_pairs_and_obstacles_by_joint_and_link():
+    """A joint or a frame means all capsules of its body, a capsule means itself; no row comes twice."""
+    robot = ROBOTS["panda"]
+    fifth = [c.name for c in robot.capsules if c.joint == 4]
+    assert len(fifth) == 2
+    constraint = CapsuleDistance(robot, [("joint_5", "link_1"), ("link_1", "link_5"), ("base", "flange")])
+    on_flange = [c.name for c in robot.capsules if c.joint == robot.frame("flange").joint]
+    expected = [f"{name} – link_1" for name in fifth] + [f"base – {name}" for name in on_flange]
+    assert [row.where for row in constraint.rows] == expected
+    wall = Wall("floor", (0, 0, 1), 0, against=("joint_5", "link_5_side"))
+    assert [row.where for row in CapsuleDistance(robot, (), obstacles=[wall]).rows] == [f"{n} – floor" for n in fifth]
+    meshes = MeshDistance(robot, [("link_5_side", "base"), ("joint_5", "base"), ("flange", "link_1")])
+    assert meshes.bodies == ((4, -1), (robot.frame("flange").joint, 0))
+    assert [row.where for row in meshes.rows] == ["joint_5 – base", "joint_7 – joint_1"]
+
+
+def test_bodies_without_a_capsule_are_uncovered():
+    assert CapsuleDistance(PANDA).uncovered == ()
+    assert CapsuleDistance(without_link_3()).uncovered == ("joint_3",)
+
+
 def test_bodies_that_touch_have_finite_derivatives():
     robot = ROBOTS["serial"]
     crossed = Capsule("x", 2, (-1, 0, 0), (1, 0, 0), 0.1), Capsule("y", 1, (0, 0, 0), (0, 0, 0), 0.1)
@@ -675,6 +696,13 @@ def test_kinematics_is_computed_once_per_motion_and_forgotten_with_it():
 # -- bad input -------------------------------------------------------------------------------------------------
 
 PANDA = ROBOTS["panda"]
+
+
+def without_link_3() -> Robot:
+    pairs = tuple(pair for pair in PANDA.collision_pairs if "link_3" not in pair)
+    return replace(PANDA, capsules=tuple(c for c in PANDA.capsules if c.joint != 2), collision_pairs=pairs)
+
+
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "frame": (lambda: HalfSpace(PANDA, "hand", (0, 0, 1), 0.0), "unknown frame 'hand'; valid names: .*flange"),
     "normal": (lambda: HalfSpace(PANDA, "flange", (0, 0, 0), 0.0), "normal .* is zero"),
@@ -688,9 +716,17 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "margin": (lambda: TorqueLimits(DynamicModel(PANDA), margin=1.0), "margin .* is 1.0"),
     "chi": (lambda: TorqueLimits(DynamicModel(PANDA), np.zeros(3)), "70 finite numbers"),
     "no-limit": (lambda: TorqueLimits(DynamicModel(library.embedded("gautier-khalil"))), "has no torque limit"),
-    "capsule": (lambda: CapsuleDistance(PANDA, [("base", "elbow")]), "unknown capsule 'elbow'; valid names: base"),
+    "capsule": (lambda: CapsuleDistance(PANDA, [("base", "elbow")]), "unknown body 'elbow'; valid names: base, link_1"),
     "same-body": (lambda: CapsuleDistance(PANDA, [("link_5", "link_5_side")]), "same body"),
     "no-pairs": (lambda: CapsuleDistance(PANDA, []), "no pair of capsules"),
+    "no-own-pairs": (
+        lambda: CapsuleDistance(replace(PANDA, collision_pairs=()), obstacles=[Wall("floor", (0, 0, 1), 0)]),
+        "no pair of capsules",
+    ),
+    "no-capsule": (
+        lambda: CapsuleDistance(without_link_3(), [("joint_3", "base")]),
+        "body 'joint_3' has no capsule; these have: base, link_1",
+    ),
     "clearance": (lambda: CapsuleDistance(PANDA, clearance=-0.1), "clearance is -0.1"),
     "name-twice": (
         lambda: CapsuleDistance(PANDA, obstacles=[Round.sphere("base", (1, 0, 0), 0.1)]),
@@ -698,7 +734,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "against": (
         lambda: CapsuleDistance(PANDA, obstacles=[Wall("floor", (0, 0, 1), 0, against=("foot",))]),
-        "unknown capsule 'foot'",
+        "unknown body 'foot'",
     ),
     "block-size": (lambda: Block("b", (0, 0, 0), (1, 0, 1)), "size .* must be positive"),
     "block-rotation": (lambda: Block("b", (0, 0, 0), (1, 1, 1), 2 * np.eye(3)), "rotation"),

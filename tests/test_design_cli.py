@@ -1,5 +1,6 @@
 """``exciter design`` and ``exciter check`` as a user meets them: files, promised keys, exit codes, no half results."""
 
+import html
 import json
 import os
 import re
@@ -202,13 +203,75 @@ def test_a_time_limit_is_no_failure(capsys, designed, tmp_path):
     assert len(json.loads(out)["starts"]) < 1000
 
 
+# -- what is not in the certificate ------------------------------------------------------------------------------------
+
+BARE = """<robot name="bare"><link name="a"/><link name="b"><inertial><mass value="1"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+<joint name="j" type="{kind}"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/>{limit}</joint>
+<link name="camera"/><joint name="k" type="fixed"><parent link="a"/><child link="camera"/></joint></robot>"""
+LIMIT = '<limit lower="-1" upper="1" effort="{effort}" velocity="1"/>'
+
+
+def bare(folder, kind="revolute", effort=0):
+    path = folder / "bare.urdf"
+    path.write_text(BARE.format(kind=kind, limit="" if kind == "continuous" else LIMIT.format(effort=effort)))
+    return path
+
+
+def test_remarks_and_what_is_not_checked_stand_beside_the_verdict(capsys, tmp_path):
+    robot, folder = bare(tmp_path), tmp_path / "out"
+    code, out, err = run(capsys, "design", robot, "-o", folder, "--starts", 1)
+    assert (code, err) == (0, "")
+    assert "note: acceleration limits of all joints are assumed" in out
+    for what in ("torque: the robot has no torque limits", "self-collision: no pair", "floor, walls and people"):
+        assert f"not checked: {what}" in out
+    assert "frame 'b' moves within" in out  # not the camera, which is fixed on the base
+    data = json.loads((folder / "design.json").read_text())
+    assert any("are assumed" in remark for remark in data["remarks"])
+    assert len(data["not_checked"]) == 3
+    report = (folder / "report.html").read_text(encoding="utf-8")
+    lead = report[: report.index('<dl class="figures">')]
+    assert all(text in html.unescape(lead) for text in (*data["remarks"], *data["not_checked"]))
+    code, out, _ = run(capsys, "check", robot, folder / "trajectory.csv")
+    assert code == 0
+    assert "not checked: torque" in out
+    assert "note: acceleration limits" in out
+    code, out, _ = run(capsys, "check", robot, folder / "trajectory.csv", "--json")
+    assert (json.loads(out)["not_checked"], json.loads(out)["remarks"]) == (data["not_checked"], data["remarks"])
+
+
+def test_a_motion_without_any_limit_is_not_called_certified(capsys, tmp_path):
+    robot = bare(tmp_path, kind="continuous")
+    (tmp_path / "t.csv").write_text("time,j.q,j.qd\n0,0,1\n1,1,1")
+    code, out, _ = run(capsys, "check", robot, tmp_path / "t.csv")
+    assert code == 0
+    assert "nothing to certify: there is no limit" in out
+    assert "not checked: any limit: the robot has none" in out
+    assert "the motion starts and ends while moving" in out
+
+
+def test_rounded_rows_get_a_hint(capsys, tmp_path):
+    robot = bare(tmp_path, effort=5)
+    t = np.arange(0.0, 4.0, 0.001)
+    q = 0.5 * (1 - np.cos(np.pi / 2 * t))
+    for digits, hint in ((5, True), (17, False)):
+        rows = [f"{a:.3f},{b:.{digits}f},{c:.17g}" for a, b, c in zip(t, q, np.gradient(q, t), strict=True)]
+        (tmp_path / "t.csv").write_text("\n".join(["time,j.q,j.qd", *rows]))
+        code, out, _ = run(capsys, "check", robot, tmp_path / "t.csv")
+        assert ("hint: the positions look rounded to 5 decimals" in out) is hint
+        assert ("accelerations up to 60 rad/s²" in out) is hint
+        if hint:
+            assert code == 1
+            assert re.search(r"NOT certified: of \d+ limits, \d+ broken", out)
+
+
 # -- bad input: one line, exit 2, no file -----------------------------------------------------------------------------
 
 BAD = [
     ("limits: {lower: 1.0, upper: -1.0}", "joint_1.*lower limit 1 and upper limit -1"),
     ("limits: {velocity: 0}", "velocity limit of joint 'joint_1' is 0"),
     ("trajectory: {ramps: {start: [3, 0, 0]}}", "joint 'joint_1' at 3, outside its limits"),
-    ("trajectory: {period: 0}", "positive period"),
+    ("trajectory: {period: 0}", "period is 0; give a number > 0"),
     ("trajectory: {period: 1.0e-4}", "0.0001 s"),
     ("constraints: {workspace: [{frame: tool, z_min: 50}]}", "infeasible.*height of tool at least 50 m"),
     (
@@ -218,7 +281,7 @@ BAD = [
     ("terms: [coulomb, {stribeck: {velocity: 1e9}}]", "infinite: .*excites Fs1, Fs2, Fs3, Fst1, Fst2, Fst3"),
     ("samples: 3", "infinite: .* with 3 samples; .*take more samples"),
     ("noise: -1", "noise is -1; give a number > 0"),
-    ("prior: [nowhere.csv]", "nowhere.csv"),
+    ("prior: [nowhere.csv]", "nowhere.csv'; there is no such file or folder"),
     ("criterion: beauty", "'beauty'"),
 ]
 
@@ -232,7 +295,7 @@ def test_bad_input_gets_one_line_and_no_file(capsys, tmp_path, text, says):
     assert err.startswith("exciter: ")
     assert err.count("\n") == 1, err
     assert re.search(says, err), err
-    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -242,6 +305,10 @@ def test_bad_input_gets_one_line_and_no_file(capsys, tmp_path, text, says):
         (("design", "nobody", "-o", "{}"), "nobody"),
         (("design", ROBOT, "-o", "{}", "--trajectory", "circle"), "--trajectory is 'circle'; allowed are fourier"),
         (("design", ROBOT, "-o", "{}", "--criterion", "beauty"), "--criterion is 'beauty'; allowed are d-optimal"),
+        (
+            ("design", ROBOT, "-o", "{}/a/b", "--criterion", "cramer-rao"),
+            "needs joint_noise; give criterion: {cramer-rao: {joint_noise: 1.0e-4}}",
+        ),
         (("design", ROBOT, "-o", "{}", "--starts", "0"), "'0' is not a whole number ≥ 1"),
         (("design", ROBOT, "-o", "{}", "--seed", "x"), "'x'"),
         (("design", ROBOT, "-o", "{}", "--time-limit", "-3"), "'-3' is not a positive number"),

@@ -79,7 +79,8 @@ time_limit: 12.5
     assert given.trajectory() == BSpline(4.0, 6)
     assert given.criterion(model).name == "condition"
     assert given.formulation_of().name == "energy"
-    assert given.noise_of(robot).tolist() == [0.5] * 3
+    assert given.formulation_of().noise == 0.5  # [J]: a row mixes all joints
+    assert given.noise_of(robot) is None
     assert given.duration_range == (2.0, 9.0)
     assert (given.periods, given.rate, given.samples, given.starts) == (3, 100.0, 300, 5)
     assert (given.seed, given.jobs, given.time_limit) == (7, 2, 12.5)
@@ -182,7 +183,12 @@ def test_what_the_robot_asks_for_is_the_default(tmp_path):
     kinds = [type(c) for c in constraints(tmp_path, "")]
     assert kinds == [TorqueLimits, CapsuleDistance]
     assert [type(c) for c in constraints(tmp_path, "", SMALL)] == [CapsuleDistance]  # no torque limits
-    assert constraints(tmp_path, "", load(ROBOTS / "two_arms.urdf").with_limits(torque=math.inf)) == ()
+    assert constraints(tmp_path, "", load(ROBOTS / "gantry.urdf").with_limits(torque=math.inf)) == ()  # one capsule
+    two_arms = load(ROBOTS / "two_arms.urdf").with_limits(torque=math.inf)  # names no pairs: all that can be told apart
+    (apart,) = constraints(tmp_path, "", two_arms)
+    assert [row.where for row in apart.rows] == [
+        "torso – right_lower", "torso – left_lower", "right_lower – left_lower",
+    ]  # fmt: skip
     assert constraints(tmp_path, "constraints: {torque: false, self_collision: false}") == ()
     on = constraints(tmp_path, "constraints: {torque: {margin: 0.1}, self_collision: {clearance: 0.02}}")
     np.testing.assert_allclose(on[0].limit, 0.9 * PANDA.limit("torque"))
@@ -190,6 +196,23 @@ def test_what_the_robot_asks_for_is_the_default(tmp_path):
     assert len(on[1].rows) == len(PANDA.collision_pairs)
     pair = constraints(tmp_path, "constraints: {torque: false, self_collision: {pairs: [[link_2, link_7]]}}")
     assert [row.where for row in pair[0].rows] == ["link_2 – link_7"]
+
+
+def test_self_collision_that_is_asked_for_is_never_lost(tmp_path):
+    """A robot without pairs: an error, whether or not obstacles are given beside it."""
+    gantry = load(ROBOTS / "gantry.urdf")
+    floor = "obstacles: [{half_space: {normal: [0, 0, 1], offset: -2}}]"
+    for asked in ("self_collision: true", "self_collision: {clearance: 0.02}", "self_collision: {meshes: true}"):
+        for text in (f"constraints: {{{asked}}}", f"constraints: {{{asked}, {floor}}}"):
+            with pytest.raises(ExciterError, match="robot 'gantry' has no"):
+                constraints(tmp_path, text, gantry)
+    for text in (
+        f"constraints: {{torque: false, {floor}}}",
+        f"constraints: {{torque: false, self_collision: false, {floor}}}",
+    ):
+        (only,) = constraints(tmp_path, text, gantry)
+        assert [row.where for row in only.rows] == ["quill – obstacle 1"]
+        assert only.uncovered == ("x", "y", "spin")
 
 
 def at(robot, motion, frame="flange"):
@@ -285,8 +308,19 @@ constraints:
 BAD = [
     ("speed: 3", "unknown key 'speed'; valid names: limits, gravity"),
     ("trajectory: {family: circle}", "family is 'circle'; allowed are fourier, bspline, quintic, acceleration"),
-    ("trajectory: {harmonics: 0}", "harmonic"),
-    ("trajectory: {wobble: 3}", "trajectory: .*'wobble'"),
+    ("trajectory: {harmonics: 0}", "trajectory: harmonics is 0; give how many, a whole number ≥ 1, or a list"),
+    ("trajectory: {harmonics: [1, 1]}", r"harmonics is \[1, 1\]; give how many"),
+    ("trajectory: {harmonics: true}", "harmonics is true; give"),
+    ("trajectory: {harmonics: 1}", "trajectory: one harmonic that starts at rest cannot move"),
+    ("trajectory: {period: ten}", "trajectory: period is 'ten'; give a number > 0"),
+    ("trajectory: {at_rest: 1}", "trajectory: at_rest is 1; give true or false"),
+    ("trajectory: {perod: 3}", "'perod'; valid names: family, period, .*periods, rate, ramps, duration_range"),
+    ("trajectory: {family: bspline, degree: 6}", "trajectory: a B-spline of degree 6"),
+    ("trajectory: {family: bspline, segments: few}", "segments is 'few'; give a whole number ≥ 1"),
+    ("trajectory: {family: bspline, variables: all}", "variables is 'all'; allowed are waypoints, control"),
+    ("trajectory: {family: quintic, times: [0, x]}", "trajectory: times is 'x'"),
+    ("trajectory: {family: quintic, times: [1, 2]}", "trajectory: times .*increasing"),
+    ("trajectory: {family: acceleration, intervals: 2}", "intervals is 2; give a whole number ≥ 3"),
     ("trajectory: {family: quintic, duration: -1}", "duration is -1; give a number > 0"),
     ("trajectory: {rate: fast}", "rate is 'fast'; give a number > 0"),
     ("trajectory: {rate: 0}", "rate is 0"),
@@ -302,7 +336,7 @@ BAD = [
     ("criterion: {condition: -1}", "criterion: condition is -1; give a number > 0"),
     ("criterion: {condition: {size: 1}}", "no setting 'size'"),
     ("criterion: {torque-activity: 1}", "alone"),
-    ("criterion: {cramer-rao: 1}", "needs the setting 'joint_noise'"),
+    ("criterion: {cramer-rao: 1}", "needs joint_noise; give criterion: .cramer-rao: .joint_noise: 1.0e-4"),
     ("criterion: []", "criterion"),
     ("formulation: magic", "formulation is 'magic'; allowed are dynamic, energy"),
     ("noise: 0", "noise is 0; give a number > 0"),
@@ -315,25 +349,30 @@ BAD = [
     ("samples: 1", "samples is 1; give a whole number ≥ 2"),
     ("starts: 0", "starts is 0"),
     ("seed: -1", "seed is -1"),
-    ("jobs: true", "jobs is True"),
+    ("jobs: true", "jobs is true"),
     ("time_limit: 0", "time_limit is 0; give a number > 0"),
     ("time_limit: .nan", "time_limit is nan"),
     ("prior: earlier", "prior is 'earlier'; give a list"),
     ("prior: [3]", "prior has 3"),
-    ("prior: [nowhere]", "nowhere"),
+    ("prior: [nowhere]", "prior has '.*nowhere'; there is no such file or folder"),
+    (
+        "noise: [1, 2]\nformulation: energy",
+        r"noise, of a row of the energy model \[J\], is \[1, 2\]; give a number > 0",
+    ),
     ("constraints: 5", "constraints is 5; give a mapping"),
     ("constraints: {wind: true}", "unknown key 'wind'"),
     ("constraints: {torque: 5}", "torque is 5; give a mapping"),
     ("constraints: {torque: {margin: 1}}", "margin"),
     ("constraints: {torque: {margin: -1}}", "margin is -1; give a number ≥ 0"),
     ("constraints: {torque: {payload: {frame: flange}}}", "payload has no mass"),
-    ("constraints: {torque: {payload: {mass: 1}}}", "payload: frame is None; allowed are joint_1"),
+    ("constraints: {torque: {payload: {mass: 1}}}", "payload: frame is missing; allowed are joint_1"),
     ("constraints: {torque: {payload: {mass: 0, frame: flange}}}", "mass is 0"),
     ("constraints: {self_collision: {pairs: [link_2]}}", "pairs has 'link_2'; give two names"),
-    ("constraints: {self_collision: {pairs: [[link_2, wing]]}}", "unknown capsule 'wing'"),
+    ("constraints: {self_collision: {pairs: [[link_2, wing]]}}", "unknown body 'wing'"),
+    ("constraints: {self_collision: {pairs: []}}", "pairs is empty; name pairs of bodies, or write self_collision"),
     ("constraints: {self_collision: {clearance: -1}}", "clearance is -1"),
     ("constraints: {workspace: 3}", "workspace is 3; give a list"),
-    ("constraints: {workspace: [{z_min: 1}]}", "workspace 1: frame is None"),
+    ("constraints: {workspace: [{z_min: 1}]}", "workspace 1: frame is missing"),
     ("constraints: {workspace: [{frame: nose, z_min: 1}]}", "workspace 1: frame is 'nose'; allowed are joint_1"),
     ("constraints: {workspace: [{frame: flange}]}", "workspace 1 must say one thing"),
     ("constraints: {workspace: [{frame: flange, z_min: 0, inside_sphere: {radius: 1}}]}", "must say one thing"),
@@ -346,7 +385,7 @@ BAD = [
     ("constraints: {obstacles: [{name: x}]}", "obstacles 1 must be one of sphere, capsule, half_space, box"),
     ("constraints: {obstacles: [{sphere: {centre: [0, 0, 0], radius: -1}}]}", "radius is -1"),
     ("constraints: {obstacles: [{box: {lower: [0, 0, 0], upper: [0, 1, 1]}}]}", "size"),
-    ("constraints: {obstacles: [{sphere: {centre: [0, 0, 0], radius: 1}, against: [wing]}]}", "unknown capsule 'wing'"),
+    ("constraints: {obstacles: [{sphere: {centre: [0, 0, 0], radius: 1}, against: [wing]}]}", "unknown body 'wing'"),
 ]
 
 
@@ -354,7 +393,7 @@ def everything_made_of(folder, text):
     given = config(folder, text)
     robot = load("panda", given.robot)
     model = given.model(robot)
-    made = (given.noise_of(robot), given.ramps(robot), given.prior_information(model))
+    made = (given.noise_of(robot), given.formulation_of(), given.ramps(robot), given.prior_information(model))
     return (*made, given.trajectory(), given.criterion(model), given.constraints(model))
 
 
@@ -365,6 +404,46 @@ def test_wrong_values_are_named(tmp_path, text, says):
     assert "\n" not in str(error.value)
 
 
-def test_the_record_is_plain_data(tmp_path):
-    given = config(tmp_path, "criterion: {condition: 1}\nprior: [a.csv]\nconstraints: {workspace: []}")
-    assert yaml.safe_load(yaml.safe_dump(given.to_dict()))["criterion"] == {"condition": 1}
+RECORDED = """
+limits: {acceleration: 3.0, velocity: {joint_1: 1.0}}
+gravity: [0, 0, -9.8]
+lock: {joint_3: 0.5}
+mesh_root: ..
+terms: [viscous, {stribeck: {velocity: 0.1}}]
+trajectory: {family: quintic, duration: 4, segments: 4, periods: 3, rate: 50, ramps: {start: [0, 0.1]}}
+criterion: {condition: 1, a-optimal: {weight: 0.5}}
+noise: [1, 2]
+constraints: {workspace: [{frame: tool, z_min: -0.5}]}
+samples: 99
+starts: 3
+seed: 5
+time_limit: 7
+prior: [a.csv]
+"""
+
+
+@pytest.mark.parametrize("text", [RECORDED, "", "trajectory: {duration_range: [5, 20], at_rest: false}\nterms: none"])
+def test_the_record_as_yaml_is_the_same_configuration(tmp_path, text):
+    """Wherever it is saved, and whatever else it is read with."""
+    given = config(tmp_path, text)
+    (tmp_path / "elsewhere").mkdir()
+    again = config(tmp_path / "elsewhere", yaml.safe_dump(given.to_dict(), sort_keys=False))
+    assert again.to_dict() == given.to_dict()
+    assert again.trajectory() == given.trajectory()
+    for name in (
+        "terms",
+        "periods",
+        "rate",
+        "start",
+        "duration_range",
+        "criteria",
+        "noise",
+        "samples",
+        "starts",
+        "seed",
+    ):
+        assert getattr(again, name) == getattr(given, name)
+    assert again.robot.limits == given.robot.limits
+    assert (again.robot.lock, again.robot.gravity) == (given.robot.lock, given.robot.gravity)
+    assert [path.resolve() for path in again.prior] == [path.resolve() for path in given.prior]
+    assert again.limits.section.data == given.limits.section.data

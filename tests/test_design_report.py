@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 from dataclasses import replace
@@ -10,11 +11,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
-from conftest import CASES, random_robot
+from conftest import CASES, random_robot, random_rotation
 from exciter.dynamics.dynamics import Dynamics
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.certificate.certificate import LimitVerdict
+from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
+from exciter.excitation.constraints.any_of import AnyOf
+from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.obstacles import Block, Round, Wall
+from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
 from exciter.excitation.design import Design
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.report import write_design_report
@@ -23,8 +31,13 @@ from exciter.report.plot import MOST_POINTS, staircases, thinned
 from exciter.report.projections import multiples, projections, tick_step
 from exciter.report.scene import Scene, sticks, upright
 from exciter.report.spectrum import acceleration_spectrum
+from exciter.report.surroundings import surroundings
 from exciter.report.table import Bar, Table
+from exciter.report.tool_frame import tool_frame
+from exciter.report.unchecked import unchecked
+from exciter.report.verdict_words import margin_words, reached_words, verdict
 from exciter.robot import library
+from exciter.robot.robot import BASE, Frame
 from report_designs import EVIL, designed
 
 
@@ -80,7 +93,7 @@ def test_broken_limit_is_not_called_certified(tmp_path):
     write_design_report(designed(library.embedded("tx40"), broken=True), tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "not certified" in text
-    assert "1 broken" in text
+    assert "of 7 limits, 1 broken; the worst" in text
     assert re.search(r"height of tool with a margin of -\d+\.\d mm", text)
 
 
@@ -147,6 +160,132 @@ def test_certified_limit_replaces_the_robots_own(panda, tmp_path):
     assert [line["upper"] for line in plots["Torque"]["lines"]][:2] == [87.0, 52.2]
 
 
+def test_open_limits_are_counted_beside_broken_ones():
+    rows = [("broken", -0.5, 1.5), ("open", 0.1, 1.2), ("open", 0.1, np.inf), ("holds", 0.5, 0.5)]
+    limits = [LimitVerdict("torque", "j", "N·m", 1.0, 0.9, bound, m, 0.0, s, True) for s, m, bound in rows]
+    assert verdict(Certificate(tuple(limits), 1.0, 5)) == (
+        "NOT certified: of 4 limits, 1 broken and 2 open (neither proved nor broken)"
+    )
+    assert [reached_words(limit) for limit in limits] == ["0.9", "0.9, at most 1.2", "0.9, no bound", "0.9"]
+    assert verdict(Certificate((limits[3],), 1.0, 5)).startswith("certified: 1 limit holds at every instant of 1.000 s")
+    assert verdict(Certificate((), 1.0, 5)).startswith("nothing to certify")
+    margins = [margin_words(replace(limits[0], margin=m)) for m in (-0.5, -10.0, -10.1, 12.0, 9.0)]
+    assert margins == ["-50.00 %", "-1000.00 %", "< -1000 %", "> +1000 %", "+900.00 %"]
+
+
+def test_jerk_is_drawn_where_it_is_limited(panda, panda_report, tmp_path):
+    """Against the family's own third derivative."""
+    plots = {b["title"]: b for b in embedded(panda_report.read_text(encoding="utf-8")) if "title" in b}
+    at = unpacked(plots["Jerk"]["x"]).astype(float)
+    basis = panda.trajectory.basis(at, 3)[3]
+    for j, line in enumerate(plots["Jerk"]["lines"]):
+        want = basis @ panda.delta[j]
+        values = unpacked(line["values"])  # thinned: within half a pixel's time of the line
+        np.testing.assert_allclose(values, want, rtol=0, atol=1e-2 * np.abs(want).max())
+        assert values.max() == pytest.approx(panda.curve.extremum(3).highest[j], rel=1e-3)
+        assert line["upper"] == panda.model.robot.joints[j].limits.jerk
+    write_design_report(designed(library.embedded("panda").with_limits(jerk=np.inf)), tmp_path / "r.html")
+    assert '"Jerk"' not in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_settings_are_a_file_for_config(panda, tmp_path):
+    settings = {"limits": {"jerk": {"joint_1": 5.0}}, "prior": (tmp_path / "<a>",), "noise": None, "seed": 3}
+    write_design_report(panda, tmp_path / "r.html", rate=20.0, settings=settings)
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    shown = html.unescape(re.search(r'<pre class="file"[^>]*>(.*?)</pre>', text, re.S)[1])
+    assert yaml.safe_load(shown) == {**settings, "prior": [str(tmp_path / "<a>")]}
+
+
+def test_the_tool_is_at_the_end_of_the_longest_chain():
+    robot = library.embedded("panda")
+    assert tool_frame(robot) == "flange"
+    still = Frame("camera", BASE, np.eye(3), np.zeros(3))
+    elbow = Frame("elbow", 3, np.eye(3), np.zeros(3))
+    assert tool_frame(replace(robot, frames=(*robot.frames, elbow, still))) == "flange"
+    assert tool_frame(replace(robot, frames=(still, elbow))) == "joint_7"
+    for seed in range(5):
+        tree = random_robot(seed, 6, tree=True)
+        path = tree.ancestors(tree.index(tool_frame(tree)))
+        assert len(path) == max(len(tree.ancestors(k)) for k in range(tree.n))
+
+
+def test_what_is_not_checked_is_said():
+    robot = library.embedded("panda")
+    model, held = DynamicModel(robot), Certificate((LimitVerdict("a", "b", "m", 1, 0, 0, 1, 0, "holds", True),), 1.0, 1)
+
+    def missing(*constraints, robot=robot, certificate=held):
+        return [text.partition(":")[0] for text in unchecked(robot, constraints, certificate)]
+
+    surroundings = "floor, walls and people"
+    assert missing() == ["torque", "self-collision", surroundings]
+    torque, pairs = TorqueLimits(model), CapsuleDistance(robot)
+    assert missing(torque, pairs) == [surroundings]
+    wall = Wall("floor", np.array([0.0, 0.0, 1.0]), -0.1)
+    assert missing(torque, CapsuleDistance(robot, obstacles=[wall])) == []
+    assert missing(torque, CapsuleDistance(robot, pairs=(), obstacles=[wall])) == ["self-collision"]
+    height = HalfSpace(robot, "flange", np.array([0.0, 0.0, 1.0]), 0.0)
+    assert missing(torque, pairs, AnyOf((height,))) == []
+    bare = replace(robot, capsules=robot.capsules[:2], collision_pairs=()).with_limits(torque={"joint_2": np.inf})
+    around = CapsuleDistance(bare, pairs=(), obstacles=[wall])
+    without = ", ".join(around.uncovered)
+    told = missing(TorqueLimits(DynamicModel(bare)), around, robot=bare)
+    assert told == ["torque of joint_2", "self-collision", f"collisions of the bodies of {without}"]
+    assert "joint_7" in without
+    assert missing(torque, pairs, height, certificate=Certificate((), 1.0, 1)) == ["any limit"]
+    moving = replace(held, starts_at_rest=False)
+    assert "the motion starts while moving" in unchecked(robot, (torque, pairs, height), moving)[0]
+
+
+def test_surroundings_are_drawn_where_they_are():
+    """Points on the border of every shape are at distance zero of its constraint."""
+    robot = library.embedded("panda")
+    turn = random_rotation(np.random.default_rng(0))
+    obstacles = [
+        Round("pole", np.array([1.0, 0.0, 0.0]), np.array([1.0, 0.3, 1.0]), 0.05),
+        Round.sphere("ball", np.array([0.5, 0.1, 0.2]), 0.1),
+        Wall("ramp", np.array([0.0, 3.0, 4.0]), -5.0),
+        Block("crate", np.array([0.9, 0.2, 0.1]), np.array([0.2, 0.4, 0.6]), turn),
+    ]
+    regions = [
+        HalfSpace(robot, "flange", np.array([1.0, 2.0, 2.0]), 0.3),
+        Box(robot, "flange", lower=np.array([-np.inf, -0.4, 0.1]), upper=np.array([0.8, np.inf, np.inf])),
+        InsideSphere(robot, "flange", 0.9, np.array([0.1, 0.0, 0.2])),
+        InsideCylinder(robot, "flange", 0.7, np.array([0.1, 0.2, 0.0]), np.array([0.0, 1.0, 1.0])),
+        OutsideCylinder(robot, "flange", 0.2, np.array([0.1, 0.2, 0.0]), np.array([0.0, 1.0, 1.0]), upper=0.5),
+    ]
+    shapes = surroundings([CapsuleDistance(robot, obstacles=obstacles), *regions])
+    assert [(s["kind"], s["border"]) for s in shapes] == [
+        *(("capsule", False), ("capsule", False), ("plane", False), ("box", False)),
+        *(("plane", True), ("plane", True), ("plane", True), ("plane", True)),
+        *(("sphere", True), ("cylinder", True), ("cylinder", True)),
+    ]
+
+    def placed(shape, local):
+        return np.reshape(shape["rotation"], (3, 3)) @ local + shape["translation"]
+
+    def away(obstacle, x):
+        touch = obstacle.touch(x[:, None], x[:, None])
+        return touch.distance[0]
+
+    radius, length = shapes[0]["size"]
+    ends = {tuple(np.round(placed(shapes[0], [0, 0, s * length / 2]), 9)) for s in (-1, 1)}
+    assert ends == {(1.0, 0.0, 0.0), (1.0, 0.3, 1.0)}
+    assert radius == 0.05
+    assert placed(shapes[1], np.zeros(3)) == pytest.approx([0.5, 0.1, 0.2])
+    assert away(obstacles[2], placed(shapes[2], [0.3, -2.0, 0.0])) == pytest.approx(0, abs=1e-12)
+    corner = 0.5 * np.array(shapes[3]["size"])
+    assert away(obstacles[3], placed(shapes[3], 1.1 * corner)) == pytest.approx(np.linalg.norm(0.1 * corner))
+    borders = [(regions[0], shapes[4]), *((regions[1], shape) for shape in shapes[5:8])]
+    for region, shape in borders:
+        assert np.abs(region.distance(placed(shape, [0.3, -2.0, 0.0])[:, None])).min() == pytest.approx(0, abs=1e-12)
+    assert regions[2].distance(placed(shapes[8], [0.9, 0, 0])[:, None]) == pytest.approx(0, abs=1e-12)
+    for region, shape in zip(regions[3:], shapes[9:], strict=True):
+        on = placed(shape, [shape["radius"], 0, 0.2])
+        assert region.distance(on[:, None]) == pytest.approx(0, abs=1e-12)
+    assert [shape["ends"] for shape in shapes[9:]] == [[None, None], [None, 0.5]]
+    assert regions[4].distance(placed(shapes[10], [0, 0, 0.5])[:, None]) == pytest.approx(0, abs=1e-12)
+
+
 @pytest.mark.parametrize("name", list(CASES))
 def test_report_of_any_robot(name, tmp_path):
     write_design_report(designed(CASES[name]()), tmp_path / "r.html", rate=50.0)
@@ -189,6 +328,7 @@ def test_markup_escapes_once():
     assert element("p", title='"<>') == '<p title="&quot;&lt;&gt;"></p>'
     assert json.loads(re.search(">(.*)<", data_block({"a": "</script>"}))[1]) == {"a": "</script>"}
     assert (percent(0.42), percent(1e-9), percent(-0.5)) == ("42\u00a0%", "< 0.001\u00a0%", "−50\u00a0%")
+    assert (percent(10.0), percent(23.4)) == ("1000\u00a0%", "> 1000\u00a0%")
     assert (number(-1.5), number(np.nan), number(-np.inf)) == ("−1.5", "–", "−∞")
 
 

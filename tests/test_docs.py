@@ -3,9 +3,19 @@
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.config.constraint_config import KEYS as CONSTRAINT_KEYS
+from exciter.excitation.config.constraint_config import OBSTACLES
+from exciter.excitation.config.criterion_config import COMPANIONS
 from exciter.excitation.config.design_config import read_config
+from exciter.excitation.config.region_config import REGIONS
+from exciter.excitation.config.robot_part import DESIGN_KEYS
+from exciter.excitation.config.terms import WORDS
+from exciter.excitation.config.trajectory_config import EXECUTION, FAMILIES
+from exciter.excitation.criteria.registry import CRITERIA, settings_of
 from exciter.robot import load
 from exciter.robot.options import options_from
 
@@ -38,12 +48,20 @@ def test_robot_documents(tmp_path):
 
 
 def test_design_document(tmp_path):
-    """Its example designs a certified motion; its configuration, and the README's, are understood as they stand."""
-    (code,) = blocks("docs/design.md", "python")
+    """Its examples do what they say; its configuration, and the README's, are understood as they stand."""
+    first, constraint, curve = blocks("docs/design.md", "python")
     names: dict = {}
-    exec(code, names)
+    exec(first, names)
     assert names["designed"].certificate.certified
     assert len(names["motion"]) == 3
+    exec(constraint, names)
+    exec(curve, names)
+    assert names["certificate"].certified
+    assert names["columns"].names == ("load", "MX2")
+    verdict = certify(names["robot"], names["curve"], [names["cable"]])
+    cable = [limit for limit in verdict.limits if limit.what == "cable"]
+    assert [limit.status for limit in cable] == ["holds", "holds"]
+    assert cable[0].reached == pytest.approx(1 - 0.3, abs=1e-6)
     for document, robot in (("docs/design.md", "panda"), ("README.md", "ur10e")):
         (text,) = blocks(document, "yaml")
         path = tmp_path / "design.yaml"
@@ -54,6 +72,18 @@ def test_design_document(tmp_path):
         assert config.trajectory().duration == 10.0
         assert len(config.constraints(model)) >= 3
         config.criterion(model)
+
+
+def test_design_document_names_every_key():
+    """Whatever the configuration understands is in the document, and the seeds were filled in."""
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    constraints = [*CONSTRAINT_KEYS, "margin", "payload", "clearance", "pairs", "meshes", "against", "any_of"]
+    families = [key for keys, _ in FAMILIES.values() for key in keys]
+    settings = {key for word in CRITERIA for key in settings_of(word)} - {"trajectory", "chi", "criterion"}
+    words = (*DESIGN_KEYS, *EXECUTION, *constraints, *families, *REGIONS, *OBSTACLES, *CRITERIA, *COMPANIONS, *WORDS)
+    for key in {*words, *settings}:
+        assert re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", text), f"docs/design.md does not name '{key}'"
+    assert "SEEDS" not in text
 
 
 def test_documents_name_only_what_exists():

@@ -11,6 +11,9 @@ import pytest
 from browser import Browser, find_browser
 from conftest import CASES
 from exciter.dynamics.dynamics import Dynamics
+from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.obstacles import Round, Wall
+from exciter.excitation.constraints.workspace import InsideSphere
 from exciter.excitation.design import Design
 from exciter.report import write_design_report
 from exciter.report.scene import upright
@@ -53,7 +56,7 @@ def pixels(browser: Browser, canvas: str) -> str:
 
 
 def test_browser_shows_everything_without_complaint(page, panda_report):
-    assert page.evaluate("report.plots.length") == 6
+    assert page.evaluate("report.plots.length") == 7
     assert page.evaluate("report.plots.every((p) => p.box.querySelector('canvas').width > 300)")
     assert page.evaluate("report.scenes.length === 1 && report.scenes[0].gl !== null")
     for width in (1280, 1000, 640, 320):
@@ -128,15 +131,15 @@ def test_robot_moves_turns_and_plays(page):
 
 def test_joint_choice_shows_units_and_limits(page, panda):
     every = page.evaluate("report.plots.map((p) => p.shown.lines.length)")
-    assert every[:4] == [7, 7, 7, 7]
+    assert every[:5] == [7, 7, 7, 7, 7]
     highest = page.evaluate("report.plots[1].shown.lines.map((l) => Math.max(...l.values.map(Math.abs)))")
     share = panda.curve.extremum(1).size / panda.model.robot.limit("velocity")
     np.testing.assert_allclose(highest, 100 * share, rtol=1e-3)
     page.evaluate("document.querySelectorAll('.joints')[1].querySelector('[data-joint=\"3\"]').click()")
-    first = "report.plots.slice(0, 4).map((p) => p.shown)"
+    first = "report.plots.slice(0, 5).map((p) => p.shown)"
     shown = f"{first}.map((s) => [s.lines.length, s.lines[0].name, s.unit, s.levels])"
-    units, limits = ["rad", "rad/s", "rad/s²", "N·m"], panda.model.robot.joints[3].limits
-    ends = [limits.velocity, limits.acceleration, limits.torque]
+    units, limits = ["rad", "rad/s", "rad/s²", "rad/s³", "N·m"], panda.model.robot.joints[3].limits
+    ends = [limits.velocity, limits.acceleration, limits.jerk, limits.torque]
     expected = [[limits.lower, limits.upper], *([-end, end] for end in ends)]
     assert page.evaluate(shown) == [[1, "joint_4", u, e] for u, e in zip(units, expected, strict=True)]
     pressed = "[...document.querySelectorAll('.joints [aria-pressed=true]')].map((b) => b.textContent)"
@@ -148,14 +151,14 @@ def test_plots_zoom_together_by_keyboard(page):
     page.evaluate("report.plots[0].box.focus()")
     page.press("+", "+")
     page.picture_drawn()
-    ranges = page.evaluate("report.plots.slice(0, 4).map((p) => [p.u.scales.x.min, p.u.scales.x.max])")
+    ranges = page.evaluate("report.plots.slice(0, 5).map((p) => [p.u.scales.x.min, p.u.scales.x.max])")
     assert ranges[0] == pytest.approx([2.5 - 5 / 3, 2.5 + 5 / 3], abs=1e-3)
     assert all(r == ranges[0] for r in ranges)
     page.evaluate("document.querySelector('[data-joint=\"2\"]').click()")  # stays where it is
     assert page.evaluate("[report.plots[2].u.scales.x.min, report.plots[2].u.scales.x.max]") == ranges[0]
     page.press("0", "0")
     page.picture_drawn()
-    assert page.evaluate("[report.plots[3].u.scales.x.min, report.plots[3].u.scales.x.max]") == pytest.approx([0, 5])
+    assert page.evaluate("[report.plots[4].u.scales.x.min, report.plots[4].u.scales.x.max]") == pytest.approx([0, 5])
 
 
 def test_tables_sort(page):
@@ -173,6 +176,32 @@ def test_tables_sort(page):
         assert (
             page.evaluate(f"document.querySelectorAll('#parameters th')[{k}].getAttribute('aria-sort')") == "descending"
         )
+
+
+def test_verdicts_are_in_sight(browser, panda_report):
+    browser.open(panda_report, 1280, 900)
+    inside = "(c) => { const b = c.closest('.scroll').getBoundingClientRect(), r = c.getBoundingClientRect(); "
+    inside += "return r.width > 0 && r.left >= b.left && r.right <= b.right; }"
+    cells = "[...document.querySelectorAll('#certificate tbody tr')].map((r) => r.querySelector('.word'))"
+    assert browser.evaluate(f"{cells}.map({inside})") == [True] * 7
+
+
+def test_surroundings_show_through(browser, panda, tmp_path):
+    """Obstacles and borders are drawn, over the same picture as without them, and nothing complains."""
+    robot, scene = panda.model.robot, "#robot canvas"
+    inside = InsideSphere(robot, "flange", 1.1)
+    walls = [Wall("floor", np.array([0.0, 0.0, 1.0]), -0.1), Round.sphere("ball", np.array([0.9, 0.0, 0.3]), 0.15)]
+    pictures = []
+    for constraints in ((), (CapsuleDistance(robot, obstacles=walls),), (inside,)):
+        write_design_report(replace(panda, constraints=constraints), tmp_path / "r.html", rate=50.0)
+        browser.errors.clear()
+        browser.open(tmp_path / "r.html", 800, 600)
+        at = "report.scenes[0]"
+        pictures.append(pixels(browser, scene))
+        browser.evaluate(f"{at}.scenery = []; {at}.draw()")
+        assert pixels(browser, scene) == pictures[0]
+        assert browser.errors == []
+    assert len(set(pictures)) == 3
 
 
 def test_evil_names_stay_text(browser, tmp_path):

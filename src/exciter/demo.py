@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.markup import escape
+from scipy.stats import chi2
 
 from exciter import __version__
 from exciter.dynamics.model import DynamicModel
@@ -72,7 +73,14 @@ def demo(out: Console, robot: Robot, seed: int, folder: Path | None) -> None:
     inside = int((np.abs(found.values - true) < 2 * found.std).sum())
     out.print(
         f"[bold]4  identify[/]    weighted least squares: residual / noise = {found.sigma0:.3f}; "
-        f"{inside} of {len(base)} within 2 σ of the truth (95 % expected)\n"
+        f"{inside} of {len(base)} within 2 σ of the truth (95 % expected over many experiments; errors go together)"
+    )
+    distance, usual = joint_error(found, true)
+    fits = "as it should be" if usual[0] <= distance <= usual[1] else "which happens in one of 20 experiments"
+    out.print(
+        f"              all errors together, correlation counted: χ² = {distance:.0f}, {fits} ({usual[0]:.0f} … "
+        f"{usual[1]:.0f} in 95 % of experiments)\n",
+        markup=False,
     )
     print_estimate(out, model, found, true)
     if folder is not None:
@@ -91,6 +99,17 @@ def secret(model: DynamicModel, seed: int) -> Array:
     truth = model.nominal * np.exp(0.2 * rng.standard_normal(model.nominal.size))
     truth[: 10 * model.n] = model.nominal[: 10 * model.n] * np.repeat(factors, 10)
     return truth
+
+
+def joint_error(found: Estimate, true: Array) -> tuple[float, tuple[float, float]]:
+    """eᵀ C⁻¹ e of the errors e of all parameters, and where it lies in 95 % of experiments when C is right.
+
+    Neighbours share much of their error, so that counting parameters within 2 σ says less than it seems to.
+    """
+    error = (found.values - true) / found.std
+    correlation = found.covariance / np.outer(found.std, found.std)
+    low, high = chi2.ppf((0.025, 0.975), len(error))
+    return float(error @ np.linalg.solve(correlation, error)), (float(low), float(high))
 
 
 def print_estimate(out: Console, model: DynamicModel, found: Estimate, true: Array) -> None:
@@ -129,5 +148,6 @@ def summary(model: DynamicModel, designed: Design, found: Estimate, true: Array,
             "coefficients": designed.delta.tolist(),
         },
         "sigma0": found.sigma0,
+        "chi_squared": joint_error(found, true)[0],
         "parameters": [{"name": n, "unit": u, "true": t, "value": v, "std": s} for n, u, t, v, s in columns],
     }

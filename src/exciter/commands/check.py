@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from rich.markup import escape
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import console, with_flags
+from exciter.commands.common import console, print_notes, with_flags
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.config.design_config import DesignConfig, read_config
 from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.rounding import Rounding
 from exciter.files import json_text
+from exciter.report.unchecked import unchecked
+from exciter.report.verdict_words import margin_words, reached_words, verdict
 from exciter.robot import load
 
 STYLES = {"holds": "green", "broken": "bold red", "open": "yellow"}
@@ -33,18 +36,24 @@ def run(arguments: argparse.Namespace) -> int:
     constraints = config.constraints(config.model(robot))
     curve = read_trajectory(arguments.trajectory, robot)
     certificate = certify(robot, curve, constraints)
+    missing, rounded = unchecked(robot, constraints, certificate), Rounding.of(curve)
     if arguments.json:
-        print(
-            json_text({"robot": robot.name, "trajectory": str(arguments.trajectory), **certificate.to_dict()}), end=""
-        )
+        data = {"robot": robot.name, "trajectory": str(arguments.trajectory), **certificate.to_dict()}
+        print(json_text({**data, "remarks": robot.remarks, "not_checked": missing}), end="")
     else:
-        print_certificate(robot.name, certificate)
+        out = console()
+        print_certificate(out, certificate)
+        out.print(f"\n{robot.name}: {verdict(certificate)}", markup=False)
+        if rounded is not None and rounded.matters and not certificate.certified:
+            out.print(f"hint: {rounded}", style="yellow", markup=False)
+        print_notes(out, robot.remarks, missing)
     return 0 if certificate.certified else 1
 
 
-def print_certificate(name: str, certificate: Certificate) -> None:
-    """A table, the tightest limit first, and the verdict."""
-    out = console()
+def print_certificate(out: Console, certificate: Certificate) -> None:
+    """A table, the tightest limit first."""
+    if not certificate.limits:
+        return
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("limit", "of", "allowed", "reached", "at [s]", "margin", "status"):
         table.add_column(Text(heading), justify="left" if heading in ("limit", "of", "status") else "right")
@@ -54,23 +63,9 @@ def print_certificate(name: str, certificate: Certificate) -> None:
             Text(limit.what),
             Text(limit.where),
             Text(f"{sign} {limit.limit:.6g} {limit.unit}"),
-            Text(f"{limit.reached:.6g}"),
+            Text(reached_words(limit)),
             Text(f"{limit.at:.4f}"),
-            Text(limit.margin_words),
+            Text(margin_words(limit)),
             Text(limit.status, style=STYLES[limit.status]),
         )
     out.print(table)
-    out.print(f"\n{escape(name)}: {verdict(certificate)}")
-
-
-def verdict(certificate: Certificate) -> str:
-    """One sentence."""
-    count = len(certificate.limits)
-    if certificate.certified:
-        worst = certificate.worst
-        tightest = "" if worst is None else f"; tightest is {worst.what} of {worst.where}, margin {worst.margin_words}"
-        return f"certified: {count} limits hold at every instant of {certificate.duration:.3f} s{tightest}"
-    broken = [limit for limit in certificate.limits if limit.status == "broken"]
-    if broken:
-        return f"NOT certified: {len(broken)} of {count} limits are broken"
-    return f"NOT certified: {sum(limit.status == 'open' for limit in certificate.limits)} of {count} cannot be proved"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from rich.console import Console
 
 from exciter.errors import ExciterError
 from exciter.excitation.config.robot_part import read_section, robot_options
+from exciter.files import prepare
 from exciter.robot import Robot, load
 from exciter.robot.options import RobotOptions
 
@@ -37,6 +40,28 @@ def locked(text: str) -> tuple[str, float]:
         return name, float(position) if equals else 0.0
     except ValueError:
         raise ExciterError(f"--lock {text}: '{position}' is not a number; write JOINT or JOINT=POSITION") from None
+
+
+@contextmanager
+def output_folder(folder: Path) -> Iterator[Path]:
+    """The folder of -o, made if need be; what was made for nothing is removed again."""
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    prepare(folder)
+    try:
+        yield folder
+    except BaseException:
+        with suppress(OSError):  # not empty: what is there stays
+            for path in made:
+                path.rmdir()
+        raise
+
+
+def print_notes(out: Console, remarks: Iterable[str], missing: Iterable[str]) -> None:
+    """What the description left to be assumed, and what a certificate does not speak of."""
+    for remark in remarks:
+        out.print(f"note: {remark}", style="yellow", markup=False)
+    for what in missing:
+        out.print(f"not checked: {what}", style="yellow", markup=False)
 
 
 def console() -> Console:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 
-from exciter.commands.common import chosen_robot, console
+from exciter.commands.common import chosen_robot, console, output_folder
 from exciter.demo import demo
-from exciter.files import prepare
 
 
 def run(arguments: argparse.Namespace) -> None:
-    if arguments.output is not None:
-        prepare(arguments.output)
-    demo(console(), chosen_robot(arguments), arguments.seed, arguments.output)
+    with nullcontext() if arguments.output is None else output_folder(arguments.output) as folder:
+        demo(console(), chosen_robot(arguments), arguments.seed, folder)

@@ -17,18 +17,20 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from exciter import __version__
-from exciter.commands.check import chosen_config, verdict
-from exciter.commands.common import console
+from exciter.commands.check import chosen_config
+from exciter.commands.common import console, output_folder, print_notes
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.config.design_config import DesignConfig
-from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.design import Design, design
 from exciter.excitation.files.export import EXACT, ROS2_JSON, ROS2_YAML, TABLE, Exported, export
-from exciter.files import json_text, prepare, staged
+from exciter.files import json_text, staged
 from exciter.report.design_report import write_design_report
 from exciter.report.spectrum import acceleration_spectrum
+from exciter.report.tool_frame import tool_frame
+from exciter.report.unchecked import unchecked
+from exciter.report.verdict_words import verdict
 from exciter.robot import Robot, library, load
 
 CHECKPOINT = "checkpoint.json"
@@ -56,23 +58,22 @@ def run(arguments: argparse.Namespace) -> int:
         time_limit=arguments.time_limit,
     )
     robot = load(arguments.robot, config.robot)
-    folder: Path = arguments.output
-    prepare(folder)
-    designed = _design(config, robot, folder / CHECKPOINT, resume=arguments.resume)
-    with staged(folder) as stage:
-        files = export(
-            stage,
-            robot,
-            designed.curve,
-            designed.trajectory,
-            designed.delta,
-            lambda curve: certify(robot, curve, designed.constraints),
-            periods=designed.periods,
-            rate=config.rate,
-        )
-        data = design_data(designed, config, files, arguments.robot)
-        (stage / "design.json").write_text(json_text(data), encoding="utf-8")
-        write_design_report(designed, stage / "report.html", settings=config.to_dict())
+    with output_folder(arguments.output) as folder:
+        designed = _design(config, robot, folder / CHECKPOINT, resume=arguments.resume)
+        with staged(folder) as stage:
+            files = export(
+                stage,
+                robot,
+                designed.curve,
+                designed.trajectory,
+                designed.delta,
+                lambda curve: certify(robot, curve, designed.constraints),
+                periods=designed.periods,
+                rate=config.rate,
+            )
+            data = design_data(designed, config, files, arguments.robot)
+            (stage / "design.json").write_text(json_text(data), encoding="utf-8")
+            write_design_report(designed, stage / "report.html", settings=config.to_dict())
     if arguments.json:
         print(json_text(data), end="")
     else:
@@ -165,7 +166,9 @@ def design_data(designed: Design, config: DesignConfig, files: Exported, source:
         "duration": designed.curve.duration,
         "periods": designed.periods,
         "samples": designed.samples,
-        "noise": designed.noise.tolist(),
+        "noise": designed.noise.tolist() if config.formulation == "dynamic" else config.noise or 1.0,
+        "remarks": list(model.robot.remarks),
+        "not_checked": list(unchecked(model.robot, designed.constraints, designed.certificate)),
         "files": {"rate": files.rate, "rows": files.rows, "certificate": files.certificate.to_dict()},
         "interrupted": len([a for a in designed.attempts if a.complete]) < config.starts,
         "starts": [_start(attempt) for attempt in designed.attempts],
@@ -207,17 +210,14 @@ def description_hash(source: str) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def surroundings(designed: Design) -> str:
-    """What nobody but the user can know: what stands around the robot."""
+def reach(designed: Design) -> str:
+    """Where the tool goes, so that a person can compare it with what stands there."""
     robot = designed.model.robot
-    frame = robot.frame_names[-1]
+    frame = tool_frame(robot)
     q = designed.curve.motion(np.linspace(designed.curve.start, designed.curve.end, 2000)).q
     low, high = (bound(Dynamics(robot).placement(frame, q)[1], axis=0) for bound in (np.min, np.max))
     ranges = ", ".join(f"{axis} {a:.2f} … {b:.2f}" for axis, a, b in zip("xyz", low, high, strict=True))
-    known = any(row.unit == "m" for c in designed.constraints if not isinstance(c, CapsuleDistance) for row in c.rows)
-    known = known or any(c.obstacles for c in designed.constraints if isinstance(c, CapsuleDistance))
-    advice = "" if known else "; nothing is known of floor, walls or people: give constraints: workspace, obstacles"
-    return f"note: frame '{frame}' moves within {ranges} m{advice}"
+    return f"frame '{frame}' moves within {ranges} m"
 
 
 def print_design(designed: Design, files: Exported, folder: Path) -> None:
@@ -234,5 +234,6 @@ def print_design(designed: Design, files: Exported, folder: Path) -> None:
     )
     out.print(verdict(designed.certificate), markup=False)
     out.print(f"the file's {files.rows} rows at {files.rate:g} Hz, joined by quintics: {verdict(files.certificate)}")
-    out.print(surroundings(designed), style="yellow", markup=False)
+    robot = designed.model.robot
+    print_notes(out, (*robot.remarks, reach(designed)), unchecked(robot, designed.constraints, designed.certificate))
     out.print(f"written to {folder}: {', '.join(WRITTEN)}", markup=False)

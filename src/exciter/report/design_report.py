@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
 from exciter import __version__
@@ -17,13 +18,15 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError
 from exciter.report.design_tables import attempts_table, certificate_table, coefficients_table, parameters_table
 from exciter.report.design_words import headline, verdict_sentence
-from exciter.report.markup import Markup, element, number
+from exciter.report.markup import Markup, element, joined, number
 from exciter.report.page import Page
 from exciter.report.plot import Line, Plot, staircases
 from exciter.report.projections import projections
 from exciter.report.scene import Scene, picture_times
 from exciter.report.section import Section, folded, settings_list
 from exciter.report.spectrum import acceleration_spectrum
+from exciter.report.surroundings import surroundings
+from exciter.report.tool_frame import tool_frame
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 
@@ -40,7 +43,7 @@ def write_design_report(
     """Write the report of a design to one HTML file.
 
     rate [Hz]: how densely motion and torque are computed before they are thinned for drawing. frame: whose path is
-    drawn, the robot's last frame unless given. settings: what else is needed to repeat the design (command line …).
+    drawn, one at the end of the robot unless given. settings: plain data that asks for the same design, shown as YAML.
     """
     if not (np.isfinite(rate) and rate > 0):
         raise ExciterError(f"the rate of a report is {rate} Hz; it must be a positive number")
@@ -49,7 +52,7 @@ def write_design_report(
 
 def design_page(design: Design, rate: float, frame: str | None, settings: Mapping[str, Any]) -> Page:
     robot = design.model.robot
-    view = Views.of(design, rate, frame or last_frame(robot))
+    view = Views.of(design, rate, frame or tool_frame(robot))
     sections = [
         robot_section(design, view),
         motion_section(design, view),
@@ -68,6 +71,7 @@ class Views:
     """The motion as the sections need it: densely for lines, at the pictures of the scene, and a frame's path."""
 
     dense: Motion
+    jerk: Array
     pictures: Motion
     frame: str
     path: Array
@@ -75,15 +79,12 @@ class Views:
     @classmethod
     def of(cls, design: Design, rate: float, frame: str) -> Views:
         curve = design.curve
-        dense = curve.motion(np.linspace(curve.start, curve.end, max(int(np.ceil(rate * curve.duration)), 2) + 1))
+        time = np.linspace(curve.start, curve.end, max(int(np.ceil(rate * curve.duration)), 2) + 1)
+        span = np.clip(np.searchsorted(curve.knots, time, side="right") - 1, 0, len(curve.knots) - 2)
+        jerk = curve.derivatives(span, time, 3)[3].T
         pictures = curve.motion(picture_times(curve.start, curve.end))
         _, path = Dynamics(design.model.robot, design.model.engine).placement(frame, pictures.q)
-        return cls(dense, pictures, frame, path)
-
-
-def last_frame(robot: Robot) -> str:
-    """The frame that stands for the tool: the last one given, or the last joint's."""
-    return robot.frame_names[-1]
+        return cls(curve.motion(time), jerk, pictures, frame, path)
 
 
 # -- sections --------------------------------------------------------------------------------------------------------
@@ -91,12 +92,15 @@ def last_frame(robot: Robot) -> str:
 
 def robot_section(design: Design, view: Views) -> Section:
     robot = design.model.robot
-    scene = Scene(robot, view.pictures.time, view.pictures.q, view.frame, view.path)
+    around = surroundings(design.constraints)
+    scene = Scene(robot, view.pictures.time, view.pictures.q, view.frame, view.path, around)
     reach = np.ptp(view.path, axis=0)
     text = (
         f"The line is the path of frame {view.frame}; it spans {number(reach[0], 3)} m in x, {number(reach[1], 3)} m "
         f"in y and {number(reach[2], 3)} m in z."
     )
+    if around:
+        text += " Red is what the bodies keep away from, blue what bounds the origin of a frame."
     return Section("robot", "The robot moving", text, (scene.html(), projections(view.path)))
 
 
@@ -105,11 +109,13 @@ def motion_section(design: Design, view: Views) -> Section:
         "All joints together are shown as percentages of their limits: 100 % is the limit. One joint is shown in its "
         "own unit. Click into a plot to send the robot above to that instant."
     )
-    plots = (
+    plots = [
         joint_plot(design, view, "position", view.dense.q, "Position", ""),
         joint_plot(design, view, "velocity", view.dense.qd, "Velocity", "/s"),
         joint_plot(design, view, "acceleration", view.dense.qdd, "Acceleration", "/s²"),
-    )
+    ]
+    if np.isfinite(design.model.robot.limit("jerk")).any():
+        plots.append(joint_plot(design, view, "jerk", view.jerk, "Jerk", "/s³"))
     return Section("motion", "Joint motion against limits", text, (joint_choice(design), *plots))
 
 
@@ -182,7 +188,7 @@ def certificate_section(design: Design) -> Section:
 def parameters_section(design: Design) -> Section:
     text = (
         f"Standard deviation of every parameter, predicted for {design.samples} samples of the exciting part and "
-        "the torque noise among the settings. Relative to the nominal value where that is not zero; the bar is "
+        "the noise among the settings. Relative to the nominal value where that is not zero; the bar is "
         "logarithmic, from 0.1 % to 100 %."
     )
     return Section("parameters", "Predicted standard deviations", text, (parameters_table(design).html(),))
@@ -207,8 +213,10 @@ def search_section(design: Design) -> Section:
 
 def repeat_section(design: Design, settings: Mapping[str, Any]) -> Section:
     robot, trajectory = design.model.robot, design.trajectory
+    noise = per_joint(robot, design.noise)
+    if settings.get("formulation") == "energy":
+        noise = f"{number(settings.get('noise', 1.0))} J of an energy row"
     values = {
-        **settings,
         "robot": f"{robot.name} ({robot.n} joints: {', '.join(robot.joint_names)})",
         "source of the robot": robot.source or "not stated",
         "gravity [m/s²]": ", ".join(number(g) for g in robot.gravity),
@@ -218,7 +226,7 @@ def repeat_section(design: Design, settings: Mapping[str, Any]) -> Section:
         "ramps": repr(design.ramps) if design.ramps else "default",
         "criterion": repr(design.criterion),
         "samples": design.samples,
-        "torque noise σ": per_joint(robot, design.noise),
+        "noise σ": noise,
         "further limits": constraint_words(design) or "none",
         "seed": design.seed,
         "starts": len(design.attempts),
@@ -226,10 +234,17 @@ def repeat_section(design: Design, settings: Mapping[str, Any]) -> Section:
         "seconds": number(design.seconds),
         "versions": f"exciter {__version__}, Python {platform.python_version()}, NumPy {np.__version__}",
     }
-    remarks = [element("p", remark, class_="note") for remark in robot.remarks]
     coefficients = folded("Coefficients of the motion", coefficients_table(design).html())
-    title = "Settings to repeat it"
-    return Section("settings", title, "", (settings_list(values), *remarks, coefficients))
+    file = (yaml_file(settings),) if settings else ()
+    return Section("settings", "Settings to repeat it", "", (*file, settings_list(values), coefficients))
+
+
+def yaml_file(settings: Mapping[str, Any]) -> Markup:
+    """The settings as a file for --config."""
+    plain = json.loads(json.dumps(settings, default=str))  # lists and text only, as YAML's safe half knows them
+    text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100)
+    title = "Save this as design.yaml and give it to --config:"
+    return joined(element("p", title, class_="note"), element("pre", text, class_="file", tabindex=0))
 
 
 def per_joint(robot: Robot, values: Array) -> str:

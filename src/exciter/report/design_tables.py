@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.report.markup import number, percent
 from exciter.report.table import Bar, Table, Word
+from exciter.report.verdict_words import margin_words
 
 if TYPE_CHECKING:
     from exciter.excitation.design import Design
@@ -20,18 +21,17 @@ TONES = {"holds": "good", "open": "fair", "broken": "poor"}
 
 
 def certificate_table(certificate: Certificate) -> Table:
-    headings = ("limit", "of", "unit", "value allowed", "reached", "bound", "margin", "at [s]", "verdict")
+    headings = ("verdict", "limit", "of", "allowed", "reached", "bound", "margin", "at [s]")
     rows = [
         (
+            Word(limit.status, TONES[limit.status]),
             limit.what,
             limit.where,
-            limit.unit,
-            ("≤ " if limit.upper else "≥ ") + number(limit.limit),
+            f"{'≤' if limit.upper else '≥'} {number(limit.limit)} {limit.unit}",
             float(limit.reached),
             float(limit.bound),
-            Bar(limit.margin, limit.margin_words, limit.margin),
+            Bar(limit.margin, margin_words(limit), limit.margin),
             float(limit.at),
-            Word(limit.status, TONES[limit.status]),
         )
         for limit in sorted(certificate.limits, key=lambda limit: limit.margin)
     ]

@@ -8,6 +8,8 @@ from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
 from exciter.report.design_tables import relative_percent
 from exciter.report.markup import Markup, element, joined, number
 from exciter.report.section import figures
+from exciter.report.unchecked import unchecked
+from exciter.report.verdict_words import failures_words, margin_words
 
 if TYPE_CHECKING:
     from exciter.excitation.design import Design
@@ -19,7 +21,17 @@ def headline(design: Design) -> Markup:
     certified = design.certificate.certified
     badge = element("span", "certified" if certified else "not certified", class_="word " + tone(certified))
     sentences = (done_sentence(design), verdict_sentence(design.certificate), expected_sentence(design))
-    return joined(element("p", badge, " ", " ".join(sentences), class_="lead"), figures(key_figures(design)))
+    lead = element("p", badge, " ", " ".join(sentences), class_="lead")
+    return joined(lead, caveats(design), figures(key_figures(design)))
+
+
+def caveats(design: Design) -> Markup:
+    """What the verdict does not speak of, and what was assumed of the robot."""
+    robot = design.model.robot
+    missing = [("not checked", text) for text in unchecked(robot, design.constraints, design.certificate)]
+    noted = [("note", text) for text in robot.remarks]
+    items = (element("li", element("span", kind, class_="word fair"), " ", text) for kind, text in missing + noted)
+    return element("ul", *items, class_="caveats") if missing or noted else Markup()
 
 
 def tone(good: bool) -> str:
@@ -41,21 +53,16 @@ def done_sentence(design: Design) -> str:
 def verdict_sentence(certificate: Certificate) -> str:
     worst = certificate.worst
     if worst is None:
-        return "No limit was given, so none could be broken."
+        return "There is no limit at all, so that none could be broken."
     count = len(certificate.limits)
     if certificate.certified:
         limits = "The one limit is" if count == 1 else f"All {count} limits are"
         return f"{limits} proved to hold at every instant; the tightest is {limit_words(worst)}."
-    broken = sum(limit.status == "broken" for limit in certificate.limits)
-    undecided = sum(limit.status == "open" for limit in certificate.limits)
-    return (
-        f"It is not certified: of {count} limits, {broken} broken and {undecided} undecided; the worst is "
-        f"{limit_words(worst)}."
-    )
+    return f"It is not certified: {failures_words(certificate)}; the worst is {limit_words(worst)}."
 
 
 def limit_words(limit: LimitVerdict) -> str:
-    return f"{limit.what} of {limit.where} with a margin of {limit.margin_words}"
+    return f"{limit.what} of {limit.where} with a margin of {margin_words(limit)}"
 
 
 def expected_sentence(design: Design) -> str:
@@ -75,5 +82,5 @@ def key_figures(design: Design) -> dict[str, str]:
         "… of normalised columns": number(design.condition_number_normalized),
         "log det of the covariance": number(design.log_det, 6),
         "duration with ramps": f"{number(design.certificate.duration)} s",
-        "tightest margin": "–" if worst is None else worst.margin_words,
+        "tightest margin": "–" if worst is None else margin_words(worst),
     }

@@ -47,10 +47,12 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage that does not break across lines; what is next to nothing is called so."""
+    """A share as a percentage that does not break across lines; next to nothing, and beyond all measure, in words."""
     if 0.0 < share < 1e-5:
         return "< 0.001\u00a0%"
-    return f"{number(100.0 * share, 3)}\u00a0%"
+    if share > 10.0:
+        return "> 1000\u00a0%"
+    return f"{number(100.0 * share, 4 if share > 9.99 else 3)}\u00a0%"  # 1000, not 1e+03
 
 
 def packed(values: ArrayLike) -> dict[str, str]:

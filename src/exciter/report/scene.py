@@ -6,6 +6,7 @@ picture.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +30,15 @@ def picture_times(start: float, end: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A robot at positions q (N, n) at times (N,) [s], and the path (N, 3) [m] of one of its frames, in the base."""
+    """A robot at positions q (N, n) at times (N,) [s], and the path (N, 3) [m] of one of its frames, in the base.
+    around: what stands around it, drawn translucent (``surroundings``)."""
 
     robot: Robot
     time: Array
     q: Array
     frame: str
     path: Array
+    around: Sequence[dict[str, Any]] = ()
 
     def html(self) -> Markup:
         label = f"{self.robot.name} in 3D: drag or arrow keys to turn, plus and minus to zoom, space to play or pause"
@@ -58,6 +61,7 @@ class Scene:
             ],
             "shapes": drawables(self.robot),
             "sticks": sticks(self.robot),
+            "around": list(self.around),
             "upright": upright(self.robot).ravel().tolist(),
             "time": packed(self.time),
             "q": packed(self.q),

@@ -26,6 +26,7 @@ class Word:
     tone: str
 
 
+LONG = 40  #: characters; longer text breaks into lines rather than push the other columns out of sight
 Cell = str | float | Bar | Word
 
 
@@ -62,7 +63,7 @@ def cell_html(cell: Cell) -> Markup:
     if isinstance(cell, Word):
         return element("td", element("span", cell.text, class_=f"word {cell.tone}"))
     if isinstance(cell, str):
-        return element("td", cell)
+        return element("td", cell, class_="long" if len(cell) > LONG else None)
     return element("td", number(cell), class_="number", data_sort=sort_key(cell))
 
 

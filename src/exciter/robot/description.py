@@ -10,6 +10,7 @@ by name).
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError
+from exciter.robot.collision_pairs import with_collision_pairs
+from exciter.robot.enclosing import enclosing_capsule
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.mjcf import plain_mjcf
 from exciter.robot.options import RobotOptions, with_default_accelerations
-from exciter.robot.place import enclosing_capsule, place_frame, place_shape
+from exciter.robot.place import place_frame, place_shape
 from exciter.robot.plain import PlainDescription, named
 from exciter.robot.robot import Frame, Joint, Robot
 from exciter.robot.spatial import pseudo_inertia
@@ -53,7 +56,7 @@ def _finished(robot: Robot, plain: PlainDescription, options: RobotOptions) -> R
         robot.index(name)  # an unknown name is told before a coupling is
     for coupling in plain.couplings:
         coupling.check(tuple(options.lock))
-    return options.apply(with_default_accelerations(robot.with_limits(**options.limits)))
+    return with_collision_pairs(options.apply(with_default_accelerations(robot.with_limits(**options.limits))))
 
 
 def _model_from_urdf(plain: PlainDescription, path: Path) -> Any:
@@ -81,20 +84,17 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
     data = model.createData()
     joints = tuple(_joint(model, data, index, plain) for index in range(1, model.njoints))
     links = _link_frames(model)
-    capsules, shapes = _geometry(plain, links)
-    notes = [*plain.notes, *_inertia_notes(joints)]
-    if capsules:
-        notes.append("the file does not say which capsules may touch: no collision pairs were made")
+    capsules, capsule_notes = _capsules(plain, links)
     return Robot(
         name=plain.name,
         joints=joints,
         gravity=np.array(plain.gravity),
         frames=_frames(model, plain, links, {joint.name for joint in joints}),
         capsules=capsules,
-        shapes=shapes,
+        shapes=tuple(_placed(shape, links[link]) for link, shape in plain.visuals),
         friction=_friction(plain, joints),
         source=source,
-        notes=tuple(notes),
+        notes=(*plain.notes, *_inertia_notes(joints), *capsule_notes),
     )
 
 
@@ -141,22 +141,27 @@ def _frames(model: Any, plain: PlainDescription, links: dict[str, Frame], joints
     return tuple(frames[name] for name in frames if name not in plain.hidden)
 
 
-def _geometry(plain: PlainDescription, links: dict[str, Frame]) -> tuple[tuple[Capsule, ...], tuple[Shape, ...]]:
-    def placed(link: str, shape: Shape) -> Shape:
-        on = links[link]
-        return place_shape(shape, on.joint, on.rotation, on.translation)
+def _placed(shape: Shape, on: Frame) -> Shape:
+    return place_shape(shape, on.joint, on.rotation, on.translation)
 
-    shapes = tuple(placed(link, shape) for link, shape in plain.visuals)
+
+def _capsules(plain: PlainDescription, links: dict[str, Frame]) -> tuple[tuple[Capsule, ...], list[str]]:
+    """A capsule per collision shape, named after its link (link/1, link/2, … where it has several), and a note on the
+    meshes that cannot be opened."""
+    shapes = Counter(link for link, _ in plain.collisions)
     capsules: dict[str, Capsule] = {}
+    failed: dict[str, str] = {}
     for link, shape in plain.collisions:
-        name, count = link, 1
-        while name in capsules:
-            count += 1
-            name = f"{link}/{count}"
-        capsule = enclosing_capsule(name, placed(link, shape))
-        if capsule is not None:
-            capsules[name] = capsule
-    return tuple(capsules.values()), shapes
+        name, number = link, 0
+        while name in capsules or (shapes[link] > 1 and not number):
+            number += 1
+            name = f"{link}/{number}"
+        try:
+            capsules[name] = enclosing_capsule(name, _placed(shape, links[link]))
+        except RobotError as error:
+            failed.setdefault(link, str(error))
+    notes = [f"no capsule for meshes of links {named(list(failed))}; the first: {e}" for e in [*failed.values()][:1]]
+    return tuple(capsules.values()), notes
 
 
 def _friction(plain: PlainDescription, joints: tuple[Joint, ...]) -> dict[str, Array]:

@@ -8,8 +8,9 @@ a chain; a joint's ``ref`` moves the body, so that q means what it means in MuJo
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 from exciter.errors import RobotError
 from exciter.robot.geometry import Shape
 from exciter.robot.limits import Limits
-from exciter.robot.mjcf_geoms import geom_placement, geom_shape, weighs_by_mesh
+from exciter.robot.mjcf_assets import absent_assets, asset_meshes
+from exciter.robot.mjcf_geoms import geom_kind, geom_placement, geom_shape, geom_solid, weighs_by_mesh
 from exciter.robot.mjcf_inertia import MASSLESS, Central, body_inertia
 from exciter.robot.mjcf_settings import (
     ADVICE,
@@ -33,11 +35,10 @@ from exciter.robot.mjcf_settings import (
 from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
 from exciter.robot.robot import STANDARD_GRAVITY, Frame
 from exciter.robot.spatial import axis_rotation
-from exciter.robot.xml_safety import asset_path, number, numbers, parse_xml
+from exciter.robot.xml_safety import number, numbers, parse_xml
 
 Array = NDArray[np.float64]
 UNSUPPORTED = ("include", "frame", "replicate", "composite", "flexcomp", "attach", "model")
-FILE_ATTRIBUTES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 WORLD = "world"
 
 
@@ -47,11 +48,13 @@ class _Gathered:
 
     compiler: Compiler
     classes: Classes
+    meshes: Mapping[str, Shape]
     links: list[str] = field(default_factory=lambda: [WORLD])
     joints: list[tuple[str, JointFacts]] = field(default_factory=list)
     frames: list[tuple[str, Frame]] = field(default_factory=list)
     visuals: list[tuple[str, Shape]] = field(default_factory=list)
     collisions: list[tuple[str, Shape]] = field(default_factory=list)
+    uncovered: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
     meshed: list[str] = field(default_factory=list)
     springs: list[str] = field(default_factory=list)
@@ -68,8 +71,9 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
             raise RobotError(f"'{path}' has <{element.tag}>, which is not supported; {ADVICE}")
     refuse_giants(sum(1 for _ in root.iter("joint")), sum(1 for _ in root.iter("body")), str(path))
     compiler = read_compiler(root)
-    absent = _check_assets(root, compiler, path, mesh_root or path.parent)
-    found = _Gathered(compiler, read_classes(root))
+    mesh_root, classes = mesh_root or path.parent, read_classes(root)
+    absent = absent_assets(root, compiler, path, mesh_root)
+    found = _Gathered(compiler, classes, asset_meshes(root, compiler, classes, path, mesh_root))
     copy = Element("mujoco", model=root.get("model") or path.stem)
     SubElement(copy, "compiler", angle="radian", autolimits="true")
     world = SubElement(SubElement(copy, "worldbody"), "body", name=WORLD)
@@ -222,7 +226,7 @@ def _limited(joint: Element, attribute: str, compiler: Compiler) -> bool:
 
 
 def _attachments(body: Element, name: str, geoms: list[Element], childclass: str, found: _Gathered) -> None:
-    """Sites as frames, primitive geoms as shapes; group 3 and above is MuJoCo's custom for hidden geoms."""
+    """Sites as frames, geoms as shapes; group 3 and above is MuJoCo's custom for hidden geoms."""
     owner = f"body '{name}'"
     for element in body.findall("site"):
         site = resolved(element, found.classes, childclass)
@@ -231,32 +235,14 @@ def _attachments(body: Element, name: str, geoms: list[Element], childclass: str
             found.frames.append((name, Frame(site.get("name", ""), -1, rotation, translation)))
     for geom in geoms:
         shape = geom_shape(geom, found.compiler, owner)
-        if shape is None:
-            continue
-        if number(geom, "group", owner) <= 2:
+        if shape is not None and number(geom, "group", owner) <= 2:
             found.visuals.append((name, shape))
         if number(geom, "contype", owner, 1) or number(geom, "conaffinity", owner, 1):
-            found.collisions.append((name, shape))
-
-
-def _check_assets(root: Element, compiler: Compiler, path: Path, mesh_root: Path) -> list[str]:
-    """Every file an asset names stays below the root; those that do not exist are returned."""
-    absent = []
-    for section in root.findall("asset"):
-        for asset in section.iter():
-            folder = compiler.texture_folder if asset.tag == "texture" else compiler.mesh_folder
-            for attribute in FILE_ATTRIBUTES:
-                reference = asset.get(attribute)
-                if not reference:
-                    continue
-                if compiler.strip_path:
-                    reference = PurePosixPath(reference.replace("\\", "/")).name
-                if "://" not in reference:
-                    reference = str(PurePosixPath(folder.replace("\\", "/")) / reference)
-                file = asset_path(reference, path.parent, mesh_root)
-                if not file.is_file():
-                    absent.append(reference)
-    return absent
+            solid = geom_solid(geom, found.compiler, found.meshes, owner)
+            if solid is None:
+                found.uncovered.append(f"{geom_kind(geom)} of {name}")
+            else:
+                found.collisions.append((name, solid))
 
 
 def _gravity(root: Element) -> tuple[float, ...]:
@@ -295,7 +281,11 @@ def _notes(root: Element, found: _Gathered, facts: dict[str, JointFacts], absent
         meshed = list(dict.fromkeys(found.meshed))
         notes.append(f"bodies {named(meshed)} take their inertia from meshes, which are not read: give <inertial>")
     if absent:
-        notes.append(f"asset files absent: {len(absent)} (first: {absent[0]}); they are only needed for pictures")
+        notes.append(f"asset files absent: {len(absent)} (first: {absent[0]})")
+    if found.uncovered:
+        notes.append(
+            f"no capsule for {named(list(dict.fromkeys(found.uncovered)))}: give what stands there as obstacles"
+        )
     if found.springs:
         notes.append(f"the stiffness of joints {named(found.springs)} is not part of the robot")
     if found.compensated:

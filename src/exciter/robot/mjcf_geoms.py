@@ -1,12 +1,13 @@
 """The geoms of an MJCF body: shapes to look at and to collide with, and the inertia they give the body.
 
-MuJoCo gives a body without <inertial> the mass of its geoms (1000 kg/m³ unless told otherwise). Meshes are
-not opened: such a body needs an <inertial> element, or goes without the mesh's share (noted).
+MuJoCo gives a body without <inertial> the mass of its geoms (1000 kg/m³ unless told otherwise). Meshes do not
+weigh here: such a body needs an <inertial> element, or goes without the mesh's share (noted).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from exciter.errors import RobotError
 from exciter.robot.geometry import Shape
 from exciter.robot.mjcf_settings import Compiler, orientation
+from exciter.robot.place import place_shape
 from exciter.robot.spatial import from_pseudo_inertia, rotation_to, transform_inertia
 from exciter.robot.xml_safety import number, numbers
 
@@ -78,6 +80,25 @@ def geom_shape(geom: Element, compiler: Compiler, owner: str) -> Shape | None:
     if kind == "capsule":
         return Shape("capsule", -1, size, rotation, translation, colour)
     return Shape("cylinder", -1, size, rotation, translation, colour)
+
+
+def geom_solid(geom: Element, compiler: Compiler, meshes: Mapping[str, Shape], owner: str) -> Shape | None:
+    """What may collide: a shape, the capsule around an ellipsoid, a mesh; None for planes, height fields and the like.
+
+    meshes: those of the assets by name, placed in their own frames.
+    """
+    kind = geom_kind(geom)
+    if kind not in ("mesh", "ellipsoid"):
+        return geom_shape(geom, compiler, owner)
+    rotation, translation = geom_placement(geom, compiler, owner)
+    if kind == "mesh":
+        mesh = meshes.get(geom.get("mesh", ""))
+        return None if mesh is None else place_shape(mesh, -1, rotation, translation)
+    half = np.array(half_sizes(geom, owner))
+    longest = int(np.argmax(half))
+    radius = float(np.delete(half, longest).max())
+    turn = rotation @ rotation_to(np.eye(3)[longest])
+    return Shape("capsule", -1, (radius, 2.0 * (half[longest] - radius)), turn, translation)
 
 
 def geom_inertia(geom: Element, compiler: Compiler, owner: str) -> Array:

@@ -37,24 +37,3 @@ def place_capsule(capsule: Capsule, joint: int, rotation: Array, translation: Ar
     """The capsule on ``joint``; as ``place_frame``."""
     start, end = rotation @ capsule.start + translation, rotation @ capsule.end + translation
     return replace(capsule, joint=joint, start=start, end=end)
-
-
-def enclosing_capsule(name: str, shape: Shape) -> Capsule | None:
-    """A capsule that contains the shape; None for a mesh, which is never opened.
-
-    The capsule of a cylinder has its radius and its axis, the caps stick out; that of a box runs along the
-    longest side, its radius is half the diagonal of the other two.
-    """
-    axis = np.array([0.0, 0.0, 1.0])
-    if shape.kind == "mesh":
-        return None
-    if shape.kind == "sphere":
-        radius, length = shape.size[0], 0.0
-    elif shape.kind == "box":
-        longest = int(np.argmax(shape.size))
-        axis = np.eye(3)[longest]
-        radius, length = 0.5 * float(np.hypot(*np.delete(shape.size, longest))), shape.size[longest]
-    else:
-        radius, length = shape.size
-    half = 0.5 * length * (shape.rotation @ axis)
-    return Capsule(name, shape.joint, shape.translation - half, shape.translation + half, radius)

@@ -1,4 +1,4 @@
-"""URDF made plain: structure and numbers checked, limits and friction read, meshes never opened.
+"""URDF made plain: structure and numbers checked, limits and friction read, meshes not opened.
 
 Decisions where files differ from what they mean: an effort or velocity of 0 and a position range 0…0 are what
 exporters write when they know nothing, so they count as "not given" (and are noted); the limits of a

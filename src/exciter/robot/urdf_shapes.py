@@ -1,4 +1,4 @@
-"""The shapes of a URDF: what to look at, and what may collide. Meshes are names; their files stay closed."""
+"""The shapes of a URDF: what to look at, and what may collide. Meshes are names; their files stay closed here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.geometry import Shape
-from exciter.robot.plain import named
 from exciter.robot.spatial import axis_rotation
 from exciter.robot.xml_safety import asset_path, number, numbers
 
@@ -35,20 +34,15 @@ def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShape
                 shape = _shape(element, f"link '{name}'", folder, mesh_root, colours)
                 if shape is not None:
                     found.append((name, shape))
-    return tuple(visuals), tuple(collisions), _mesh_notes([*visuals, *collisions], collisions)
+    return tuple(visuals), tuple(collisions), _mesh_notes(visuals)
 
 
-def _mesh_notes(shapes: list[tuple[str, Shape]], collisions: list[tuple[str, Shape]]) -> tuple[str, ...]:
-    notes = []
-    missing = list(dict.fromkeys(s.mesh for _, s in shapes if s.kind == "mesh" and not Path(s.mesh).is_file()))
-    if missing:
-        first = Path(missing[0]).name
-        notes.append(f"mesh files absent: {len(missing)} (first: {first}); they are only needed for pictures")
-    solid = {link for link, shape in collisions if shape.kind != "mesh"}
-    bare = list(dict.fromkeys(link for link, _ in collisions if link not in solid))
-    if bare:
-        notes.append(f"the collision shape of links {named(bare)} is a mesh: no capsule was made for it")
-    return tuple(notes)
+def _mesh_notes(visuals: list[tuple[str, Shape]]) -> tuple[str, ...]:
+    missing = list(dict.fromkeys(s.mesh for _, s in visuals if s.kind == "mesh" and not Path(s.mesh).is_file()))
+    if not missing:
+        return ()
+    first = Path(missing[0]).name
+    return (f"mesh files absent: {len(missing)} (first: {first}); these are only needed for pictures",)
 
 
 def rpy_rotation(rpy: tuple[float, ...]) -> Array:

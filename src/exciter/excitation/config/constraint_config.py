@@ -14,7 +14,8 @@
         - {box: {lower: [0.4, -1, 0], upper: [0.8, 1, 0.3]}}
 
 Torque limits apply when the robot has any, self-collision when it has pairs of bodies to be kept apart; these, and
-obstacles, keep a clearance of 1 cm unless another one is given.
+obstacles, keep a clearance of 1 cm unless another one is given. Pairs, and ``against: [link_5, joint_6]`` of an
+obstacle, name links, joints or capsules; a link or joint means all capsules of it.
 """
 
 from __future__ import annotations
@@ -96,6 +97,8 @@ def _pairs(section: Section) -> tuple[tuple[str, str], ...] | None:
         if not isinstance(entry, list) or len(entry) != 2 or not all(isinstance(name, str) for name in entry):
             raise ExciterError(f"{section.at('pairs')} has {entry!r}; give two names of bodies, [first, second]")
         pairs.append((entry[0], entry[1]))
+    if not pairs:
+        raise ExciterError(f"{section.at('pairs')} is empty; name pairs of bodies, or write self_collision: false")
     return tuple(pairs)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.config.section import number, plain
+from exciter.excitation.config.section import number, plain, shown
 from exciter.excitation.criteria.criterion import AnyCriterion
 from exciter.excitation.criteria.equilibrium import Equilibrium
 from exciter.excitation.criteria.registry import CRITERIA, criterion_from, settings_of
@@ -28,12 +28,17 @@ from exciter.excitation.trajectories.trajectory import Trajectory
 #: Meaningful beside another criterion only.
 COMPANIONS: dict[str, Callable[[], AnyCriterion]] = {"torque-activity": InverseTorque, "equilibrium": Equilibrium}
 
+#: Of settings without a default, for messages.
+EXAMPLES = {"joint_noise": "1.0e-4"}
+
 
 def criterion(given: Any, model: DynamicModel, trajectory: Trajectory, where: str) -> AnyCriterion:
     """The criterion of a word or of a mapping from words to weights or settings."""
     entries = {given: 1.0} if isinstance(given, str) else given
     if not isinstance(entries, Mapping) or not entries:
-        raise ExciterError(f"{where} is {given!r}; give one of {', '.join(CRITERIA)}, or a mapping of words to weights")
+        raise ExciterError(
+            f"{where} is {shown(given)}; give one of {', '.join(CRITERIA)}, or a mapping of words to weights"
+        )
     for word in entries:
         if word not in CRITERIA and word not in COMPANIONS:
             raise ExciterError(f"{where} is '{word}'; allowed are {', '.join((*CRITERIA, *COMPANIONS))}")
@@ -48,13 +53,18 @@ def _part(word: str, entry: Any, model: DynamicModel, trajectory: Trajectory, wh
     weight = number(settings.pop("weight", 1.0), f"{where}: weight" if isinstance(entry, Mapping) else where, above=0.0)
     if word in COMPANIONS:
         if settings:
-            raise ExciterError(f"{where} has a weight only; given {settings}")
+            raise ExciterError(f"{where} has a weight only; given {shown(settings)}")
         return weight, COMPANIONS[word]()
     known = settings_of(word)
     if "trajectory" in known:
         settings["trajectory"] = trajectory
     if "values" in known and "values" not in settings:
         settings["values"] = _nominal_sizes(model, where)
+    for name in (name for name, needed in known.items() if needed and name not in settings):
+        example = EXAMPLES.get(name, "…")
+        raise ExciterError(
+            f"{where} needs {name}; give criterion: {{{word}: {{{name}: {example}}}}} in the file of --config"
+        )
     try:
         return weight, criterion_from(word, {key: plain(value) for key, value in settings.items()})
     except ExciterError as error:

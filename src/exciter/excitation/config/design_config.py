@@ -13,7 +13,7 @@ trajectory:
   duration_range: [5, 20]                    # the duration is free within [s]
 criterion: d-optimal                         # or a weighted sum: {condition: 1.0, torque-activity: 0.1}
 formulation: dynamic                         # or energy
-noise: [1.0, 1.0, 0.5]                       # σ of the torques [N·m], one or per joint
+noise: [1.0, 1.0, 0.5]                       # σ of the torques [N·m], one or per joint; energy: one number [J]
 constraints: …                               # see ``constraint_config``
 samples: 2000                                # of the log over one period, which predictions count
 starts: 16
@@ -39,8 +39,9 @@ from exciter.excitation.config.constraint_config import KEYS as CONSTRAINT_KEYS
 from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.config.criterion_config import criterion
 from exciter.excitation.config.robot_part import read_section, robot_options
-from exciter.excitation.config.section import Section, per_joint, plain
+from exciter.excitation.config.section import Section, number, per_joint, shown
 from exciter.excitation.config.terms import joint_terms
+from exciter.excitation.config.trajectory_config import EXECUTION, FAMILIES, trajectory
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.criteria.criterion import AnyCriterion
@@ -52,9 +53,7 @@ from exciter.excitation.files.export import RATE
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import sample
 from exciter.excitation.objective import Objective
-from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.ramps import Ramps
-from exciter.excitation.trajectories.registry import FAMILIES, trajectory_from
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot import library
 from exciter.robot.motion import Motion
@@ -62,8 +61,7 @@ from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
-FORMULATIONS: dict[str, Formulation] = {"dynamic": InverseDynamic(), "energy": Energy()}
-EXECUTION = ("periods", "rate", "ramps", "duration_range")  # of trajectory: not the family's
+FORMULATIONS = ("dynamic", "energy")
 
 
 @dataclass(frozen=True)
@@ -96,16 +94,7 @@ class DesignConfig:
         return DynamicModel(robot, joint_terms(self.terms, robot, f"{self.source}: terms"))
 
     def trajectory(self) -> Trajectory:
-        """The family with its settings; equal segments of a quintic may be given as duration and segments."""
-        settings = {key: plain(value) for key, value in self.settings.items()}
-        try:
-            if self.family == "quintic" and "times" not in settings:
-                return _even_quintic(settings)
-            if self.family == "fourier":
-                settings.setdefault("at_rest", True)  # a robot is started standing still; ramps when it is false
-            return trajectory_from({"family": self.family, **settings})
-        except ExciterError as error:
-            raise ExciterError(f"{self.source}: trajectory: {error}") from None
+        return trajectory(self.family, self.settings, f"{self.source}: trajectory")
 
     def criterion(self, model: DynamicModel) -> AnyCriterion:
         return criterion(self.criteria, model, self.trajectory(), f"{self.source}: criterion")
@@ -114,11 +103,15 @@ class DesignConfig:
         return self.limits.constraints(model)
 
     def formulation_of(self) -> Formulation:
-        return FORMULATIONS[self.formulation]
+        """The rows; those of the energy model mix all joints, so that their noise is one number [J]."""
+        if self.formulation == "dynamic":
+            return InverseDynamic()
+        where = f"{self.source}: noise, of a row of the energy model [J],"
+        return Energy() if self.noise is None else Energy(noise=number(self.noise, where, above=0.0))
 
     def noise_of(self, robot: Robot) -> Array | None:
-        """σ (n,) [N·m or N] of the torques; None where nothing is said."""
-        if self.noise is None:
+        """σ (n,) [N·m or N] of the torques; None where nothing is said, or where it is that of energies."""
+        if self.noise is None or self.formulation == "energy":
             return None
         return per_joint(self.noise, f"{self.source}: noise", robot.joint_names, above=0.0)
 
@@ -150,6 +143,11 @@ class DesignConfig:
         objective = Objective(model, DOptimality(), columns, weights, self.formulation_of())
         total = np.zeros((len(columns), len(columns)))
         for path in self.prior:
+            if not path.exists():
+                raise ExciterError(
+                    f"{self.source}: prior has '{path}'; there is no such file or folder (paths start at the "
+                    "configuration's own folder)"
+                )
             samples = sample(read_trajectory(path, model.robot), self.rate)
             assert samples.qd is not None
             assert samples.qdd is not None
@@ -170,24 +168,43 @@ class DesignConfig:
         return replace(self, **given)
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as plain data, for the record."""
-        return {
-            "terms": self.terms,
-            "trajectory": {"family": self.family, **self.settings},
+        """The settings as plain data; written as YAML they are a file for --config that asks for the same design."""
+        execution = {
             "periods": self.periods,
             "rate": self.rate,
-            "start": self.start,
-            "duration_range": self.duration_range,
+            "ramps": None if self.start is None else {"start": self.start},
+            "duration_range": None if self.duration_range is None else list(self.duration_range),
+        }
+        settings = {
+            **self._robot_part(),
+            "terms": self.terms,
+            "trajectory": _given({**self.trajectory().to_dict(), **execution}),
             "criterion": self.criteria,
             "formulation": self.formulation,
             "noise": self.noise,
-            "constraints": dict(self.limits.section.data),
+            "constraints": dict(self.limits.section.data) or None,
             "samples": self.samples,
             "starts": self.starts,
             "seed": self.seed,
             "time_limit": self.time_limit,
-            "prior": [str(path) for path in self.prior],
+            "prior": [str(path.resolve()) for path in self.prior] or None,
         }
+        return _given(settings)
+
+    def _robot_part(self) -> dict[str, Any]:
+        robot = self.robot
+        limits = {which: dict(v) if isinstance(v, Mapping) else v for which, v in robot.limits.items()}
+        return {
+            "limits": limits or None,
+            "gravity": None if robot.gravity is None else list(robot.gravity),
+            "lock": dict(robot.lock) or None,
+            "mesh_root": None if robot.mesh_root is None else str(robot.mesh_root.resolve()),
+        }
+
+
+def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not None."""
+    return {key: value for key, value in settings.items() if value is not None}
 
 
 def home(robot: Robot) -> Array:
@@ -196,16 +213,6 @@ def home(robot: Robot) -> Array:
         return library.home(robot.name)
     lower, upper = robot.position_range()
     return np.where((lower < 0.0) & (upper > 0.0), 0.0, 0.5 * (lower + upper))
-
-
-def _even_quintic(settings: Mapping[str, Any]) -> Trajectory:
-    allowed = ("duration", "segments", "at_rest_ends")
-    section = Section.of(settings, "quintic", (*allowed, "times"))
-    return Quintic.even(
-        section.number("duration", 10.0, above=0.0),
-        section.whole("segments", 10, least=1),
-        at_rest_ends=section.flag("at_rest_ends", True),
-    )
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -231,7 +238,7 @@ def read_config(path: str | Path) -> DesignConfig:
         start=execution.section("ramps", ("start",)).get("start"),
         duration_range=_duration_range(execution),
         criteria=top.get("criterion") if "criterion" in top else DesignConfig.criteria,
-        formulation=top.word("formulation", tuple(FORMULATIONS), DesignConfig.formulation),
+        formulation=top.word("formulation", FORMULATIONS, DesignConfig.formulation),
         noise=top.get("noise"),
         limits=ConstraintConfig(top.section("constraints", CONSTRAINT_KEYS)),
         samples=top.whole("samples", 0, least=2) or None,
@@ -254,5 +261,5 @@ def _duration_range(section: Section) -> tuple[float, float] | None:
 
 def _path(entry: Any, where: str, folder: Path) -> Path:
     if not isinstance(entry, str):
-        raise ExciterError(f"{where} has {entry!r}; give folders of earlier designs, or trajectory files")
+        raise ExciterError(f"{where} has {shown(entry)}; give folders of earlier designs, or trajectory files")
     return folder / entry

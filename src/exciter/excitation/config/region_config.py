@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.excitation.config.section import Section, number
+from exciter.excitation.config.section import Section, number, shown
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.workspace import (
@@ -33,7 +33,7 @@ def frame_name(section: Section, robot: Robot) -> str:
     """``frame`` of a section: one that the robot has."""
     name = section.get("frame")
     if name not in robot.frame_names:
-        raise ExciterError(f"{section.at('frame')} is {name!r}; allowed are {', '.join(robot.frame_names)}")
+        raise ExciterError(f"{section.at('frame')} is {shown(name)}; allowed are {', '.join(robot.frame_names)}")
     return str(name)
 
 
@@ -106,5 +106,5 @@ def _corner(section: Section, key: str, missing: float) -> Array:
         return np.full(3, missing)
     given = section.get(key)
     if not isinstance(given, list) or len(given) != 3:
-        raise ExciterError(f"{section.at(key)} is {given!r}; give three numbers, null where a side is open")
+        raise ExciterError(f"{section.at(key)} is {shown(given)}; give three numbers, null where a side is open")
     return np.array([missing if value in (None, missing) else number(value, section.at(key)) for value in given])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ class Section:
     def of(cls, given: Any, where: str, keys: Sequence[str]) -> Section:
         """``given`` as a section whose keys are among ``keys``; nothing at all is an empty one."""
         if given is not None and not isinstance(given, Mapping):
-            raise ExciterError(f"{where} is {given!r}; give a mapping with some of the keys {', '.join(keys)}")
+            raise ExciterError(f"{where} is {shown(given)}; give a mapping with some of the keys {', '.join(keys)}")
         data = {str(key): value for key, value in (given or {}).items()}
         for key in data:
             if key not in keys:
@@ -56,19 +57,19 @@ class Section:
         if key not in self:
             return default
         if isinstance(given, bool) or not isinstance(given, int) or given < least:
-            raise ExciterError(f"{self.at(key)} is {given!r}; give a whole number ≥ {least}")
+            raise ExciterError(f"{self.at(key)} is {shown(given)}; give a whole number ≥ {least}")
         return given
 
     def flag(self, key: str, default: bool) -> bool:
         given = self.get(key)
         if key in self and not isinstance(given, bool):
-            raise ExciterError(f"{self.at(key)} is {given!r}; give true or false")
+            raise ExciterError(f"{self.at(key)} is {shown(given)}; give true or false")
         return given if key in self else default
 
     def word(self, key: str, words: Sequence[str], default: str) -> str:
         given = self.get(key)
         if key in self and given not in words:
-            raise ExciterError(f"{self.at(key)} is {given!r}; allowed are {', '.join(words)}")
+            raise ExciterError(f"{self.at(key)} is {shown(given)}; allowed are {', '.join(words)}")
         return given if key in self else default
 
     def vector(self, key: str, length: int, default: Sequence[float] | None = None) -> Array:
@@ -77,7 +78,7 @@ class Section:
             return np.array(default, dtype=float)
         given = self.get(key)
         if not isinstance(given, list) or len(given) != length:
-            raise ExciterError(f"{self.at(key)} is {given!r}; give a list of {length} numbers")
+            raise ExciterError(f"{self.at(key)} is {shown(given)}; give a list of {length} numbers")
         return np.array([number(value, self.at(key)) for value in given])
 
     def entries(self, key: str) -> list[Any]:
@@ -86,8 +87,19 @@ class Section:
         if given is None:
             return []
         if not isinstance(given, list):
-            raise ExciterError(f"{self.at(key)} is {given!r}; give a list, each entry behind a '-'")
+            raise ExciterError(f"{self.at(key)} is {shown(given)}; give a list, each entry behind a '-'")
         return given
+
+
+def shown(given: Any) -> str:
+    """A value as the file has it, not as Python writes it."""
+    if given is None:
+        return "missing"
+    if isinstance(given, bool):
+        return str(given).lower()
+    if isinstance(given, str):
+        return f"'{given}'"
+    return json.dumps(given, ensure_ascii=False, default=str) if isinstance(given, list | Mapping) else str(given)
 
 
 def plain(given: Any) -> Any:
@@ -108,7 +120,7 @@ def number(given: Any, what: str, *, least: float = -math.inf, above: float | No
         if not math.isfinite(value) or value < least or (above is not None and value <= above):
             raise ValueError
     except (ValueError, OverflowError):
-        raise ExciterError(f"{what} is {given!r}; give {wanted}") from None
+        raise ExciterError(f"{what} is {shown(given)}; give {wanted}") from None
     return value
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from exciter.errors import ExciterError
-from exciter.excitation.config.section import plain
+from exciter.excitation.config.section import plain, shown
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     Coulomb,
@@ -52,18 +52,18 @@ def joint_terms(given: Any, robot: Robot, where: str) -> tuple[JointTerm, ...]:
     if given == "none":
         return ()
     if not isinstance(given, list):
-        raise ExciterError(f"{where} is {given!r}; give none, or a list of {', '.join(WORDS)}")
+        raise ExciterError(f"{where} is {shown(given)}; give none, or a list of {', '.join(WORDS)}")
     return tuple(dict.fromkeys(_term(entry, where) for entry in given))
 
 
 def _term(entry: Any, where: str) -> JointTerm:
     word, settings = next(iter(entry.items())) if isinstance(entry, Mapping) and len(entry) == 1 else (entry, None)
     if not isinstance(word, str) or word not in WORDS:
-        raise ExciterError(f"{where} has '{word}'; allowed are none, or a list of {', '.join(WORDS)}")
+        raise ExciterError(f"{where} has {shown(word)}; allowed are none, or a list of {', '.join(WORDS)}")
     if settings is not None and not isinstance(settings, Mapping):
-        raise ExciterError(f"{where}: {word} is {settings!r}; give its settings as a mapping")
+        raise ExciterError(f"{where}: {word} is {shown(settings)}; give its settings as a mapping")
     try:
         return WORDS[word](**{str(key): plain(value) for key, value in (settings or {}).items()})
     except (TypeError, AttributeError) as error:
         what = str(error).replace("__init__() ", "")
-        raise ExciterError(f"{where}: {word} cannot be made of {dict(settings or {})}: {what}") from None
+        raise ExciterError(f"{where}: {word} cannot be made of {shown(dict(settings or {}))}: {what}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.numba_engine import writable
-from exciter.errors import ParameterError, unknown_name
+from exciter.errors import ParameterError, RobotError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows
 from exciter.excitation.constraints.kinematics import Kinematics, kinematics, robot_dynamics
 from exciter.excitation.constraints.obstacles import Flat, Obstacle, Round, Touch
 from exciter.excitation.constraints.segments import closest_points
+from exciter.robot.body_names import capsules_of
+from exciter.robot.collision_pairs import without_capsule
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
@@ -29,8 +32,9 @@ Array = NDArray[np.float64]
 class CapsuleDistance:
     """Rows (d − clearance) / LENGTH, d [m] the distance of two capsules, or of a capsule and an obstacle.
 
-    pairs: names of the robot's capsules that must not touch; the robot's own collision pairs unless given.
-    obstacles: see ``obstacles``; each against the capsules it names, or all that move.
+    pairs: names of capsules, links or joints that must not touch (a link or joint means all of its capsules); the
+    robot's own collision pairs unless given, which it then must have; () for obstacles alone.
+    obstacles: see ``obstacles``; each against what it names, or all capsules that move.
     clearance: [m] that stays free everywhere.
     Rows come in this order: pairs, round obstacles, flat obstacles.
     """
@@ -41,8 +45,9 @@ class CapsuleDistance:
     obstacles: Sequence[Obstacle] = ()
 
     def __post_init__(self) -> None:
-        pairs = self.robot.collision_pairs if self.pairs is None else self.pairs
-        object.__setattr__(self, "pairs", tuple((a, b) for a, b in pairs))
+        if self.pairs is None and not self.robot.collision_pairs:
+            raise ParameterError(self._no_pairs)
+        object.__setattr__(self, "pairs", self._checked_pairs())
         object.__setattr__(self, "obstacles", tuple(self.obstacles))
         if not (np.isfinite(self.clearance) and self.clearance >= 0.0):
             raise ParameterError(f"the clearance is {self.clearance}; it must be 0 or more [m]")
@@ -51,10 +56,33 @@ class CapsuleDistance:
         if repeated:
             raise ParameterError(f"two capsules or obstacles are named '{min(repeated)}'; names must be unique")
         if not self.rows:
-            raise ParameterError(
-                f"robot '{self.robot.name}' has no pair of capsules to check; name pairs of its capsules "
-                f"({', '.join(c.name for c in self.robot.capsules) or 'it has none'}) or give obstacles"
-            )
+            raise ParameterError(self._no_pairs)
+
+    @property
+    def _no_pairs(self) -> str:
+        return (
+            f"robot '{self.robot.name}' has no pair of capsules to check; name pairs of its capsules "
+            f"({', '.join(c.name for c in self.robot.capsules) or 'it has none'}), or switch self-collision off"
+        )
+
+    def _checked_pairs(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of capsules, by their own names; every one once."""
+        capsules = self.robot.capsules
+        found: dict[frozenset[int], tuple[str, str]] = {}
+        for first, second in self.robot.collision_pairs if self.pairs is None else self.pairs:
+            for a, b in product(self._capsules(first), self._capsules(second)):
+                if capsules[a].joint == capsules[b].joint:
+                    raise ParameterError(
+                        f"capsules '{capsules[a].name}' and '{capsules[b].name}' are on the same body; "
+                        "their distance never changes: name two bodies"
+                    )
+                found.setdefault(frozenset((a, b)), (capsules[a].name, capsules[b].name))
+        return tuple(found.values())
+
+    @property
+    def uncovered(self) -> tuple[str, ...]:
+        """The joints whose bodies have no capsule: neither obstacles nor self-collision see them."""
+        return without_capsule(self.robot)
 
     # -- what is measured ------------------------------------------------------------------------------------
 
@@ -68,12 +96,7 @@ class CapsuleDistance:
         """(P, 2) indices into ``bodies``: the pairs, then round obstacles."""
         assert self.pairs is not None
         names = [body.name for body in self.bodies]
-        pairs = [(self._capsule(a), self._capsule(b)) for a, b in self.pairs]
-        for a, b in pairs:
-            if self.bodies[a].joint == self.bodies[b].joint:
-                raise ParameterError(
-                    f"capsules '{names[a]}' and '{names[b]}' are on the same body; their distance never changes"
-                )
+        pairs = [(names.index(a), names.index(b)) for a, b in self.pairs]
         for obstacle in self.obstacles:
             if isinstance(obstacle, Round):
                 pairs += [(index, names.index(obstacle.name)) for index in self._against(obstacle)]
@@ -96,15 +119,15 @@ class CapsuleDistance:
         names += [(self.bodies[index].name, flat.name) for flat, index in self.flat]
         return tuple(RowName("distance", f"{a} – {b}", "m", self.clearance, LENGTH, False) for a, b in names)
 
-    def _capsule(self, name: str) -> int:
-        names = [capsule.name for capsule in self.robot.capsules]
-        if name not in names:
-            raise ParameterError(unknown_name("capsule", name, names))
-        return names.index(name)
+    def _capsules(self, name: str) -> tuple[int, ...]:
+        try:
+            return capsules_of(self.robot, name)
+        except RobotError as error:
+            raise ParameterError(str(error)) from None
 
     def _against(self, obstacle: Obstacle) -> Iterable[int]:
         if obstacle.against is not None:
-            return [self._capsule(name) for name in obstacle.against]
+            return dict.fromkeys(index for name in obstacle.against for index in self._capsules(name))
         return [k for k, capsule in enumerate(self.robot.capsules) if capsule.joint != BASE]
 
     # -- rows ------------------------------------------------------------------------------------------------

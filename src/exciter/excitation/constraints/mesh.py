@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ParameterError, unknown_name
+from exciter.errors import ParameterError, RobotError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows
 from exciter.excitation.constraints.kinematics import Kinematics, kinematics
+from exciter.robot.body_names import body_name, body_names, body_of
 from exciter.robot.geometry import Shape
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
@@ -26,8 +27,8 @@ Array = NDArray[np.float64]
 class MeshDistance:
     """Rows (d − clearance) / LENGTH, d [m] the distance of two bodies by all of the robot's shapes on them.
 
-    pairs: bodies by the names of the joints that move them, "base" for the base; those of the robot's collision pairs
-    unless given. clearance: [m] that stays free.
+    pairs: bodies by the name of their joint ("base" for the base), of a link or of a capsule on them; those of the
+    robot's collision pairs unless given. clearance: [m] that stays free.
     A mesh counts as its convex hull, which contains it: safe, and the distance of bodies that overlap is minus how
     deep they do. Every sample and pair is one call of coal, thousands of times slower than capsules.
     """
@@ -37,45 +38,38 @@ class MeshDistance:
     clearance: float = 0.0
 
     def __post_init__(self) -> None:
-        pairs = self._default_pairs() if self.pairs is None else [(a, b) for a, b in self.pairs]
-        object.__setattr__(self, "pairs", tuple(pairs))
+        pairs = self.robot.collision_pairs if self.pairs is None else self.pairs
+        object.__setattr__(self, "pairs", tuple((a, b) for a, b in pairs))
         if not (np.isfinite(self.clearance) and self.clearance >= 0.0):
             raise ParameterError(f"the clearance is {self.clearance}; it must be 0 or more [m]")
         if not pairs:
             raise ParameterError(
-                f"robot '{self.robot.name}' has no collision pairs; name pairs of bodies: {', '.join(self._names)}"
+                f"robot '{self.robot.name}' has no collision pairs; name pairs of bodies: "
+                f"{', '.join(body_names(self.robot))}"
             )
         for a, b in self.bodies:
             if a == b:
-                raise ParameterError(f"body '{self._names[a + 1]}' was paired with itself; name two bodies")
+                raise ParameterError(f"body '{body_name(self.robot, a)}' was paired with itself; name two bodies")
             for joint in (a, b):
                 if not any(shape.joint == joint for shape in self.robot.shapes):
                     raise ParameterError(
-                        f"body '{self._names[joint + 1]}' has no shape to measure; leave its pairs out"
+                        f"body '{body_name(self.robot, joint)}' has no shape to measure; leave its pairs out"
                     )
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return ("base", *self.robot.joint_names)
-
-    def _default_pairs(self) -> list[tuple[str, str]]:
-        joint = {capsule.name: capsule.joint for capsule in self.robot.capsules}
-        named = [(self._names[joint[a] + 1], self._names[joint[b] + 1]) for a, b in self.robot.collision_pairs]
-        return list(dict.fromkeys(named))
 
     @cached_property
     def bodies(self) -> tuple[tuple[int, int], ...]:
-        """The pairs as joint indices, −1 for the base."""
+        """The pairs as joint indices, −1 for the base; every one once."""
         assert self.pairs is not None
-        for name in (name for pair in self.pairs for name in pair):
-            if name not in self._names:
-                raise ParameterError(unknown_name("body", name, self._names))
-        return tuple((self._names.index(a) - 1, self._names.index(b) - 1) for a, b in self.pairs)
+        try:
+            named = [(body_of(self.robot, a), body_of(self.robot, b)) for a, b in self.pairs]
+        except RobotError as error:
+            raise ParameterError(str(error)) from None
+        return tuple({frozenset(pair): pair for pair in named}.values())
 
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
-        assert self.pairs is not None
-        return tuple(RowName("distance", f"{a} – {b}", "m", self.clearance, LENGTH, False) for a, b in self.pairs)
+        names = [(body_name(self.robot, a), body_name(self.robot, b)) for a, b in self.bodies]
+        return tuple(RowName("distance", f"{a} – {b}", "m", self.clearance, LENGTH, False) for a, b in names)
 
     @cached_property
     def geometries(self) -> tuple[tuple[int, Any, Array, Array], ...]:

@@ -30,7 +30,7 @@ class Touch:
 class Round:
     """A sphere (start = end) or capsule: all points within ``radius`` [m] of the segment start–end.
 
-    against: names of the robot's capsules that must keep away; all that move unless given.
+    against: names of capsules, links or joints of the robot that must keep away; all that move unless given.
     """
 
     name: str

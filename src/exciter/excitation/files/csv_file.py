@@ -41,13 +41,15 @@ def csv_text(samples: Samples, joints: tuple[str, ...]) -> str:
 
 def parse_csv(text: str, robot: Robot, source: str) -> Samples:
     """The rows of a CSV file, columns in the robot's order; one line when it does not fit the robot."""
-    lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
+    numbered = enumerate(text.lstrip("\ufeff").splitlines(), start=1)
+    lines = [(number, line) for number, line in numbered if line.strip()]
     if not lines:
         raise MotionError(f"{source} is empty; expected a header (time, <joint>.q, …) and rows of numbers")
-    head = lines[0].lstrip("# ").strip()
+    head = lines[0][1].lstrip("# ").strip()
     delimiter = next((mark for mark in ";," if mark in head), None)  # None: blanks and tabs
     names = [cell.strip().strip('"').strip() for cell in head.split(delimiter)]
-    table = _numbers([line for line in lines[1:] if not line.startswith("#")], delimiter, len(names), source)
+    rows = [(number, line) for number, line in lines[1:] if not line.startswith("#")]
+    table = _numbers(rows, delimiter, len(names), source)
     where = _columns(names, robot, source)
 
     def block(word: str) -> Array | None:
@@ -65,7 +67,7 @@ def parse_csv(text: str, robot: Robot, source: str) -> Samples:
     assert q is not None
     if qdd is not None and qd is None:
         raise MotionError(f"{source} has accelerations (qdd) but no velocities (qd); add them, or leave out the former")
-    return Samples(table[:, where["time", ""]], q, qd, qdd).checked(source)
+    return Samples(table[:, where["time", ""]], q, qd, qdd).checked(source, lambda k: f"line {rows[k][0]}")
 
 
 def _columns(names: list[str], robot: Robot, source: str) -> dict[tuple[str, str], int]:
@@ -99,27 +101,27 @@ def _meaning(name: str, robot: Robot) -> tuple[str, str] | None:
     return None
 
 
-def _numbers(lines: list[str], delimiter: str | None, width: int, source: str) -> Array:
-    if not lines:
+def _numbers(rows: list[tuple[int, str]], delimiter: str | None, width: int, source: str) -> Array:
+    if not rows:
         raise MotionError(f"{source} has a header but no rows of numbers")
     try:
-        table: Array = np.loadtxt(lines, delimiter=delimiter, ndmin=2, comments=None)
+        table: Array = np.loadtxt([line for _, line in rows], delimiter=delimiter, ndmin=2, comments=None)
     except ValueError:
-        raise MotionError(_wrong_row(lines, delimiter, width, source)) from None
+        raise MotionError(_wrong_row(rows, delimiter, width, source)) from None
     if table.shape[1] != width:
         raise MotionError(f"{source} has {width} names in its header and {table.shape[1]} numbers in its rows")
     return table
 
 
-def _wrong_row(lines: list[str], delimiter: str | None, width: int, source: str) -> str:
-    """Which row, and what is wrong with it."""
-    for k, line in enumerate(lines):
+def _wrong_row(rows: list[tuple[int, str]], delimiter: str | None, width: int, source: str) -> str:
+    """Which line, and what is wrong with it."""
+    for number, line in rows:
         cells = [cell.strip() for cell in line.split(delimiter)]
         if len(cells) != width:
-            return f"{source}: row {k + 1} has {len(cells)} values; the header names {width} columns"
+            return f"{source}: line {number} has {len(cells)} values; the header names {width} columns"
         for cell in cells:
             try:
                 float(cell)
             except ValueError:
-                return f"{source}: row {k + 1} has '{cell[:40]}' where a number is expected (decimal point, no units)"
+                return f"{source}: line {number} has '{cell[:40]}' where a number is expected (decimal point, no units)"
     return f"{source} cannot be read as rows of numbers"

@@ -17,6 +17,7 @@ from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import read_bytes
 
 MAX_BYTES = 300_000_000
+BEGINNING = 10_000  # bytes in which a binary file gives itself away
 TABLES = (".csv", ".tsv", ".txt", ".dat")
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a long motion takes the plain one many seconds
 
@@ -34,11 +35,16 @@ def read_trajectory(path: str | Path, robot: Robot) -> Curve:
     if suffix not in (*TABLES, ".json", ".yaml", ".yml"):
         raise MotionError(f"{source} ends in '{path.suffix}'; a trajectory ends in .csv, .json or .yaml")
     try:
-        text = read_bytes(path, "trajectory", MAX_BYTES).decode("utf-8")
+        content = read_bytes(path, "trajectory", MAX_BYTES)
+        if b"\0" in content[:BEGINNING]:
+            raise MotionError(f"{source} is a binary file; expected text: a table, JSON or YAML")
+        text = content.decode("utf-8")
     except RobotError as error:
         raise MotionError(str(error)) from None
     except UnicodeDecodeError:
-        raise MotionError(f"{source} is not text in UTF-8; expected a table, JSON or YAML") from None
+        raise MotionError(
+            f"{source} is a binary file, or text that is not UTF-8; expected a table, JSON or YAML"
+        ) from None
     if suffix in TABLES:
         return parse_csv(text, robot, source).curve()
     data = _data(text, suffix, source)

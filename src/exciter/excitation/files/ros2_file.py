@@ -82,7 +82,7 @@ def parse_ros2(data: Mapping[str, Any], robot: Robot, source: str) -> Samples:
         raise MotionError(f"{source} has points without positions; every point needs them")
     if qdd is not None and qd is None:
         raise MotionError(f"{source} has accelerations but no velocities; add them, or leave out the former")
-    return Samples(time, q, qd, qdd).checked(source)
+    return Samples(time, q, qd, qdd).checked(source, lambda k: f"point {k + 1}")
 
 
 def _block(points: Sequence[Mapping[str, Any]], kind: str, order: list[int], source: str) -> Array | None:

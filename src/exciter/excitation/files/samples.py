@@ -7,6 +7,7 @@ acceleration (not-a-knot at both ends, so that no rest is assumed that the file 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,21 +39,22 @@ class Samples:
         spline = CubicSpline(self.time, self.q)  # powers fall along the first axis
         return Curve((PolynomialPiece(self.time, np.ascontiguousarray(spline.c[::-1].transpose(2, 1, 0))),))
 
-    def checked(self, source: str) -> Samples:
-        """Itself, or one line about the first thing that cannot be a motion."""
+    def checked(self, source: str, row: Callable[[int], str]) -> Samples:
+        """Itself, or one line about the first thing that cannot be a motion; ``row`` names a row as people count."""
         least = 2 if self.qd is not None else SPLINE_ROWS
         if len(self.time) < least:
             what = "q and q̇" if self.qd is not None else "q alone"
-            raise MotionError(f"{source} has {len(self.time)} rows; a motion given by {what} needs at least {least}")
+            rows = "1 row" if len(self.time) == 1 else f"{len(self.time)} rows"
+            raise MotionError(f"{source} has {rows}; a motion given by {what} needs at least {least}")
         for name, values in (("time", self.time), ("q", self.q), ("q̇", self.qd), ("q̈", self.qdd)):
             if values is not None and not np.isfinite(values).all():
-                row = int(np.argwhere(~np.isfinite(values))[0][0])
-                raise MotionError(f"{source} has NaN or infinity in {name} of row {row + 1}; repair or cut that row")
+                k = int(np.argwhere(~np.isfinite(values))[0][0])
+                raise MotionError(f"{source} has NaN or infinity in {name} of {row(k)}; repair it, or cut it out")
         still = np.flatnonzero(np.diff(self.time) <= 0)
         if still.size:
             k = int(still[0])
             raise MotionError(
-                f"the time of {source} does not increase: row {k + 1} has {self.time[k]:.9g} s and row {k + 2} has "
+                f"the time of {source} does not increase: {row(k)} has {self.time[k]:.9g} s and {row(k + 1)} has "
                 f"{self.time[k + 1]:.9g} s; sort the rows and remove repeated ones"
             )
         return self

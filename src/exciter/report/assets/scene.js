@@ -9,14 +9,14 @@
   const FRAGMENT = `#version 300 es
     precision highp float;
     in vec3 n; in vec3 p;
-    uniform vec3 colour, eye; uniform float lit;
+    uniform vec3 colour, eye; uniform float lit, alpha;
     out vec4 pixel;
     void main() {
       vec3 m = normalize(n), to = normalize(eye - p), sun = normalize(vec3(0.35, -0.45, 0.85));
       if (dot(m, to) < 0.0) m = -m;
       float light = 0.42 + 0.22 * (0.5 + 0.5 * m.z) + 0.42 * max(dot(m, sun), 0.0);
       float shine = 0.16 * pow(max(dot(m, normalize(sun + to)), 0.0), 40.0);
-      pixel = vec4(lit > 0.5 ? colour * light + shine : colour, 1.0);
+      pixel = vec4(lit > 0.5 ? colour * light + shine : colour, alpha);
     }`;
 
   // -- meshes: [position, normal] per corner, triangles ---------------------------------------------------------
@@ -134,10 +134,11 @@
       }
       gl.bindAttribLocation(program, 0, "position"); gl.bindAttribLocation(program, 1, "normal");
       gl.linkProgram(program); gl.useProgram(program);
-      this.at = Object.fromEntries(["model", "view", "colour", "eye", "lit"].map((n) => [n, gl.getUniformLocation(program, n)]));
+      this.at = Object.fromEntries(["model", "view", "colour", "eye", "lit", "alpha"].map((n) => [n, gl.getUniformLocation(program, n)]));
       this.meshes = { sphere: this.mesh(sphere), tube: this.mesh(tube), drum: this.mesh(drum), box: this.mesh(box),
         path: this.mesh(pathTube(this.path, this.thin)) };
       this.shapes = this.data.shapes.flatMap((shape) => this.parts(shape));
+      this.scenery = this.data.around.flatMap((shape) => this.surroundings(shape));
       this.request();
     }
 
@@ -160,6 +161,21 @@
       if (shape.kind === "cylinder") return [part("drum", p, [a, a, b])];
       const half = mat.apply(r, [0, 0, b / 2]);
       return [part("tube", p, [a, a, b]), part("sphere", mat.add(p, half), [a, a, a]), part("sphere", mat.add(p, half, -1), [a, a, a])];
+    }
+
+    // planes and endless cylinders reach as far as the scene
+    surroundings(shape) {
+      const { kind, rotation: r, translation: p, border } = shape, far = 2 * this.size;
+      const centre = this.inBase(this.middle), z = [r[2], r[5], r[8]];
+      if (kind === "plane") {
+        const at = mat.add(centre, z, mat.dot(z, mat.add(p, centre, -1)));
+        return [{ mesh: "box", border, local: mat.place(r, at, [far, far, this.thin]) }];
+      }
+      if (kind === "cylinder" && shape.ends) {
+        const along = mat.dot(z, mat.add(centre, p, -1)), [low, high] = shape.ends.map((end, k) => end ?? along + (k - 0.5) * far);
+        return [{ mesh: "drum", border, local: mat.place(r, mat.add(p, z, (low + high) / 2), [shape.radius, shape.radius, high - low]) }];
+      }
+      return this.parts(shape).map((part) => ({ ...part, border }));
     }
 
     rod(from, to, radius) {
@@ -204,12 +220,29 @@
       const lens = mat.perspective(angle, width / height, 0.02 * this.size, 40 * this.size);
       gl.uniformMatrix4fv(at.view, false, mat.times4(lens, mat.lookAt(eye, this.target, [0, 0, 1])));
       gl.uniform3fv(at.eye, eye);
+      gl.uniform1f(at.alpha, 1);
       const { list, bodies } = this.solids(report.state.time);
       this.drawFloor(list);
       gl.uniform1f(at.lit, 1);
       for (const [mesh, model, colour] of list) this.put(mesh, model, colour);
       this.put("path", mat.place(mat.identity, [0, 0, 0]), rgb("track"));
       this.drawFrame(bodies);
+      this.drawAround();
+    }
+
+    // translucent, behind everything solid in front of it, hiding nothing
+    drawAround() {
+      const { gl, at } = this;
+      gl.enable(gl.BLEND);
+      gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+      gl.depthMask(false);
+      const upright = mat.place(this.data.upright, [0, 0, 0]);
+      for (const { mesh, local, border } of this.scenery) {
+        gl.uniform1f(at.alpha, border ? 0.1 : 0.25);
+        this.put(mesh, mat.times4(upright, local), rgb(border ? "accent" : "poor"));
+      }
+      gl.depthMask(true);
+      gl.disable(gl.BLEND);
     }
 
     put(name, model, colour) {
@@ -243,10 +276,12 @@
         this.put("tube", this.rod(origin, mat.add(origin, [turn[k], turn[3 + k], turn[6 + k]], length), 1.6 * this.thin), colour));
     }
 
+    // from the upright view back into the base
+    inBase(p) { const u = this.data.upright; return [0, 1, 2].map((i) => u[i] * p[0] + u[3 + i] * p[1] + u[6 + i] * p[2]); }
+
     markPath(t) {
       const bodies = placements(this.data, positionsAt(this.data, t)), { joint, translation } = this.data.frame;
-      const p = point(bodies[joint], translation), u = this.data.upright;
-      const q = [0, 1, 2].map((i) => u[i] * p[0] + u[3 + i] * p[1] + u[6 + i] * p[2]); // back into the base
+      const q = this.inBase(point(bodies[joint], translation));
       for (const drawing of this.markers) {
         const [a, b] = drawing.dataset.axes.split(" ").map(Number), [x, sx, y, sy] = drawing.dataset.place.split(" ").map(Number);
         const dot = drawing.querySelector(".now");

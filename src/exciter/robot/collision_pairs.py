@@ -1,0 +1,104 @@
+"""Which capsules must not touch, for descriptions that do not say it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.robot.geometry import Capsule
+from exciter.robot.pinocchio_model import to_pinocchio
+from exciter.robot.plain import named
+from exciter.robot.robot import Robot
+from exciter.robot.spatial import rotation_to
+
+Array = NDArray[np.float64]
+POSTURES = 300
+CLOSE = 0.02  # [m] what is always closer than this cannot be kept apart by any useful clearance
+ALWAYS = 0.95  # part of the postures
+
+
+def with_collision_pairs(robot: Robot) -> Robot:
+    """The robot with every pair of capsules that can be kept apart; the notes name the others.
+
+    Bodies joined by a joint touch there, and a capsule is wider than what it stands for. Left out are parent and child,
+    and pairs closer than 2 cm in 95 % of random postures within the position limits: capsules cannot tell these from
+    neighbours. A pair that overlaps at the reference posture (zero, or the limit next to it) but not elsewhere is kept,
+    because many arms are folded at zero.
+    """
+    pairs = _not_neighbours(robot)
+    reference, close = _closeness(robot, pairs)
+    inseparable = close >= ALWAYS
+    told = [f"{a} – {b}" for a, b in pairs]
+    left_out = [name for name, out in zip(told, inseparable, strict=True) if out]
+    overlap = [name for name, d, out in zip(told, reference, inseparable, strict=True) if d < 0.0 and not out]
+    notes = []
+    if bare := without_capsule(robot):
+        notes.append(f"the bodies of joints {named(bare)} have no capsule: collision checks do not cover them")
+    if left_out:
+        notes.append(
+            f"self-collision is not checked for {len(left_out)} of {len(pairs)} pairs, whose capsules are closer than "
+            f"{100.0 * CLOSE:g} cm in nearly all postures: {', '.join(left_out)}"
+        )
+    if overlap:
+        notes.append(f"capsules overlap at the zero posture, which counts as a collision: {', '.join(overlap)}")
+    kept = tuple(pair for pair, out in zip(pairs, inseparable, strict=True) if not out)
+    return replace(robot, collision_pairs=kept, notes=(*robot.notes, *notes))
+
+
+def without_capsule(robot: Robot) -> tuple[str, ...]:
+    """The joints whose body no capsule stands for."""
+    covered = {capsule.joint for capsule in robot.capsules}
+    return tuple(joint.name for index, joint in enumerate(robot.joints) if index not in covered)
+
+
+def _not_neighbours(robot: Robot) -> list[tuple[str, str]]:
+    """Pairs of capsules on two bodies of which neither carries the other."""
+    parent = [*robot.parents.tolist(), None]  # the last one is that of the base, index −1
+    return [
+        (a.name, b.name)
+        for k, a in enumerate(robot.capsules)
+        for b in robot.capsules[k + 1 :]
+        if a.joint != b.joint and parent[a.joint] != b.joint and parent[b.joint] != a.joint
+    ]
+
+
+def _closeness(robot: Robot, pairs: list[tuple[str, str]]) -> tuple[Array, Array]:
+    """(P,) distance [m] at the reference posture, and the part of random postures in which the pair is close."""
+    if not pairs:
+        return np.zeros(0), np.zeros(0)
+    lower, upper = robot.position_range()
+    postures = np.random.default_rng(0).uniform(lower, upper, (POSTURES, robot.n))
+    reference, *others = _distances(robot, pairs, [np.clip(0.0, lower, upper), *postures])
+    return reference, (np.array(others) < CLOSE).mean(axis=0)
+
+
+def _distances(robot: Robot, pairs: list[tuple[str, str]], postures: list[Array]) -> list[Array]:
+    """For every posture (n,) the distances (P,) [m], negative where capsules overlap."""
+    import pinocchio as pin
+
+    model, geometry = to_pinocchio(robot), pin.GeometryModel()
+    number = {capsule.name: geometry.addGeometryObject(_solid(capsule)) for capsule in robot.capsules}
+    for a, b in pairs:
+        geometry.addCollisionPair(pin.CollisionPair(number[a], number[b]))
+    data, measured = model.createData(), pin.GeometryData(geometry)
+    found = []
+    for q in postures:
+        pin.computeDistances(model, data, geometry, measured, q)
+        found.append(np.array([result.min_distance for result in measured.distanceResults]))
+    return found
+
+
+def _solid(capsule: Capsule) -> Any:
+    """Pinocchio's object of a capsule."""
+    import coal
+    import pinocchio as pin
+
+    along = capsule.end - capsule.start
+    length = float(np.linalg.norm(along))
+    rotation = rotation_to(along / length) if length > 0.0 else np.eye(3)
+    solid = coal.Capsule(capsule.radius, length) if length > 0.0 else coal.Sphere(capsule.radius)
+    place = pin.SE3(rotation, 0.5 * (capsule.start + capsule.end))
+    return pin.GeometryObject(capsule.name, capsule.joint + 1, place, solid)
