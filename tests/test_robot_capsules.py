@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from conftest import random_rotation
@@ -73,11 +73,16 @@ def test_a_capsule_of_points_is_found_again():
 
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.booleans())
+@example(236, 30, None)
+@example(246, 30, None)
 @settings(max_examples=100, deadline=None)
 def test_the_circle_is_the_smallest(seed, count, on_grid):
     """Two or three of the points fix it: the best of all that contain the others."""
     rng = np.random.default_rng(seed)
     points = rng.integers(-2, 3, (count, 2)).astype(float) if on_grid else rng.normal(size=(count, 2))
+    if on_grid is None:  # one point, up to the last digit
+        rng = np.random.default_rng(seed)
+        points = rng.normal(size=2) * (1.0 + rng.integers(-3, 4, (count, 2)) * 1.2e-16)
     centre, radius = smallest_circle(points)
     assert np.linalg.norm(points - centre, axis=1).max() <= radius * (1 + 1e-9)
     best = math.inf
@@ -141,17 +146,34 @@ def test_a_mesh_gets_a_capsule_that_contains_it(tmp_path, cloud):
     reach = aside(placed, capsule.start, capsule.end)
     assert (reach <= capsule.radius).all()
     assert reach.max() > 0.99 * capsule.radius  # it touches
-    assert not any("capsule for mesh" in note for note in robot.notes)
+    assert not any("no capsule for" in note for note in robot.notes)
 
 
 def test_a_mesh_that_cannot_be_opened_is_told_by_its_link(tmp_path):
     robot = arm(tmp_path, "nowhere.stl")
     assert "third" not in [c.name for c in robot.capsules]
-    (note,) = (note for note in robot.notes if note.startswith("no capsule for meshes"))
+    (note,) = (note for note in robot.notes if note.startswith("no capsule for shapes"))
     assert "'third'" in note
     assert "nowhere.stl' is missing" in note
     (tmp_path / "broken.stl").write_bytes(b"solid of nothing")
     assert any("'third'" in n and "broken.stl' cannot be read" in n for n in arm(tmp_path, "broken.stl").notes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('lower="-3" upper="3"', 'lower="-1e308" upper="1e308"', "joints 'a' have no capsule"),
+        ('length="0.2"', 'length="1e200"', "links 'second'; the first: a cylinder is larger"),
+        ('scale="0.1 0.2 -0.3"', 'scale="1e300 1 1"', "links 'third'; the first: a mesh is larger"),
+        ('scale="0.1 0.2 -0.3"', 'scale="9e5 1e6 1"', "links 'third'; the first: the mesh file"),
+        ('xyz="0.1 0.2 0.3"', 'xyz="1e308 1e308 0.3"', "links 'third'; the first: a mesh is larger"),
+    ],
+)
+def test_numbers_of_no_robot_are_survived_and_told(tmp_path, cloud, old, new, told):
+    text = ARM.format(mesh="cloud.stl")
+    assert old in text
+    (tmp_path / "odd.urdf").write_text(text.replace(old, new, 1))
+    assert any(told in note for note in read_urdf(tmp_path / "odd.urdf").notes)
 
 
 def test_mjcf_meshes_and_ellipsoids_are_inside_their_capsules(tmp_path, cloud):

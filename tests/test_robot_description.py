@@ -138,7 +138,7 @@ def test_kinds_axes_and_limits_of_the_gripper_arm() -> None:
     assert "no torque limit in the file (absent or 0) for 'elbow'" in text
     assert "full speed in 0.5 s" in text
     assert "mesh files absent: 1" in text  # to look at; the other one is to collide with
-    assert "no capsule for meshes of links 'shoulder'" in text
+    assert "no capsule for shapes of links 'shoulder'" in text
 
 
 def test_friction_is_kept_by_name_and_absent_when_the_file_has_none() -> None:

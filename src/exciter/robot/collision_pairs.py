@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 POSTURES = 300
 CLOSE = 0.02  # [m] what is always closer than this cannot be kept apart by any useful clearance
 ALWAYS = 0.95  # part of the postures
+FAR = 1000.0  # [rad, m] limits beyond are no limits
 
 
 def with_collision_pairs(robot: Robot) -> Robot:
@@ -69,7 +70,7 @@ def _closeness(robot: Robot, pairs: list[tuple[str, str]]) -> tuple[Array, Array
     """(P,) distance [m] at the reference posture, and the part of random postures in which the pair is close."""
     if not pairs:
         return np.zeros(0), np.zeros(0)
-    lower, upper = robot.position_range()
+    lower, upper = np.clip(robot.position_range(), -FAR, FAR)
     postures = np.random.default_rng(0).uniform(lower, upper, (POSTURES, robot.n))
     reference, *others = _distances(robot, pairs, [np.clip(0.0, lower, upper), *postures])
     return reference, (np.array(others) < CLOSE).mean(axis=0)

@@ -146,8 +146,8 @@ def _placed(shape: Shape, on: Frame) -> Shape:
 
 
 def _capsules(plain: PlainDescription, links: dict[str, Frame]) -> tuple[tuple[Capsule, ...], list[str]]:
-    """A capsule per collision shape, named after its link (link/1, link/2, … where it has several), and a note on the
-    meshes that cannot be opened."""
+    """A capsule per collision shape, named after its link (link/1, link/2, … where it has several), and a note on
+    shapes that have none, such as meshes whose file is missing."""
     shapes = Counter(link for link, _ in plain.collisions)
     capsules: dict[str, Capsule] = {}
     failed: dict[str, str] = {}
@@ -160,7 +160,7 @@ def _capsules(plain: PlainDescription, links: dict[str, Frame]) -> tuple[tuple[C
             capsules[name] = enclosing_capsule(name, _placed(shape, links[link]))
         except RobotError as error:
             failed.setdefault(link, str(error))
-    notes = [f"no capsule for meshes of links {named(list(failed))}; the first: {e}" for e in [*failed.values()][:1]]
+    notes = [f"no capsule for shapes of links {named(list(failed))}; the first: {e}" for e in [*failed.values()][:1]]
     return tuple(capsules.values()), notes
 
 

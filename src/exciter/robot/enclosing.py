@@ -15,6 +15,7 @@ from exciter.robot.geometry import Capsule, Shape
 
 Array = NDArray[np.float64]
 MAX_MESH_BYTES = 100_000_000
+LARGEST = 1e6  # [m] nothing on a robot is larger or farther away
 SMALLEST_RADIUS = 1e-6  # [m] of a mesh that is a line or a point
 ROUNDING = 1e-9  # [m] added, so that no point is outside by the last digit
 WIDER = np.linspace(1.0, 1.5, 26)  # a little wider than needed lets the caps end closer to a flat end
@@ -26,6 +27,8 @@ def enclosing_capsule(name: str, shape: Shape) -> Capsule:
     The capsule of a cylinder has its radius and its axis, the caps stick out; that of a box runs along the
     longest side, its radius is half the diagonal of the other two. That of a mesh contains all of its vertices.
     """
+    if np.abs([*shape.size, *shape.translation]).max() > LARGEST:
+        raise RobotError(f"a {shape.kind} is larger or farther away than {LARGEST:g} m; check its size and origin")
     axis = np.array([0.0, 0.0, 1.0])
     if shape.kind == "mesh":
         start, end, radius = capsule_around(mesh_vertices(shape) @ shape.rotation.T + shape.translation)
@@ -56,8 +59,8 @@ def mesh_vertices(shape: Shape) -> Array:
         vertices = np.array(mesh.vertices(), dtype=float).reshape(-1, 3)
     except (ValueError, RuntimeError) as error:
         raise RobotError(f"the mesh file '{shape.mesh}' cannot be read: {error}; export it as STL or OBJ") from None
-    if not len(vertices) or not np.isfinite(vertices).all():
-        raise RobotError(f"the mesh file '{shape.mesh}' has no vertices, or some that are not finite; export it again")
+    if not len(vertices) or not np.abs(vertices).max() <= LARGEST:  # NaN included
+        raise RobotError(f"the mesh file '{shape.mesh}' has no vertices, or some far away; export it again")
     return vertices
 
 
@@ -106,14 +109,14 @@ def smallest_circle(points: Array) -> tuple[Array, float]:
 
     Two or three of the points fix it; the farthest point outside joins them until there is none.
     """
-    support = points[:1]
+    support, before = points[:1], -1.0
     while True:
         centre, radius, support = _circle_of(support)
         distance = np.linalg.norm(points - centre, axis=1)
         farthest = int(np.argmax(distance))
-        if distance[farthest] <= radius * (1.0 + 1e-12) or (support == points[farthest]).all(axis=1).any():
+        if distance[farthest] <= radius * (1.0 + 1e-12) or radius <= before:  # the latter: only rounding is left
             return centre, float(distance[farthest])
-        support = np.vstack([support, points[farthest]])
+        support, before = np.vstack([support, points[farthest]]), radius
 
 
 def _circle_of(points: Array) -> tuple[Array, float, Array]:
