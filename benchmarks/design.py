@@ -74,7 +74,7 @@ def new_search(model: DynamicModel, seed: int, constraints: tuple[Constraint, ..
     """Nothing prepared: what a start needs is made within its time."""
     objective = Objective(model, DOptimality(), model.base.independent, np.ones(model.n))
     trajectory = Fourier(period=10.0, harmonics=5, at_rest=True)
-    return Search(model, trajectory, DOptimality(), objective, constraints, SAMPLES, seed)
+    return Search(trajectory, objective, constraints, SAMPLES, seed)
 
 
 def start_of(search: Search) -> Array:

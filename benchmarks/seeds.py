@@ -61,7 +61,7 @@ def main() -> None:
             for seed in range(arguments.seeds):
                 began = time.process_time()
                 try:
-                    attempt = Search(model, family, DOptimality(), objective, constraints, 1000, seed).run(0)
+                    attempt = Search(family, objective, constraints, 1000, seed).run(0)
                 except ExciterError as error:
                     failed.append(f"seed {seed}: {error}")
                     continue

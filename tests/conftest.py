@@ -108,3 +108,20 @@ def require_data(name: str) -> Path:
     if not folder.is_dir():
         pytest.skip(f"the recorded logs are not beside the project: {folder.name} is missing")
     return folder
+
+
+@pytest.fixture(scope="session")
+def panda():
+    """A design to be reported."""
+    from report_designs import designed
+
+    return designed(library.embedded("panda"))
+
+
+@pytest.fixture(scope="session")
+def panda_report(panda, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from exciter.report.design_report import write_design_report
+
+    path = tmp_path_factory.mktemp("report") / "new folder" / "report.html"
+    write_design_report(panda, path, settings={"command": "exciter design panda"})
+    return path

@@ -311,7 +311,7 @@ def test_a_search_starts_within_all_limits():
     model = DynamicModel(robot, USUAL)
     objective = Objective(model, DOptimality(), model.base.independent, np.ones(7))
     constraints = all_limits(model, "flange", 0.3)
-    search = Search(model, Fourier(10.0, 5, at_rest=True), DOptimality(), objective, constraints, 1000, 0)
+    search = Search(Fourier(10.0, 5, at_rest=True), objective, constraints, 1000, 0)
     attempt = search.run(0, deadline=0.0)
     assert attempt.feasible
     assert not attempt.complete

@@ -7,7 +7,6 @@ import html
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +22,6 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
-from exciter.excitation.design import Design
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.report import write_design_report
 from exciter.report.markup import Markup, data_block, element, number, packed, percent
@@ -48,18 +46,6 @@ def embedded(text: str) -> list[dict]:
 
 def unpacked(values: dict) -> np.ndarray:
     return np.frombuffer(base64.b64decode(values["f32"]), dtype="<f4")
-
-
-@pytest.fixture(scope="module")
-def panda() -> Design:
-    return designed(library.embedded("panda"))
-
-
-@pytest.fixture(scope="module")
-def panda_report(panda: Design, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("report") / "new folder" / "report.html"
-    write_design_report(panda, path, settings={"command": "exciter design panda"})
-    return path
 
 
 # -- what is written ---------------------------------------------------------------------------------------------------

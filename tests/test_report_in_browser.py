@@ -14,25 +14,12 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.obstacles import Round, Wall
 from exciter.excitation.constraints.workspace import InsideSphere
-from exciter.excitation.design import Design
 from exciter.report import write_design_report
 from exciter.report.scene import upright
 from exciter.robot import library
 from report_designs import EVIL, designed
 
 pytestmark = pytest.mark.skipif(find_browser() is None, reason="no Chromium here to look at the report with")
-
-
-@pytest.fixture(scope="module")
-def panda() -> Design:
-    return designed(library.embedded("panda"))
-
-
-@pytest.fixture(scope="module")
-def panda_report(panda: Design, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("report") / "new folder" / "report.html"
-    write_design_report(panda, path, settings={"command": "exciter design panda"})
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -25,6 +25,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.config.design_config import DesignConfig
 from exciter.excitation.design import Design, design
 from exciter.excitation.files.export import EXACT, ROS2_JSON, ROS2_YAML, TABLE, Exported, export
+from exciter.excitation.optimiser.multistart import Progress as SearchProgress
 from exciter.files import json_text, staged
 from exciter.report.design_report import write_design_report
 from exciter.report.spectrum import acceleration_spectrum
@@ -37,14 +38,6 @@ CHECKPOINT = "checkpoint.json"
 LIBRARIES = ("numpy", "scipy", "numba", "pin")
 INTERRUPTED = 130
 WRITTEN = (TABLE, EXACT, ROS2_YAML, ROS2_JSON, "design.json", "report.html")
-
-
-class Report(Protocol):
-    """What ``design`` tells while it works."""
-
-    done: int
-    value: float
-    iteration: int
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -132,7 +125,7 @@ def progress_bar(starts: int) -> Iterator[Any]:
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
         task = bar.add_task("", total=starts, best="")
 
-        def tell(report: Report) -> None:
+        def tell(report: SearchProgress) -> None:
             best = f"best {report.value:.4g}" if np.isfinite(report.value) else ""
             bar.update(task, completed=report.done, best=best)
 

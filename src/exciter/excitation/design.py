@@ -110,7 +110,7 @@ def design(
         raise ExciterError(
             "a free duration works with the inverse dynamic model and without cramer-rao; fix the duration"
         )
-    search = Search(model, trajectory, criterion, objective, tuple(constraints), samples, seed, stretch)
+    search = Search(trajectory, objective, tuple(constraints), samples, seed, stretch)
     found = run_starts(search, starts, jobs=jobs, time_limit=time_limit, checkpoint=checkpoint, progress=progress)
     if not any(attempt.feasible for attempt in found.attempts):
         raise ExciterError(_failure(found.attempts))

@@ -68,15 +68,21 @@ class Search:
     matrix of combinations; weights (n,): 1/σ² of the torques; stretch: range of the free duration, relative.
     """
 
-    model: DynamicModel
     trajectory: Trajectory
-    criterion: AnyCriterion
     objective: Objective
     constraints: tuple[Constraint, ...]
     samples: int
     seed: int
     stretch: tuple[float, float] | None = None
     settings: SQPSettings = field(default_factory=SQPSettings)
+
+    @property
+    def model(self) -> DynamicModel:
+        return self.objective.model
+
+    @property
+    def criterion(self) -> AnyCriterion:
+        return self.objective.criterion
 
     # -- the problem on its grids --------------------------------------------------------------------------------
 
