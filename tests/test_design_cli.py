@@ -159,9 +159,12 @@ def test_the_same_seed_gives_the_same_files(designed, tmp_path, capsys):
     code, out, err = run(capsys, "design", ROBOT, "-o", tmp_path, "--config", config)
     assert (code, err) == (0, "")
     assert "certified: " in out
-    # to rounding: this process may have compiled the kernels itself, the other has them from the disk cache
+    # One process may have compiled the kernels itself, the other has them from the disk cache: last digits differ, and
+    # the optimiser stops when the criterion has settled to 1e-8, the motion then to its square root.
+    values = [json.loads((where / "design.json").read_text())["value"] for where in (tmp_path, folder)]
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
     rows = [np.loadtxt(where / "trajectory.csv", delimiter=",", skiprows=1) for where in (tmp_path, folder)]
-    np.testing.assert_allclose(*rows, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(*rows, rtol=0, atol=2e-3)
 
 
 def test_resuming_gives_what_an_uninterrupted_run_gives(capsys, designed, tmp_path):

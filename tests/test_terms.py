@@ -397,6 +397,9 @@ def test_velocity_sign_at_rest_is_zero() -> None:
         t.SqrtViscous(),
     ):
         assert not term.bind(ARM, LOAD).values(rest).any()
+    rounded = Motion(rest.time, rest.q, np.array([[1e-16, -1e-17, 1e-12]]), rest.qdd)  # a planned stop, as computed
+    for term in (t.Coulomb(), t.AsymmetricCoulomb(), t.LoadFriction()):
+        assert not term.bind(ARM, LOAD).values(rounded).any()
 
 
 def test_asymmetric_coulomb_adds_up_to_coulomb() -> None:

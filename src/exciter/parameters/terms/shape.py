@@ -14,6 +14,7 @@ from exciter.parameters.terms.per_joint import PerJoint, check_positive, per_joi
 from exciter.parameters.terms.ranges import Interval
 
 Array = NDArray[np.float64]
+REST = 1e-9  # [rad/s or m/s] a slower joint stands still
 
 
 class BoundShape(ABC):
@@ -48,7 +49,10 @@ class FrictionShape(ABC):
 
 @dataclass(frozen=True)
 class Sign(FrictionShape):
-    """z = sgn(q̇), 0 at rest; its derivative is taken as zero."""
+    """z = sgn(q̇), 0 at rest; its derivative is taken as zero.
+
+    Below REST is rest: a planned stop is never exactly zero in floating point, and rounding must not choose the sign.
+    """
 
     def bind(self, joints: Sequence[str]) -> BoundShape:
         return _Sign()
@@ -59,7 +63,7 @@ class Sign(FrictionShape):
 
 class _Sign(BoundShape):
     def values(self, q: Array, qd: Array) -> Array:
-        return np.sign(qd)
+        return np.where(np.abs(qd) > REST, np.sign(qd), 0.0)
 
     def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:
         return None, None
