@@ -28,6 +28,10 @@ class MotionError(ExciterError):
     """A motion (time, q, q̇, q̈) that does not fit the robot."""
 
 
+class RecordingError(ExciterError):
+    """A log that cannot be read, or whose content makes no sense."""
+
+
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
     """Message for a name that does not exist, listing the valid ones."""
     return f"unknown {what} '{name}'; valid names: {', '.join(valid)}"

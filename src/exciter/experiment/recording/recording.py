@@ -1,0 +1,135 @@
+"""A recording: what a robot's sensors said, sample by sample, on the joint side and in SI units. Immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import RecordingError, unknown_name
+from exciter.experiment.recording.about import About
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+SIGNALS = ("q", "qd", "torque", "current")
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Samples at ``time`` (N,) [s], which never runs backwards and need not be uniform.
+
+    q, qd, torque, current (N, n): one column per joint of ``joints`` [rad, rad/s, N·m, A; m, m/s, N for joints that
+    slide]; None where it was not recorded, NaN where a sample is missing.
+    """
+
+    joints: tuple[str, ...]
+    time: Array
+    q: Array
+    qd: Array | None = None
+    torque: Array | None = None
+    current: Array | None = None
+    about: About = field(default_factory=About)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "joints", tuple(self.joints))
+        if not self.joints or len(set(self.joints)) < len(self.joints):
+            raise RecordingError(f"a recording needs joints of different names; given {list(self.joints)}")
+        for name in ("time", *SIGNALS):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _read_only(value))
+        shape = (len(self.time), self.n)
+        if self.time.ndim != 1 or any(self._signal(name).shape != shape for name in self.signals):
+            given = ", ".join(f"{name} {getattr(self, name).shape}" for name in ("time", *self.signals))
+            raise RecordingError(f"samples of {self.n} joints must have shapes (N,) and (N, {self.n}); given {given}")
+        if not np.isfinite(self.time).all():
+            raise RecordingError("time contains NaN or infinity; repair or cut those samples")
+        if (back := np.flatnonzero(np.diff(self.time) < 0)).size:
+            k = int(back[0])
+            raise RecordingError(
+                f"time runs backwards after sample {k} ({self.time[k]:.6g} s, then {self.time[k + 1]:.6g} s); "
+                "is it the right column, or are these several recordings in one file?"
+            )
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.joints)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """Which of q, qd, torque, current there are."""
+        return tuple(name for name in SIGNALS if getattr(self, name) is not None)
+
+    def _signal(self, name: str) -> Array:
+        value: Array = getattr(self, name)
+        return value
+
+    @property
+    def duration(self) -> float:
+        """[s] from the first to the last sample."""
+        return float(self.time[-1] - self.time[0]) if len(self) else 0.0
+
+    @property
+    def interval(self) -> float:
+        """[s] between samples: the median, which lost samples do not move."""
+        if len(self) < 2:
+            raise RecordingError(f"a recording of {len(self)} samples has no rate; at least 2 are needed")
+        return float(np.median(np.diff(self.time)))
+
+    # -- parts ---------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, part: slice | NDArray[np.bool_] | NDArray[np.int64]) -> Recording:
+        """Some of the samples, in order."""
+        signals: dict[str, Any] = {name: self._signal(name)[part] for name in self.signals}
+        return replace(self, time=self.time[part], **signals)
+
+    def between(self, start: float, end: float) -> Recording:
+        """The samples of start ≤ time ≤ end [s]."""
+        first, last = np.searchsorted(self.time, start, "left"), np.searchsorted(self.time, end, "right")
+        return self[int(first) : int(last)]
+
+    def chunks(self, size: int) -> Iterator[Recording]:
+        """Pieces of at most ``size`` samples, in order."""
+        for start in range(0, len(self), size):
+            yield self[start : start + size]
+
+    @staticmethod
+    def join(parts: Sequence[Recording]) -> Recording:
+        """Pieces of one recording, in order of time, together."""
+        if not parts:
+            raise RecordingError("nothing was recorded")
+        names = parts[0].signals
+        signals: dict[str, Any] = {name: np.concatenate([part._signal(name) for part in parts]) for name in names}
+        return replace(parts[0], time=np.concatenate([part.time for part in parts]), **signals)
+
+    def arranged(self, robot: Robot) -> Recording:
+        """The robot's joints, in its order."""
+        missing = [name for name in robot.joint_names if name not in self.joints]
+        if missing:
+            raise RecordingError(unknown_name("joint", missing[0], self.joints) + ", which is what was recorded")
+        columns = [self.joints.index(name) for name in robot.joint_names]
+        signals: dict[str, Any] = {name: self._signal(name)[:, columns] for name in self.signals}
+        gains = None if self.about.gains is None else tuple(self.about.gains[k] for k in columns)
+        return replace(self, joints=robot.joint_names, about=replace(self.about, gains=gains), **signals)
+
+    def needed_torque(self) -> Array:
+        """(N, n) torque, also from currents where their gains are known."""
+        if self.torque is not None:
+            return self.torque
+        if self.current is None:
+            raise RecordingError("neither torque nor current was recorded")
+        if self.about.gains is None:
+            raise RecordingError("the recording has currents [A]; say in recording.yaml what they mean: gains [N·m/A]")
+        return np.asarray(self.current * np.array(self.about.gains))
+
+
+def _read_only(value: object) -> Array:
+    array = np.array(value, dtype=np.float64)  # a copy: what the caller does later is theirs
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,1 @@
+"""From samples to motion: resampling, filters, derivatives, averages and noise."""

@@ -1,0 +1,45 @@
+"""What identification works on: a motion with its derivatives at uniform instants, and the torque it took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import RecordingError
+from exciter.robot.motion import Motion
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Processed:
+    """Motion and torque (N, n) at the same uniform instants, ``rate`` [Hz].
+
+    The torque is as measured (resampled or averaged, never low-passed): rows are filtered on both sides together,
+    see ``rows``. position_noise, torque_noise (n,): standard deviation of what is left in one sample of q and of the
+    torque, where it could be estimated. words: what was done, and why.
+    """
+
+    motion: Motion
+    torque: Array
+    rate: float
+    position_noise: Array | None = None
+    torque_noise: Array | None = None
+    words: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        torque = np.array(self.torque, dtype=np.float64)
+        torque.flags.writeable = False
+        object.__setattr__(self, "torque", torque)
+        if torque.shape != self.motion.q.shape:
+            raise RecordingError(f"torque has shape {torque.shape}, the motion {self.motion.q.shape}")
+
+    def __len__(self) -> int:
+        return len(self.motion)
+
+    def __getitem__(self, part: slice) -> Processed:
+        """Some of the samples, in order; a step in the slice lowers the rate."""
+        rate = self.rate / abs(part.step or 1)
+        return Processed(self.motion[part], self.torque[part], rate, self.position_noise, self.torque_noise, self.words)

@@ -1,0 +1,1 @@
+"""Files of logs as tables of numbers."""

@@ -1,0 +1,1 @@
+"""The virtual robot: an independent engine with secret parameters, to rehearse on."""
