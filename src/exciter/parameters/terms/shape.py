@@ -65,6 +65,12 @@ class _Sign(BoundShape):
     def values(self, q: Array, qd: Array) -> Array:
         return np.where(np.abs(qd) > REST, np.sign(qd), 0.0)
 
+    def value_range(self, low: Array, high: Array) -> Interval:
+        """Of both readings of a motion slower than REST, rest and its sign: a certificate must hold for either."""
+        lowest = np.sign(np.where(low > REST, low, np.minimum(low, 0.0)))
+        highest = np.sign(np.where(high < -REST, high, np.maximum(high, 0.0)))
+        return lowest, highest
+
     def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:
         return None, None
 
