@@ -1,6 +1,20 @@
 """Recordings: what was measured, where it came from, and how it is kept on disk."""
 
 from exciter.experiment.recording.about import About, AnalogFilter, Payload, SourceFile
+from exciter.experiment.recording.native import write_chunks, write_recording
+from exciter.experiment.recording.open import open_recording, read_recording
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.recording_file import RecordingFile
 
-__all__ = ["About", "AnalogFilter", "Payload", "Recording", "SourceFile"]
+__all__ = [
+    "About",
+    "AnalogFilter",
+    "Payload",
+    "Recording",
+    "RecordingFile",
+    "SourceFile",
+    "open_recording",
+    "read_recording",
+    "write_chunks",
+    "write_recording",
+]

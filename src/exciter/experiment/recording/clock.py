@@ -1,0 +1,59 @@
+"""The instants of a log, piece by piece: in seconds, and never backwards."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import RecordingError
+from exciter.experiment.recording.signal import TimeSource
+from exciter.experiment.recording.units import UNITS
+
+Array = NDArray[np.float64]
+
+
+class Clock:
+    """Remembers how many samples there were and the last instant, from one piece of a log to the next."""
+
+    def __init__(self, source: TimeSource, where: str) -> None:
+        self.source, self.where = source, where
+        self.samples = 0
+        self.first: float | None = None  # as the log has it
+        self.last: float | None = None  # [s]
+
+    def instants(self, column: Array | None, count: int) -> Array:
+        """(count,) [s] of the next samples; ``column`` (count,) as the log has it, None with a rate."""
+        time = self._counted(count) if column is None else self._read(column)
+        if time.size:
+            self._check(time)
+            self.last = float(time[-1])
+        self.samples += count
+        return time
+
+    def _counted(self, count: int) -> Array:
+        assert self.source.rate is not None
+        return (self.source.start or 0.0) + np.arange(self.samples, self.samples + count) / self.source.rate
+
+    def _read(self, column: Array) -> Array:
+        factor = UNITS["time"][self.source.unit].factor
+        if self.source.start is None or not column.size:
+            return column * factor
+        if self.first is None:
+            self.first = float(column[0])
+        return (column - self.first) * factor + self.source.start
+
+    def _check(self, time: Array) -> None:
+        if (bad := np.flatnonzero(~np.isfinite(time))).size:
+            raise RecordingError(
+                f"{self.where}: the time of sample {self.samples + int(bad[0])} is missing or not a number; "
+                "cut that sample, or name another column"
+            )
+        before = time[0] if self.last is None else self.last
+        steps = np.diff(time, prepend=before)
+        if (back := np.flatnonzero(steps < 0.0)).size:
+            k = int(back[0])
+            earlier = before if k == 0 else time[k - 1]
+            raise RecordingError(
+                f"{self.where}: time runs backwards at sample {self.samples + k} ({earlier:.9g} s, then {time[k]:.9g} "
+                "s); is it the right column, or are these several recordings in one file?"
+            )

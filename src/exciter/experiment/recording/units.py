@@ -1,0 +1,82 @@
+"""Units of logs, and what they are in SI: a value times its unit's factor is rad, m, rad/s, m/s, N·m, N, A or s."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from exciter.errors import RecordingError
+from exciter.excitation.config.section import shown
+
+TURNS, SLIDES = "turns", "slides"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """``factor``: one of it in SI; ``kind``: of the joint that is measured in it, None where it does not tell."""
+
+    factor: float
+    kind: str | None = None
+
+
+UNITS: dict[str, dict[str, Unit]] = {
+    "time": {"s": Unit(1.0), "ms": Unit(1e-3), "us": Unit(1e-6), "ns": Unit(1e-9)},
+    "position": {
+        "rad": Unit(1.0, TURNS),
+        "deg": Unit(math.pi / 180.0, TURNS),
+        "rev": Unit(2.0 * math.pi, TURNS),
+        "m": Unit(1.0, SLIDES),
+        "mm": Unit(1e-3, SLIDES),
+    },
+    "velocity": {
+        "rad/s": Unit(1.0, TURNS),
+        "deg/s": Unit(math.pi / 180.0, TURNS),
+        "rev/s": Unit(2.0 * math.pi, TURNS),
+        "rpm": Unit(2.0 * math.pi / 60.0, TURNS),
+        "m/s": Unit(1.0, SLIDES),
+        "mm/s": Unit(1e-3, SLIDES),
+    },
+    "torque": {
+        "N·m": Unit(1.0, TURNS),
+        "mN·m": Unit(1e-3, TURNS),
+        "kN·m": Unit(1e3, TURNS),
+        "N": Unit(1.0, SLIDES),
+        "kN": Unit(1e3, SLIDES),
+    },
+    "current": {"A": Unit(1.0), "mA": Unit(1e-3)},
+}
+# Beyond these [SI] a unit or a gear ratio is wrong: 160 turns of an arm's joint, a meganewton-metre, 100 kA.
+LARGEST = {"position": 1e3, "velocity": 1e3, "torque": 1e6, "current": 1e5}
+
+
+def unit_of(signal: str, given: Any, where: str) -> str:
+    """The name of a unit of ``signal``; N·m may be written Nm, N*m, N.m or N m, and us µs."""
+    units = UNITS[signal]
+    spelled = {_spelling(name): name for name in units}
+    name = spelled.get(_spelling(given)) if isinstance(given, str) else None
+    if name is None:
+        raise RecordingError(f"{where} is {shown(given)}; {_belongs(signal, given)}allowed are {', '.join(units)}")
+    return name
+
+
+def units_of(signal: str, given: Any, where: str, joints: Sequence[str]) -> tuple[str, ...]:
+    """One name per joint, from one for all or a list."""
+    if not isinstance(given, list):
+        return (unit_of(signal, given, where),) * len(joints)
+    if len(given) != len(joints):
+        raise RecordingError(f"{where} has {len(given)} entries for {len(joints)} joints; give one unit, or one each")
+    return tuple(unit_of(signal, one, where) for one in given)
+
+
+def _spelling(text: str) -> str:
+    return "".join(c for c in text.replace("µ", "u").replace("μ", "u") if c not in "·*. ⋅")
+
+
+def _belongs(signal: str, given: Any) -> str:
+    """That the unit exists, but measures something else."""
+    for other, units in UNITS.items():
+        if other != signal and isinstance(given, str) and _spelling(given) in map(_spelling, units):
+            return f"that is a unit of {other}, not of {signal}; "
+    return ""

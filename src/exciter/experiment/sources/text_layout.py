@@ -1,0 +1,197 @@
+"""How a text file is laid out: what separates its cells, what its columns are called, where its numbers start.
+
+What the user does not say is found from the first lines:
+
+- a first line that starts with ``#``, ``%`` or ``//`` tells how comments start (else ``#``);
+- the delimiter is the one of tab, semicolon, comma, bar and blanks that makes most cells of the first rows numbers;
+- the first line is a header when it has words where the next line has numbers; a comment before the first row is one
+  when it has as many words as there are columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from exciter.errors import RecordingError
+from exciter.experiment.sources.source import MOST_COLUMNS
+from exciter.experiment.sources.text_lines import cells, number, numbered_lines
+
+COMMENTS = ("#", "%", "//")
+DELIMITERS = ("\t", ";", ",", "|", None)
+WORDS = {"whitespace": None, " ": None, "tab": "\t", "comma": ",", "semicolon": ";"}
+DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+LOOKED_AT = 20  # rows
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """delimiter None: runs of blanks. first: number of the line with the first row of numbers, from 1."""
+
+    delimiter: str | None
+    comment: str
+    names: tuple[str, ...]
+    first: int
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """What is known of a text file; None: to be found. skip: lines to leave out at the start."""
+
+    delimiter: str | None = None
+    header: bool | None = None
+    comment: str | None = None
+    skip: int = 0
+
+    def __post_init__(self) -> None:
+        given = self.delimiter
+        if given is not None and not (isinstance(given, str) and (given in WORDS or _is_delimiter(given))):
+            raise RecordingError(f"delimiter is {given!r}; give one character, or one of {', '.join(WORDS)}")
+        if self.header not in (None, True, False):
+            raise RecordingError(f"header is {self.header!r}; give true, false or nothing")
+        if self.comment is not None and not (isinstance(self.comment, str) and self.comment.strip()):
+            raise RecordingError(f"comment is {self.comment!r}; give the characters comments start with")
+        if not isinstance(self.skip, int) or isinstance(self.skip, bool) or self.skip < 0:
+            raise RecordingError(f"skip is {self.skip!r}; give the number of lines to leave out at the start")
+
+
+def _is_delimiter(text: str) -> bool:
+    return len(text) == 1 and text.isascii() and not text.isalnum() and text not in '"\r\n+-.\0'
+
+
+def find_layout(path: Path, settings: TextSettings) -> TextLayout:
+    """Settings completed from the first lines of the file."""
+    comment, remark, rows = _first_rows(path, settings)
+    if not rows:
+        raise RecordingError(f"{path} holds no rows of numbers; its lines are empty, comments or left out by skip")
+    lines = [line.partition(comment)[0] for _, line in rows]
+    if settings.delimiter is None:
+        delimiter = _find_delimiter(path, rows[min(1, len(rows) - 1)][0], lines[1:] or lines)
+    else:
+        delimiter = WORDS.get(settings.delimiter, settings.delimiter)
+    for (line_number, _), line in zip(rows, lines, strict=True):
+        if _width(line, delimiter) > MOST_COLUMNS:
+            raise RecordingError(f"{path}: line {line_number} has more than {MOST_COLUMNS} columns, which is the most")
+    table = [cells(line, delimiter) for line in lines]
+    if any(number(cell) is None for cell in table[0]):
+        table[0] = cells(rows[0][1], delimiter)  # a name may have the mark of comments in it: joint#1
+    commented = cells(remark, delimiter)
+    if settings.header is not False and _names_columns(commented, table[0]):
+        return TextLayout(delimiter, comment, _names(commented), rows[0][0])
+    if settings.header is False or (settings.header is None and not _is_header(table)):
+        return TextLayout(delimiter, comment, tuple(str(k) for k in range(len(table[0]))), rows[0][0])
+    if len(rows) < 2:
+        raise RecordingError(f"{path}: line {rows[0][0]} is a header ({rows[0][1][:60]}) and no rows of numbers follow")
+    header = _fitting(table[0], table[1])
+    if len(header) != len(table[1]):
+        raise RecordingError(
+            f"{path}: line {rows[0][0]} names {len(header)} columns and line {rows[1][0]} has {len(table[1])}; "
+            "say what separates them (delimiter), and which lines are no data (skip)"
+        )
+    return TextLayout(delimiter, comment, _names(header), rows[1][0])
+
+
+def _first_rows(path: Path, settings: TextSettings) -> tuple[str, str, list[tuple[int, str]]]:
+    """How comments start, the last comment before the first row, and the first rows with their numbers."""
+    comment, remark = settings.comment, ""
+    rows: list[tuple[int, str]] = []
+    for line_number, line in islice(numbered_lines(path), settings.skip, None):
+        text = line.strip()
+        if not text:
+            continue
+        if comment is None:
+            comment = next((start for start in COMMENTS if text.startswith(start)), "#")
+        if not text.startswith(comment):
+            rows.append((line_number, line))
+        elif not rows:
+            remark = text.lstrip(comment)
+        if len(rows) == LOOKED_AT:
+            break
+    return comment or "#", remark, rows
+
+
+def _width(line: str, delimiter: str | None) -> int:
+    return len(line.split(None, MOST_COLUMNS + 1)) if delimiter is None else line.count(delimiter) + 1
+
+
+def _find_delimiter(path: Path, line_number: int, lines: list[str]) -> str | None:
+    """The delimiter that makes most cells numbers, and the same number of them in every line."""
+    best: tuple[float, str | None] = (0.0, None)
+    for delimiter in DELIMITERS:
+        if any(_width(line, delimiter) > MOST_COLUMNS for line in lines):
+            return delimiter  # refused by the caller
+        table = [cells(line, delimiter) for line in lines]
+        if len(table[0]) < 2:
+            continue
+        flat = [cell for row in table for cell in row]
+        share = sum(number(cell) is not None for cell in flat) / len(flat)
+        share /= len({len(row) for row in table})
+        if share > best[0]:
+            best = (share, delimiter)
+    if best[0] < 1.0:
+        _refuse_decimal_commas(path, line_number, lines)
+    return best[1]
+
+
+def _refuse_decimal_commas(path: Path, line_number: int, lines: list[str]) -> None:
+    for delimiter in (";", "\t", None):
+        table = [cells(line, delimiter) for line in lines]
+        odd = [cell for row in table for cell in row if number(cell) is None]
+        if (
+            odd
+            and len(table[0]) > 1
+            and len({len(row) for row in table}) == 1
+            and all(map(DECIMAL_COMMA.fullmatch, odd))
+        ):
+            raise RecordingError(decimal_comma(path, line_number, odd[0]))
+
+
+def decimal_comma(path: Path, line_number: int, cell: str) -> str:
+    """Message for a number with a decimal comma."""
+    return f"{path}: line {line_number}: '{cell[:40]}' has a decimal comma; write numbers with a decimal point (1.5)"
+
+
+def _is_header(table: list[list[str]]) -> bool:
+    words = [number(cell) is None for cell in table[0]]
+    if not any(words) or len(table) < 2 or all(words) or len(table[0]) != len(table[1]):
+        return any(words)
+    return any(word and number(cell) is not None for word, cell in zip(words, table[1], strict=True))
+
+
+def _names_columns(words: list[str], row: list[str]) -> bool:
+    """Whether the words of a comment name the columns of the first row, which must then be numbers."""
+    return (
+        len(words) == len(row)
+        and any(number(word) is None for word in words)
+        and all(number(cell) is not None for cell in row)
+    )
+
+
+def _fitting(header: list[str], row: list[str]) -> list[str]:
+    """Lines that end with a delimiter have one empty cell more than there are names, or the other way round."""
+    if len(row) == len(header) + 1 and not row[-1]:
+        return [*header, ""]
+    if len(header) == len(row) + 1 and not header[-1]:
+        return header[:-1]
+    return header
+
+
+def _names(header: list[str]) -> tuple[str, ...]:
+    """Names of all columns: a number where there is none, and ``name[0]``, ``name[1]``, … where one is repeated."""
+    names = [_decoded(cell) or str(k) for k, cell in enumerate(header)]
+    often, seen = Counter(names), Counter[str]()
+    for k, name in enumerate(names):
+        if often[name] > 1:
+            names[k] = f"{name}[{seen[name]}]"
+            seen[name] += 1
+    return tuple(names)
+
+
+def _decoded(cell: str) -> str:
+    try:
+        return cell.encode("latin-1").decode("utf-8").strip()
+    except UnicodeError:
+        return cell
