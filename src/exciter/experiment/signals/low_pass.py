@@ -1,0 +1,82 @@
+"""Zero-phase low-pass filters: recursive sections run over the samples forwards, then backwards.
+
+Two passes: the phase is zero, the gain that of one pass squared. Non-causal, so a filter knows the samples behind.
+Edges: the series is continued beyond its ends by its reflection about the end points (value and slope stay
+continuous); what this guess changes fades from the ends as fast as the filter forgets, see ``settle``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import signal
+
+from exciter.errors import RecordingError
+
+Array = NDArray[np.float64]
+NEGLIGIBLE = 1e-16  #: what a margin may leave of an edge's influence: nothing that counts after two differences
+EDGE = 1e-3  #: what may be left of an edge's influence where samples are kept
+FINEST_EDGE = 1e-6  #: so that an edge ends well within the first piece of a stream
+STOPPED = 0.01  #: gain (both passes) below which nothing passes to speak of
+
+
+@dataclass(frozen=True)
+class LowPass(ABC):
+    """cutoff [Hz] and order of one pass."""
+
+    cutoff: float
+    order: int
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.order <= 20 and 0.0 < self.cutoff < float("inf")):
+            raise RecordingError(f"{self}: the order must be 1 … 20 and the cut-off a positive frequency [Hz]")
+
+    @abstractmethod
+    def _design(self, wn: float) -> Array:
+        """Second-order sections of one pass; wn: cut-off over half the rate."""
+
+    @abstractmethod
+    def _stop_ratio(self) -> float:
+        """Frequency where the gain of both passes has fallen to ``STOPPED``, over the cut-off, of the analogue
+        filter that is copied."""
+
+    def sections(self, rate: float) -> Array:
+        """(sections, 6) of one pass at ``rate`` [Hz]."""
+        if not self.cutoff < 0.5 * rate:
+            raise RecordingError(
+                f"a cut-off of {self.cutoff:g} Hz needs samples at more than {2 * self.cutoff:g} Hz, they come at "
+                f"{rate:g} Hz; give a lower cut-off"
+            )
+        return _designed(self, rate)[0].copy()
+
+    def settle(self, rate: float, remainder: float = EDGE) -> int:
+        """Samples after which a disturbance has faded to ``remainder``: decay of the slowest pole."""
+        self.sections(rate)  # refuses a cut-off the rate is too low for
+        return int(np.ceil(np.log(remainder) / np.log(_designed(self, rate)[1]))) + 1
+
+    def stop(self, rate: float) -> float:
+        """[Hz] from here on at most 1 % passes (both passes, bilinear transformation of the analogue filter)."""
+        return float(rate / np.pi * np.arctan(self._stop_ratio() * np.tan(np.pi * self.cutoff / rate)))
+
+    def noise_bandwidth(self, rate: float) -> float:
+        """[Hz] White noise comes out with the variance it would have behind an ideal low-pass of this width."""
+        frequencies = np.linspace(0.0, self.stop(rate), 4096)
+        gain = np.abs(signal.freqz_sos(self.sections(rate), worN=frequencies, fs=rate)[1]) ** 2
+        return float(np.trapezoid((gain / gain[0]) ** 2, frequencies))
+
+    def zero_phase(self, samples: Array, rate: float, axis: int = 0) -> Array:
+        """Samples at ``rate`` [Hz] along ``axis``, filtered; for positions and velocities. Equations are filtered on
+        both sides together by a ``ParallelFilter``."""
+        padding = min(self.settle(rate), samples.shape[axis] - 1)
+        return np.asarray(signal.sosfiltfilt(self.sections(rate), samples, axis=axis, padlen=padding))
+
+
+@lru_cache(maxsize=64)
+def _designed(low_pass: LowPass, rate: float) -> tuple[Array, float]:
+    """Sections, and the modulus of the slowest pole; a stream asks for them again and again."""
+    sections = low_pass._design(2.0 * low_pass.cutoff / rate)
+    return sections, float(np.abs(signal.sos2zpk(sections)[1]).max())

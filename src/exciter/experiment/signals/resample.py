@@ -1,0 +1,97 @@
+"""Samples at true times, brought to a uniform grid: time stamps are believed, a constant interval is not.
+
+Between samples lies the cubic spline through them (two continuous derivatives, error of fourth order). It is linear
+in the samples, so noise stays noise, and it keeps extrema, which a monotone cubic (PCHIP) flattens to second order
+just where friction changes sign. A sample's influence halves at least with every sample away from it, whatever the
+intervals, so the spline is local for all practical purposes and a long log can be interpolated in pieces.
+
+The grid is k/rate for integer k: pieces and windows of one log share their instants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+
+from exciter.errors import RecordingError
+from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals.chunks import Margin, overlapped, segments
+
+Array = NDArray[np.float64]
+REACH = 56  #: samples to each side beyond which a spline does not notice: 2⁻⁵⁶ is below the last digit
+MOST_INSTANTS = 100  #: for one sample: beyond that there is hardly anything measured in the result
+ROUNDING = 1e-6  #: intervals by which a time stamp may miss a grid instant and still reach it
+
+
+def round_rate(interval: float) -> float:
+    """[Hz] The rate of fewest digits within 0.2 % of 1/interval: 1000 for a log at 1.0007 ms."""
+    if not 0.0 < interval < float("inf"):
+        raise RecordingError(f"the interval between samples is {interval:g} s; is the time column right?")
+    exact = 1.0 / interval
+    rounded = (float(f"{exact:.{digits}e}") for digits in range(17))
+    return next(rate for rate in rounded if abs(rate / exact - 1.0) < 2e-3)
+
+
+def grid(start: float, end: float, rate: float) -> Array:
+    """The instants k/rate of start ≤ t ≤ end [s]."""
+    first, last = np.ceil(start * rate - ROUNDING), np.floor(end * rate + ROUNDING)
+    return np.asarray(np.arange(first, last + 1) / rate)
+
+
+def resample(recording: Recording, rate: float | None = None) -> Recording:
+    """All signals at the instants of the grid within the recording; rate [Hz], from the median interval unless given.
+
+    Everything between two samples is interpolated: long gaps are cut before (``split_at_gaps``). A rate below the
+    recorded one folds what lies above half of it into the result.
+    """
+    rate = round_rate(recording.interval) if rate is None else rate
+    if not 0.0 < rate < float("inf"):
+        raise RecordingError(f"rate is {rate!r}; give a positive number of samples per second [Hz]")
+    check_complete(recording)
+    if (instants := recording.duration * rate) > MOST_INSTANTS * len(recording):
+        raise RecordingError(
+            f"{len(recording)} samples over {recording.duration:.3g} s would become {instants:.3g} at {rate:g} Hz; "
+            "cut the recording at its gaps (split_at_gaps), or give a lower rate"
+        )
+    at = grid(recording.time[0], recording.time[-1], rate)
+    rounding = max(4.0 * np.spacing(np.abs(recording.time[[0, -1]]).max()), 1e-9 / rate)
+    if len(at) == len(recording) and np.abs(recording.time - at).max() <= rounding:
+        return replace(recording, time=at)
+    names = recording.signals
+    samples = np.concatenate([getattr(recording, name) for name in names], axis=1)
+    values = CubicSpline(recording.time, samples)(at)
+    parts: Any = dict(zip(names, np.split(values, len(names), axis=1), strict=True))
+    return replace(recording, time=at, **parts)
+
+
+def resampled(chunks: Iterable[Recording], rate: float, longest: float) -> Iterator[Recording]:
+    """The same for a stream; a gap longer than ``longest`` [s] is left open, shorter ones are bridged."""
+    for segment in segments(chunks, longest):
+        for piece in overlapped(segment, Margin(samples=REACH), Recording.join):
+            if len(piece.whole) < 2:  # a lone sample between two gaps
+                continue
+            whole, time = resample(piece.whole, rate), piece.whole.time
+            start = -np.inf if piece.first else time[piece.inner.start]
+            end = np.inf if piece.last else time[piece.inner.stop]
+            if len(part := whole[(whole.time >= start) & (whole.time < end)]):
+                yield part
+
+
+def check_complete(recording: Recording) -> None:
+    """Refuses what cannot be interpolated: less than two samples, missing ones, two at one time."""
+    if len(recording) < 2:
+        raise RecordingError(f"{len(recording)} samples cannot be resampled; at least 2 are needed")
+    for name in recording.signals:
+        if not (whole := np.isfinite(getattr(recording, name)).all(axis=1)).all():
+            raise RecordingError(
+                f"{name} has {(~whole).sum()} samples with NaN or infinity, the first at "
+                f"{recording.time[~whole][0]:.6g} s; repair or cut them"
+            )
+    if (same := np.flatnonzero(np.diff(recording.time) <= 0)).size:
+        at = recording.time[same[0]]
+        raise RecordingError(f"{same.size} time stamps are there twice, the first at {at:.6g} s; drop the duplicates")

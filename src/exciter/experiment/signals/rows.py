@@ -1,0 +1,148 @@
+"""Rows: equations W χ = y at uniform instants, both sides in one array, so that whatever is done is done to both.
+
+A filter that touched y alone would change the equations and bias every estimate by tens of per cent; here there is
+no such thing: y cannot be taken out and put back, and a ``ParallelFilter`` takes rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import RecordingError
+from exciter.experiment.signals.processed import Processed
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """n equations at each of N instants ``time`` [s], ``rate`` [Hz], for p ``parameters``.
+
+    sides (N, n, p + 1): W and, as its last column, y. joints: one name per equation of an instant.
+    bandwidth [Hz]: the narrowest equivalent noise bandwidth the rows went through, infinite for rows as measured.
+    Arrays that can be written to are copied.
+    """
+
+    time: Array
+    sides: Array
+    rate: float
+    joints: tuple[str, ...]
+    parameters: tuple[str, ...]
+    bandwidth: float = float("inf")
+
+    def __post_init__(self) -> None:
+        for name in ("time", "sides"):
+            array = np.asarray(getattr(self, name), dtype=np.float64)
+            object.__setattr__(self, name, _read_only(array.copy(order="K") if array.flags.writeable else array))
+        shape = (len(self.time), len(self.joints), len(self.parameters) + 1)
+        if self.time.ndim != 1 or self.sides.shape != shape:
+            raise RecordingError(f"W and y side by side have shape {self.sides.shape}; expected {shape}")
+        if not np.isfinite(self.sides).all():
+            raise RecordingError("the equations contain NaN or infinity; repair or cut those samples")
+
+    @classmethod
+    def of(
+        cls, time: ArrayLike, w: ArrayLike, y: ArrayLike, rate: float, joints: Sequence[str], parameters: Sequence[str]
+    ) -> Rows:
+        """From W (N, n, p) and y (N, n) as they were measured."""
+        sides = np.concatenate([w, np.asarray(y, dtype=float)[:, :, None]], axis=2)
+        return cls(np.asarray(time, dtype=float), sides, rate, tuple(joints), tuple(parameters))
+
+    @property
+    def w(self) -> Array:
+        """W (N, n, p), read-only."""
+        return self.sides[:, :, :-1]
+
+    @property
+    def y(self) -> Array:
+        """y (N, n), read-only."""
+        return self.sides[:, :, -1]
+
+    @property
+    def independent(self) -> float:
+        """How many of the N instants are worth an independent one.
+
+        A filter leaves neighbouring errors alike: errors that were white before it are as good as independent only
+        2·bandwidth times a second. Formulas for independent errors give variances too small by independent / N:
+        multiply the covariance of a least-squares estimate by N / independent (exact where the motion is well below
+        the cut-off), and count so many equations in degrees of freedom.
+        """
+        return len(self) * min(1.0, 2.0 * self.bandwidth / self.rate)
+
+    def equations(self, noise: ArrayLike | None = None) -> tuple[Array, Array]:
+        """w (N·n, p) and y (N·n,), instant after instant, each equation divided by the standard deviation ``noise``
+        (n,) of its joint when given: what ``Information.add`` wants."""
+        scale = np.ones(len(self.joints)) if noise is None else np.asarray(noise, dtype=float)
+        if scale.shape != (len(self.joints),) or not ((scale > 0) & np.isfinite(scale)).all():
+            raise RecordingError(f"noise is {scale.tolist()}; give {len(self.joints)} positive numbers, one per joint")
+        flat = np.asarray(self.sides / scale[:, None]).reshape(-1, self.sides.shape[2])
+        return flat[:, :-1], flat[:, -1]
+
+    # -- a series of samples: see chunks.Series ------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __getitem__(self, part: slice) -> Rows:
+        """Some of the instants, in order; a step in the slice lowers the rate."""
+        sides = self.sides[part].copy(order="K")  # a view would keep all of them in memory
+        return replace(self, time=self.time[part], sides=_read_only(sides), rate=self.rate / abs(part.step or 1))
+
+    @staticmethod
+    def join(parts: Sequence[Rows]) -> Rows:
+        """Rows that follow each other, together."""
+        if not parts:
+            raise RecordingError("there are no rows to join")
+        if len(parts) == 1:
+            return parts[0]
+        sides = np.concatenate([part.sides.transpose(1, 2, 0) for part in parts], axis=2)  # time is last in memory
+        time = np.concatenate([part.time for part in parts])
+        return replace(parts[0], time=time, sides=_read_only(sides.transpose(2, 0, 1)))
+
+
+def model_rows(
+    model: DynamicModel,
+    processed: Processed | Iterable[Processed],
+    columns: ArrayLike | None = None,
+    size: int = 2048,
+) -> Iterator[Rows]:
+    """W = Φ(q, q̇, q̈) and y = Γ of a motion [12.20, 12.21], or of one that comes in pieces, ``size`` instants at a time.
+
+    columns: of the standard parameters, all unless given; ``model.base.independent`` for the base parameters. Joint
+    terms that remember (Dahl friction) need a motion without gaps whole: as one ``Processed``.
+    """
+    chosen = np.arange(len(model.standard)) if columns is None else np.asarray(columns, dtype=np.int64)
+    joints, parameters = model.robot.joint_names, tuple(model.standard[k] for k in chosen)
+    end = -np.inf
+    for piece in [processed] if isinstance(processed, Processed) else processed:
+        if piece.motion.n != model.n:
+            raise RecordingError(f"the motion has {piece.motion.n} joints, the robot {model.n}; see Recording.arranged")
+        if not len(piece):
+            continue
+        _refuse_torn_memory(model, piece, end)
+        end = piece.motion.time[-1]
+        for part, phi in model.regressor_chunks(piece.motion, size):
+            sides = np.empty((model.n, len(chosen) + 1, len(phi)))  # time last, as filters want it
+            sides[:, :-1] = phi.transpose(1, 2, 0)[:, chosen]
+            sides[:, -1] = piece.torque[part].T
+            both = _read_only(sides.transpose(2, 0, 1))
+            yield Rows(piece.motion.time[part], both, piece.rate, joints, parameters)
+
+
+def _refuse_torn_memory(model: DynamicModel, piece: Processed, end: float) -> None:
+    """A term that remembers cannot be given the second half of a motion."""
+    if piece.motion.time[0] - end < 1.5 / piece.rate and any(term.has_memory for term in model.bound):
+        raise RecordingError(
+            "a joint term of the model remembers earlier samples (Dahl friction) and cannot work on a motion in "
+            "pieces; process the recording as one (Route.apply), or use Coulomb friction for this log"
+        )
+
+
+def _read_only(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
