@@ -69,6 +69,24 @@ def parser() -> Parser:
     check.add_argument("--json", action="store_true", help="print plain data instead of a table")
     add_robot_options(check)
 
+    simulate = commands.add_parser("simulate", help="a virtual robot executes a trajectory and logs what it measures")
+    simulate.add_argument("robot", metavar="ROBOT", help="URDF, MJCF or modified-DH file, or an embedded robot")
+    simulate.add_argument("trajectory", type=Path, metavar="TRAJECTORY", help="any file that check understands")
+    simulate.add_argument("-o", "--output", type=Path, metavar="LOG", required=True, help="log.csv or log.npz")
+    simulate.add_argument("--periods", type=positive, metavar="K", help="repeat the periodic part (default: as it is)")
+    simulate.add_argument("--seed", type=whole, default=0, metavar="S", help="of truth and noise (default: 0)")
+    simulate.add_argument("--truth", type=Path, metavar="F", help="write the true parameters there (.json)")
+    add_robot_options(simulate)
+
+    inspect = commands.add_parser("inspect", help="what a log is good for; exit code 1 when a problem makes it useless")
+    inspect.add_argument("robot", metavar="ROBOT", help="URDF, MJCF or modified-DH file, or an embedded robot")
+    inspect.add_argument("logs", type=Path, nargs="+", metavar="LOG", help="a recording.yaml, or a log of a known kind")
+    inspect.add_argument("--planned", type=Path, metavar="TRAJECTORY", help="compare with the motion it was sent")
+    inspect.add_argument("--data", type=Path, metavar="DIR", help="folder of the files that a recording.yaml names")
+    inspect.add_argument("-o", "--output", type=Path, metavar="CLEAN", help="write the repaired log (.csv or .npz)")
+    inspect.add_argument("--json", action="store_true", help="print plain data instead of tables")
+    add_robot_options(inspect)
+
     robots = commands.add_parser("robots", help="the embedded robots")
     robots.add_argument("--json", action="store_true", help="print plain data instead of a table")
     return top

@@ -1,4 +1,4 @@
-"""Synthetic data straight from the model: exact torques of known parameters plus white noise."""
+"""Synthetic data straight from the model: exact torques of known parameters plus white noise, for statistics."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
+from exciter.errors import MotionError, ParameterError
+from exciter.experiment.recording import About, Recording
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
+EVEN = 1e-6  # of an interval, by which samples of a period may miss being equally far apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,3 +30,43 @@ def synthetic(model: DynamicModel, motion: Motion, chi: ArrayLike, noise: ArrayL
     exact = model.torque(motion, chi)
     sigma = model.per_joint(noise, "noise")
     return Synthetic(motion, exact + sigma * np.random.default_rng(seed).standard_normal(exact.shape), sigma)
+
+
+def synthetic_recording(
+    model: DynamicModel,
+    motion: Motion,
+    chi: ArrayLike,
+    noise: ArrayLike,
+    *,
+    position_noise: ArrayLike | None = None,
+    periods: int = 1,
+    seed: int = 0,
+) -> Recording:
+    """A log without a robot: noisy torques of χ, and positions that are noisy, too, if asked for.
+
+    periods: the motion, one period sampled evenly without its end, is run through several times; every sample has
+    noise of its own.
+    """
+    if periods < 1:
+        raise ParameterError(f"{periods} periods; give 1 or more")
+    rng = np.random.default_rng(seed)
+    sigma = model.per_joint(noise, "noise")
+    shape = (periods * len(motion), model.n)
+    torque = np.tile(model.torque(motion, chi), (periods, 1)) + sigma * rng.standard_normal(shape)
+    q = np.tile(motion.q, (periods, 1))
+    if position_noise is not None:
+        q = q + model.per_joint(position_noise, "position noise") * rng.standard_normal(shape)
+    time, period = motion.time, None
+    if periods > 1:
+        step = _even_step(motion)
+        time, period = motion.time[0] + step * np.arange(shape[0]), step * len(motion)
+    about = About(period=period, settled=None if period is None else float(time[0]))
+    return Recording(model.robot.joint_names, time, q, torque=torque, about=about)
+
+
+def _even_step(motion: Motion) -> float:
+    """[s] between the samples of a period."""
+    steps = np.diff(motion.time)
+    if len(steps) < 1 or np.ptp(steps) > EVEN * steps.mean():
+        raise MotionError("a period to be repeated must be sampled evenly; give times k/rate without the period's end")
+    return float(motion.time[-1] - motion.time[0]) / len(steps)

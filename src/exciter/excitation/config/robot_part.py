@@ -24,11 +24,12 @@ DESIGN_KEYS = (
     "time_limit",
     "prior",
 )
+EXPERIMENT_KEYS = ("simulate",)  # read by the commands of these names
 
 
 def read_section(path: Path) -> Section:
     """The whole file; unknown keys are refused."""
-    return Section.of(read_yaml(path, "configuration"), str(path), (*ROBOT_KEYS, *DESIGN_KEYS))
+    return Section.of(read_yaml(path, "configuration"), str(path), (*ROBOT_KEYS, *DESIGN_KEYS, *EXPERIMENT_KEYS))
 
 
 def robot_options(top: Section, folder: Path) -> RobotOptions:

@@ -1,1 +1,20 @@
-"""What is wrong with a recording, in words and numbers, and what can be repaired."""
+"""What a recording is good for, in words and numbers, before anything is computed; and repairs, explicit and told."""
+
+from exciter.experiment.quality.check import CHECKS, check, check_stream
+from exciter.experiment.quality.finding import Finding, Quality, Severity
+from exciter.experiment.quality.repair import Repaired, repair
+from exciter.experiment.quality.repairs import Repairs
+from exciter.experiment.quality.thresholds import Thresholds
+
+__all__ = [
+    "CHECKS",
+    "Finding",
+    "Quality",
+    "Repaired",
+    "Repairs",
+    "Severity",
+    "Thresholds",
+    "check",
+    "check_stream",
+    "repair",
+]

@@ -22,7 +22,7 @@ ABOUT = ("gravity", "payload", "period", "settled", "filter", "notes", "sources"
 KEYS = ("file", "format", *READING, "joints", "time", *SIGNALS, "drive", "signs", "offset", "windows", *ABOUT, "repair")
 MOST_VALUES = 100_000  # aliases let a small file stand for an enormous one
 MOST_SKIPPED = 1_000_000
-SUFFIXES = {".npz": "npz", ".mat": "mat", ".mcap": "ros2", ".db3": "ros2"}
+SUFFIXES = {".npz": "npz", ".npy": "npy", ".mat": "mat", ".mcap": "ros2", ".db3": "ros2"}
 Window = tuple[float, float]
 
 

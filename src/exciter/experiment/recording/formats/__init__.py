@@ -17,7 +17,7 @@ from exciter.robot.yaml_file import read_yaml
 
 NPZ = "exciter-npz"
 FILES = {"exciter": "exciter", "ur-rtde": "ur-rtde", "libfranka": "libfranka", "ros2": "joint-state"}
-READERS = ("csv", "npz", "mat", "ros2")
+READERS = ("csv", "npz", "npy", "mat", "ros2")
 FORMATS = tuple(dict.fromkeys((*READERS, *FILES)))
 
 

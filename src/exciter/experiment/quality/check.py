@@ -1,0 +1,123 @@
+"""The quality check: every check in turn, on a recording or on a log that is larger than memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from exciter.dynamics.model import DynamicModel
+from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.quality.constant import repeated_rows, stuck
+from exciter.experiment.quality.delay import delay
+from exciter.experiment.quality.evidence import Evidence
+from exciter.experiment.quality.excitation import excitation, moves_too_little
+from exciter.experiment.quality.finding import Finding, Quality
+from exciter.experiment.quality.low_pass import low_pass
+from exciter.experiment.quality.missing import missing_values
+from exciter.experiment.quality.order import order_and_signs
+from exciter.experiment.quality.periodicity import periodicity
+from exciter.experiment.quality.planned import planned as planned_motion
+from exciter.experiment.quality.refresh import held, quantisation
+from exciter.experiment.quality.rest import resting_joints, standstill
+from exciter.experiment.quality.saturation import beyond_limits, saturation
+from exciter.experiment.quality.spikes import outliers
+from exciter.experiment.quality.survey import CHUNK, Survey, survey
+from exciter.experiment.quality.thresholds import Thresholds
+from exciter.experiment.quality.timing import duplicates, jitter, lost_samples, rate
+from exciter.experiment.quality.units import torque_scale, units
+from exciter.experiment.quality.velocity import velocity
+from exciter.experiment.recording.recording import Recording
+from exciter.robot.robot import Robot
+
+Check = Callable[[Evidence], Iterator[Finding]]
+#: In the order of a person's questions: are time and values there, are they right, do they mean what they should, is it
+#: enough? The first ones judge any log; the others need some samples in every channel.
+FIRST: tuple[Check, ...] = (rate, jitter, lost_samples, duplicates, missing_values)
+FURTHER: tuple[Check, ...] = (
+    units,
+    stuck,
+    repeated_rows,
+    held,
+    quantisation,
+    saturation,
+    beyond_limits,
+    outliers,
+    standstill,
+    resting_joints,
+    velocity,
+    order_and_signs,
+    torque_scale,
+    delay,
+    low_pass,
+    periodicity,
+    planned_motion,
+    moves_too_little,
+    excitation,
+)
+CHECKS = FIRST + FURTHER
+
+
+def check(
+    recording: Recording,
+    robot: Robot | None = None,
+    model: DynamicModel | None = None,
+    planned: Curve | None = None,
+    thresholds: Thresholds | None = None,
+) -> Quality:
+    """What a recording is good for, before anything is computed from it.
+
+    robot, or a model of it: joints are taken by name. planned: the motion it was sent. Nothing is changed.
+    """
+    return check_stream(recording.chunks(CHUNK), robot, model, planned, thresholds)
+
+
+def check_stream(
+    pieces: Iterable[Recording],
+    robot: Robot | None = None,
+    model: DynamicModel | None = None,
+    planned: Curve | None = None,
+    thresholds: Thresholds | None = None,
+) -> Quality:
+    """The same of pieces in order of time, in memory that does not grow with them: counts are of all samples, what is
+    expensive looks at evenly spread windows."""
+    limits = thresholds or Thresholds()
+    robot = model.robot if model is not None else robot
+    arranged = pieces if robot is None else (piece.arranged(robot) for piece in pieces)
+    seen = survey(arranged, robot, limits)
+    if robot is not None and seen.about.gravity is not None:
+        robot = replace(robot, gravity=np.array(seen.about.gravity))
+    evidence = Evidence(seen, limits, robot, model, planned)
+    with threadpool_limits(1):  # small matrices: threads would wait for each other
+        chosen = CHECKS if enough(seen, limits) else FIRST
+        findings = tuple(finding for one in chosen for finding in one(evidence))
+        left_out = tuple(skipped(evidence)) if chosen is CHECKS else ("too little is there to judge anything else",)
+    timing = seen.timing
+    return Quality(seen.joints, timing.samples, timing.duration, timing.rate, findings, left_out)
+
+
+def enough(seen: Survey, limits: Thresholds) -> bool:
+    """Whether every channel has numbers in most of its samples, and there are some samples."""
+    most = max(seen.missing.count.values(), default=0)
+    return seen.timing.samples >= limits.fewest_samples and most <= 0.5 * seen.timing.samples
+
+
+def skipped(evidence: Evidence) -> Iterator[str]:
+    """What could not be judged, and why."""
+    if not evidence.survey.windows.complete:
+        part = sum(len(window) for window in evidence.windows)
+        yield f"the log is long: spectra, delay and excitation were judged on {part} samples in evenly spread windows"
+    if evidence.robot is None:
+        yield "no robot was given: limits, joint order, signs and excitation were not judged"
+    elif not evidence.inertias_known:
+        yield "the description's inertias are placeholders: joint order was not judged, signs by friction alone"
+    if evidence.effort_name is None:
+        yield "neither torque nor current was recorded: signs, delay and excitation were not judged"
+    elif evidence.effort_unit == "A":
+        yield "currents without gains: judged in amperes; identification needs gains [N·m/A]"
+    if evidence.smooth is None:
+        yield "the recording is too short or too torn for a filter: what needs derivatives was not judged"
+    if evidence.planned is None:
+        yield "no planned motion was given to compare with"

@@ -1,0 +1,160 @@
+"""Motion and torque good enough to judge a log by: resampled on true time, lightly low-passed, thinned.
+
+Not for identification, where the cut-off is chosen with care: here ten times the band of the motion will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import butter, sosfiltfilt, welch
+
+from exciter.experiment.quality.spikes import isolated
+from exciter.experiment.quality.tally import Array
+from exciter.experiment.recording.recording import Recording
+from exciter.robot.motion import Motion
+
+ORDER = 4  # of the Butterworth filter, one pass
+POWER = 0.9999  # of the position's power lies within the band of the motion
+BANDS = 10.0  # cut-off over band
+SLOWEST = 5.0  # [Hz] least cut-off
+FASTEST = 0.2  # of the rate, largest cut-off
+EDGE = 1.5  # periods of the cut-off left out at both ends of a piece
+PER_PERIOD = 4.0  # rows per period of the cut-off
+OUTLIER = 15.0  # robust standard deviations above both neighbours
+JUMP = 20.0  # times the usual fastest pace
+SHORTEST = 8.0  # periods of the cut-off in a piece that is used
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Uniform samples without gap: q, effort (torque or current) and measured q̇ (K, n), the latter where recorded."""
+
+    time: Array
+    q: Array
+    effort: Array | None
+    qd: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class Smooth:
+    """Rows (N, n) of all pieces: motion, measured velocity, effort with two derivatives; piece (N,) numbers them.
+
+    cutoff [Hz] of the filter; duration [s] that the rows stand for.
+    """
+
+    motion: Motion
+    qd: Array | None
+    effort: Array | None
+    effort_rate: Array | None
+    effort_bend: Array | None
+    piece: NDArray[np.int64]
+    cutoff: float
+    duration: float
+
+    def __len__(self) -> int:
+        return len(self.piece)
+
+    @cached_property
+    def independent(self) -> float:
+        """How many independent samples the rows are worth: two per period of the cut-off, none twice."""
+        return min(2.0 * self.cutoff * self.duration, float(len(self)))
+
+
+def uniform_pieces(
+    windows: Sequence[Recording], effort: str | None, gains: Array | None, interval: float, gap: float
+) -> Iterator[Piece]:
+    """Windows without NaN, duplicates and outliers of position, split at gaps [s] and jumps, on uniform time; linear
+    between samples."""
+    for window in windows:
+        names = [name for name in ("q", "qd", effort) if name is not None and getattr(window, name) is not None]
+        good = np.all([np.isfinite(getattr(window, name)).all(axis=1) for name in names], axis=0)
+        good[1:] &= np.diff(window.time) > 0
+        good &= ~isolated(window.q, OUTLIER).any(axis=1)
+        kept = window[good]
+        cuts = np.flatnonzero((np.diff(kept.time) > gap) | _jumps(kept, interval)) + 1
+        for first, last in zip([0, *cuts], [*cuts, len(kept)], strict=True):
+            if last - first < 8:
+                continue
+            part = kept[int(first) : int(last)]
+            time = np.arange(part.time[0], part.time[-1] + 0.01 * interval, interval)
+            signals = {name: _interpolated(time, part.time, getattr(part, name)) for name in names}
+            own = signals[effort] if effort is not None else None
+            yield Piece(time, signals["q"], own if own is None or gains is None else own * gains, signals.get("qd"))
+
+
+def _jumps(recording: Recording, interval: float) -> NDArray[np.bool_]:
+    """(N − 1,) steps so much faster than usual that no motion makes them."""
+    if len(recording) < 3:
+        return np.zeros(max(len(recording) - 1, 0), dtype=bool)
+    pace = np.abs(np.diff(recording.q, axis=0)) / np.maximum(np.diff(recording.time), 0.5 * interval)[:, None]
+    usual = np.quantile(pace, 0.99, axis=0)
+    return np.asarray(((pace > JUMP * usual) & (usual > 0)).any(axis=1))
+
+
+def _interpolated(at: Array, time: Array, x: Array) -> Array:
+    return np.column_stack([np.interp(at, time, column) for column in x.T])
+
+
+def motion_band(pieces: Sequence[Piece], rate: float) -> float:
+    """[Hz] the median over the joints of where ``POWER`` of the position's power is reached, in the longest piece."""
+    q = max((piece.q for piece in pieces), key=len)
+    length = min(len(q), int(8.0 * rate) + 8)
+    frequency, power = welch(q, rate, nperseg=length, axis=0, detrend="linear")
+    total = np.cumsum(power, axis=0)
+    moves = total[-1] > 0
+    if not moves.any():
+        return 0.0
+    share = total[:, moves] / total[-1, moves]
+    return float(np.median(frequency[np.argmax(share >= POWER, axis=0)]))
+
+
+def smooth(pieces: Sequence[Piece], interval: float, most_rows: int) -> Smooth | None:
+    """None when every piece is too short for the filter."""
+    if not pieces:
+        return None
+    rate = 1.0 / interval
+    cutoff = min(max(SLOWEST, BANDS * motion_band(pieces, rate)), FASTEST * rate)
+    edge = int(np.ceil(EDGE * rate / cutoff))
+    long = [piece for piece in pieces if len(piece.time) * cutoff * interval >= SHORTEST]
+    samples = sum(len(piece.time) - 2 * edge for piece in long)
+    if not long:
+        return None
+    step = max(int(rate / (PER_PERIOD * cutoff)), -(-samples // most_rows), 1)
+    sections = butter(ORDER, cutoff, fs=rate, output="sos")
+    rows = [_rows(piece, sections, interval, slice(edge, len(piece.time) - edge, step)) for piece in long]
+    parts = {name: [row[name] for row in rows] for name in rows[0]}
+    whole: dict[str, Array] = {name: np.concatenate(parts[name]) for name in parts}
+    number = np.repeat(np.arange(len(rows)), [len(time) for time in parts["time"]])
+    motion = Motion(whole["time"], whole["q"], whole["qd"], whole["qdd"])
+    return Smooth(
+        motion,
+        whole.get("measured"),
+        whole.get("effort"),
+        whole.get("effort_rate"),
+        whole.get("effort_bend"),
+        number,
+        cutoff,
+        samples * interval,
+    )
+
+
+def _rows(piece: Piece, sections: Array, interval: float, part: slice) -> dict[str, Array]:
+    def low_passed(x: Array) -> Array:
+        return np.asarray(sosfiltfilt(sections, x, axis=0))
+
+    def rate(x: Array) -> Array:
+        return np.asarray(np.gradient(x, interval, axis=0))
+
+    q = low_passed(piece.q)
+    rows = {"time": piece.time, "q": q, "qd": rate(q), "qdd": rate(rate(q))}
+    if piece.qd is not None:
+        rows["measured"] = low_passed(piece.qd)
+    if piece.effort is not None:
+        effort = low_passed(piece.effort)
+        rows |= {"effort": effort, "effort_rate": rate(effort), "effort_bend": rate(rate(effort))}
+    return {name: x[part] for name, x in rows.items()}

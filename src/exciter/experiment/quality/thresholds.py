@@ -1,0 +1,108 @@
+"""Where a fact becomes a warning or a problem: every number in one place, with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Settings of all checks. Times in seconds, shares between 0 and 1."""
+
+    # -- time -------------------------------------------------------------------------------------------------------
+    #: Standard deviation of regular intervals over the nominal one. Taking time as uniform errs by jitter × q̇ per
+    #: sample; at 5 % this exceeds the encoder noise of usual arms, below it hardly matters.
+    jitter: float = 0.05
+    #: An interval beyond this many nominal ones means that a sample is missing (nearest whole number: two).
+    gap: float = 1.5
+    #: Share of samples missing that is worth a warning: at 0.5 % a filter that assumes uniform time meets some ten
+    #: jumps in 2000 samples.
+    missing: float = 0.005
+    #: [s] A hole longer than this is not bridged by interpolation: joints go a visible way and may turn around.
+    long_gap: float = 0.05
+    #: Fewer samples say nothing about a robot of some 60 parameters.
+    fewest_samples: int = 50
+    #: [Hz] Robots are logged at 10 Hz … 20 kHz; rates far outside mean another unit of time.
+    slowest_rate: float = 5.0
+    fastest_rate: float = 100_000.0
+
+    # -- values -----------------------------------------------------------------------------------------------------
+    #: Share of samples of a channel that are NaN: beyond it (or beyond the longest run that may be interpolated)
+    #: what is missing is a burst, not a lost value.
+    nan_share: float = 0.05
+    nan_run: float = 0.05  # [s]
+    #: Whole rows repeated although the robot moves (the same packet logged again): share worth a warning.
+    repeated_rows: float = 0.01
+    #: A channel that repeats more often than this while it moves by several steps per sample is refreshed more
+    #: slowly than it is logged.
+    held: float = 0.5
+    #: [s] A channel that stops dead in mid-motion for so long is stuck: no drive stops a link within one sample.
+    stuck: float = 0.1
+    #: Samples at an extreme value, in plateaus of at least ``flat_run`` that are entered without slowing down.
+    flat_samples: int = 20
+    flat_run: int = 5
+    #: Share of samples cut off: some, or so many that the torque is no longer measured.
+    saturated_problem: float = 0.05
+    #: A value within this part of the description's limit is at it.
+    at_limit: float = 0.005
+    #: Beyond the limit by this factor the limit, the unit or a gain is wrong.
+    beyond_limit: float = 1.2
+    #: Isolated outliers stand this many robust standard deviations, of the log and of their surroundings, above both
+    #: neighbours; Gaussian noise passes 15 once in 10⁵⁰ samples, so that what passes is not noise.
+    spike: float = 15.0
+    #: Share of spikes of torque or velocity worth a warning; drives do make single peaks. Positions must have none.
+    spike_share: float = 0.001
+    #: A step from one sample to the next at this many times the velocity limit is not motion.
+    impossible_speed: float = 3.0
+    #: … if it is at least this part of the joint's range: a late packet makes the next step longer.
+    jump: float = 0.01
+
+    # -- rest -------------------------------------------------------------------------------------------------------
+    #: [s] Window, and speed relative to the joint's usual speed (95 % quantile), of a joint that counts as resting:
+    #: a sine of 0.03 Hz or faster never looks like this at its turning points.
+    rest_window: float = 0.25
+    rest_speed: float = 0.005
+    #: [s] Standstill of the whole robot at the start or end that is worth a word, and the share of the log from which
+    #: on it changes weights and noise estimates so much that it should be cut.
+    standstill: float = 0.5
+    standstill_share: float = 0.1
+    #: Share of the moving time a single joint rests: beyond it sign(q̇) is meaningless for much of its data.
+    rest_share: float = 0.25
+
+    # -- meaning ----------------------------------------------------------------------------------------------------
+    #: Correlation (friction and rotor removed) of measured and model torque that is conclusive; on real arms true
+    #: pairs of gravity-loaded joints reach 0.88 … 1.00, and accidental ones 0.81.
+    conclusive: float = 0.85
+    #: Correlation of a joint as logged above which another arrangement of whole joints is not considered.
+    doubtful: float = 0.5
+    #: Friction that drives its joint, over the spread of the torque: less may be a wrong model.
+    driving_friction: float = 0.05
+    #: Torque scale against the model; inertias of descriptions are rarely wrong by a factor of ten.
+    torque_scale: float = 20.0
+    #: Measured velocity over the derivative of position.
+    velocity_factor: float = 0.05
+    #: Delays [samples] below this are within what time stamps mean; and standard errors to be sure of one.
+    delay_samples: float = 1.0
+    delay_errors: float = 4.0
+    #: A delay matters when it changes the torque by this share of its RMS.
+    delay_effect: float = 0.01
+    #: Planned against executed: RMS over the planned range. 5 % is a poorly tuned controller, 50 % another motion.
+    planned: float = 0.05
+    planned_other: float = 0.5
+
+    # -- excitation -------------------------------------------------------------------------------------------------
+    #: [rad] Over an arc Δ an offset and the weight's cosine differ by 1 − cos(Δ/2): 12 % at 1 rad, 3 % at 0.5 rad.
+    arc: float = 1.0
+    #: Condition number with columns of unit length. The literature asks for ≲ 100; at 300 the weakest combination
+    #: carries 10⁻⁵ of the strongest one's information.
+    condition: float = 300.0
+    #: How many times the standard deviation of a parameter exceeds that with all others known (square root of the
+    #: variance inflation); beyond it the parameter is listed as poorly excited.
+    inflation: float = 30.0
+
+    # -- amount of work ---------------------------------------------------------------------------------------------
+    #: Samples the expensive checks look at, as evenly spread windows of ``window`` samples.
+    most_samples: int = 131_072
+    window: int = 4096
+    #: Rows of the regressor.
+    most_rows: int = 3000

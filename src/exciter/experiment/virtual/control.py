@@ -1,0 +1,131 @@
+"""Joint controllers: they know the description, not the truth, and see the joints without noise."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.dynamics import Dynamics
+from exciter.errors import ParameterError
+from exciter.experiment.virtual.numbers import resolved
+from exciter.parameters.terms.per_joint import PerJoint
+from exciter.robot.motion import Motion
+from exciter.robot.pinocchio_model import to_pinocchio
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+Law = Callable[[int, Array, Array], Array]  #: (number of the tick, q, q̇) → τ (n,)
+PATH = 200  # postures of the motion that gains are chosen for
+SLOW = 0.05  # [rad/s] below which the feed-forward of dry friction fades
+
+
+@dataclass(frozen=True)
+class Control(ABC):
+    """bandwidth [Hz] and damping ratio of the error, from which the gains follow; rate [Hz] at which torques change,
+    that of the simulation unless given. stiffness, derivative: the gains themselves, instead."""
+
+    bandwidth: float = 20.0
+    damping: float = 1.0
+    rate: float | None = None
+    stiffness: PerJoint | None = None
+    derivative: PerJoint | None = None
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.bandwidth < np.inf and 0.0 < self.damping < np.inf and 0.0 < (self.rate or 1.0) < np.inf):
+            raise ParameterError(f"{self}: bandwidth [Hz], damping ratio and rate [Hz] must be positive")
+
+    @property
+    def settling(self) -> float:
+        """[s] in which an error falls to a millionth."""
+        return float(14.0 / (min(self.damping, 1.0) * 2.0 * np.pi * self.bandwidth))
+
+    @abstractmethod
+    def damping_matrix(self, robot: Robot, planned: Motion) -> Array:
+        """(n, n) D with −D q̇ the torque that answers to a velocity at the start [N·m·s/rad]."""
+
+    @abstractmethod
+    def law(self, robot: Robot, planned: Motion) -> Law:
+        """The controller of a planned motion, one sample per tick; robot: as believed."""
+
+    def gains(self, robot: Robot, inertia: Array | float) -> tuple[Array, Array]:
+        """K_p, K_d (n,) for joints of that inertia."""
+        omega = 2.0 * np.pi * self.bandwidth
+        stiffness = np.broadcast_to(inertia * omega**2, (robot.n,))
+        derivative = np.broadcast_to(2.0 * self.damping * omega * inertia, (robot.n,))
+        return (
+            stiffness if self.stiffness is None else resolved(self.stiffness, robot, "control stiffness"),
+            derivative if self.derivative is None else resolved(self.derivative, robot, "control derivative"),
+        )
+
+
+@dataclass(frozen=True)
+class ComputedTorque(Control):
+    """τ = M̂(q)(q̈_d + K_d ė + K_p e) + ĥ(q, q̇) + friction; gains in 1/s², 1/s."""
+
+    def damping_matrix(self, robot: Robot, planned: Motion) -> Array:
+        dynamics = Dynamics(robot)
+        inertia = dynamics.inertia_matrix(planned.q[:1])[0] + np.diag(believed_rotor(robot))
+        matrix: Array = inertia * self.gains(robot, 1.0)[1]
+        return matrix
+
+    def law(self, robot: Robot, planned: Motion) -> Law:
+        import pinocchio as pin
+
+        model = to_pinocchio(robot)
+        data = model.createData()
+        kp, kd = self.gains(robot, 1.0)
+        rotor = believed_rotor(robot)
+        friction = believed_friction(robot, planned.qd)
+        q_d, qd_d, qdd_d = planned.q, planned.qd, planned.qdd
+
+        def torque(tick: int, q: Array, qd: Array) -> Array:
+            a = qdd_d[tick] + kd * (qd_d[tick] - qd) + kp * (q_d[tick] - q)
+            tau: Array = pin.rnea(model, data, q, qd, a) + rotor * a + friction[tick]
+            return tau
+
+        return torque
+
+
+@dataclass(frozen=True)
+class GravityPD(Control):
+    """τ = ĝ(q_d) + K_p e + K_d ė; gains in N·m/rad, N·m·s/rad.
+
+    They are chosen for the largest inertia along the motion that a joint feels while the others are free, 1/(M̂⁻¹)_jj;
+    with that of locked neighbours, joints on nearly the same axis would drive each other unstable.
+    """
+
+    def _gains(self, robot: Robot, planned: Motion) -> tuple[Array, Array]:
+        path = planned.q[:: max(1, len(planned) // PATH)]
+        mobility = np.linalg.inv(Dynamics(robot).inertia_matrix(path) + np.diag(believed_rotor(robot)))
+        return self.gains(robot, 1.0 / np.diagonal(mobility, axis1=1, axis2=2).min(axis=0))
+
+    def damping_matrix(self, robot: Robot, planned: Motion) -> Array:
+        return np.diag(self._gains(robot, planned)[1])
+
+    def law(self, robot: Robot, planned: Motion) -> Law:
+        dynamics = Dynamics(robot)
+        kp, kd = self._gains(robot, planned)
+        weight = dynamics.inverse_dynamics(Motion.at(planned.q))
+        q_d, qd_d = planned.q, planned.qd
+
+        def torque(tick: int, q: Array, qd: Array) -> Array:
+            tau: Array = weight[tick] + kp * (q_d[tick] - q) + kd * (qd_d[tick] - qd)
+            return tau
+
+        return torque
+
+
+def believed_rotor(robot: Robot) -> Array:
+    """(n,) rotor inertia that is believed [kg·m²]."""
+    return robot.friction.get("rotor_inertia", np.zeros(robot.n))
+
+
+def believed_friction(robot: Robot, qd: Array) -> Array:
+    """(N, n) friction that is believed at planned velocities, dry friction smoothed where they change sign."""
+    none = np.zeros(robot.n)
+    friction: Array = robot.friction.get("viscous", none) * qd
+    return friction + robot.friction.get("coulomb", none) * np.tanh(qd / SLOW)

@@ -1,0 +1,33 @@
+"""Drives: gears, and motors whose torque is proportional to their current."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.experiment.virtual.numbers import resolved
+from exciter.parameters.terms.per_joint import PerJoint
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Drive:
+    """gear: turns of the motor per turn of the joint [rad/m where it slides]; torque_constant k_t [N·m/A].
+
+    current = torque at the joint / (gear · k_t); the gear loses nothing but the friction of the joint.
+    """
+
+    gear: PerJoint = 100.0
+    torque_constant: PerJoint = 0.1
+
+    def ratios(self, robot: Robot) -> Array:
+        """(n,) gear."""
+        return resolved(self.gear, robot, "gear", positive=True)
+
+    def gains(self, robot: Robot) -> Array:
+        """(n,) torque at the joint per ampere [N·m/A]."""
+        return self.ratios(robot) * resolved(self.torque_constant, robot, "torque_constant", positive=True)

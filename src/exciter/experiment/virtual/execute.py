@@ -1,0 +1,183 @@
+"""Executing a motion: the controller in its ticks, the engine in its steps, the log at its instants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ExciterError
+from exciter.experiment.virtual.control import Law
+from exciter.experiment.virtual.plant import Plant, engine
+from exciter.robot.motion import Motion
+
+Array = NDArray[np.float64]
+Progress = Callable[[float], None]
+FASTEST = 1e6  # [rad/s] beyond which a simulation has lost its way
+TELL = 500  # steps between two reports
+ON_STEP = 1e-6  # of a step, by which an instant counts as on it
+
+
+@dataclass(frozen=True, eq=False)
+class Timing:
+    """step [s] of the simulation; a tick of the controller every ``every`` steps; ``steps`` in all."""
+
+    step: float
+    every: int
+    steps: int
+
+
+@dataclass(frozen=True, eq=False)
+class Executed:
+    """What happened, exactly.
+
+    At N log instants: link and motor motion, torque of the drives, of dry friction, of the link's side, each (N, n).
+    At K steps: torque of the drives, motor positions, and link-side torque if it was asked for, else zero (K, n).
+    At T ticks: error of the motor positions (T, n), and whether a drive was at its limit.
+    """
+
+    link: Motion
+    motor: Motion
+    torque: Array
+    dry_friction: Array
+    link_torque: Array
+    drive_steps: Array
+    link_steps: Array
+    motor_steps: Array
+    error: Array
+    saturated: NDArray[np.bool_]
+
+
+def execute(
+    plant: Plant,
+    law: Law,
+    planned: Motion,
+    timing: Timing,
+    instants: Array,
+    start: tuple[Array, Array],
+    *,
+    link_side: bool = False,
+    progress: Progress | None = None,
+) -> Executed:
+    """Run a controller along a planned motion (one sample per tick) from ``start``, q and q̇ (n,), and look at the
+    state at ``instants`` (N,). Between two steps the torques are held, so that an instant there is reached by a shorter
+    step from the last one."""
+    mujoco = engine()
+    model, data, robot = plant.model, plant.data, plant.truth.robot
+    link, motor = plant.link, plant.motor
+    mujoco.mj_resetData(model, data)
+    model.opt.timestep = timing.step
+    model.dof_solref[motor] = (2.0 * timing.step, 1.0)
+    for place in (link, motor):
+        data.qpos[place], data.qvel[place] = start
+    limit = robot.limit("torque")
+    stribeck = _Stribeck(plant)
+    at_step, late = _located(instants, timing)
+    looked = np.empty((len(instants), 9, robot.n))
+    probe = mujoco.MjData(model) if (late > 0.0).any() else None
+    drive_steps, link_steps, motor_steps = np.zeros((3, timing.steps + 1, robot.n))
+    error = np.empty((len(planned), robot.n))
+    saturated = np.zeros((len(planned), robot.n), dtype=bool)
+    positions, velocities, applied, torque = data.qpos, data.qvel, data.qfrc_applied, np.zeros(robot.n)
+    sample = 0
+    for k in range(timing.steps + 1):
+        q = positions[motor]
+        if k % timing.every == 0:
+            tick = k // timing.every
+            if not velocities @ velocities < FASTEST**2:  # NaN is lost, too
+                _lost(plant, k * timing.step)
+            asked = law(tick, q, velocities[motor])
+            torque = np.minimum(np.maximum(asked, -limit), limit)
+            applied[motor] = torque
+            saturated[tick], error[tick] = torque != asked, planned.q[tick] - q
+        stribeck.update(velocities)
+        mujoco.mj_forward(model, data)
+        drive_steps[k], motor_steps[k] = torque, q
+        if link_side:
+            link_steps[k] = _link_torque(plant, data, torque)
+        while sample < len(instants) and at_step[sample] == k:
+            seen = data if late[sample] == 0.0 else _shortly_after(mujoco, plant, data, probe, late[sample], stribeck)
+            looked[sample] = _look(plant, seen, torque)
+            sample += 1
+        if k < timing.steps:
+            stribeck.update(velocities)
+            mujoco.mj_RungeKutta(model, data, 4)
+        if progress is not None and k % TELL == 0:
+            progress(k / max(timing.steps, 1))
+    if not np.isfinite(looked).all():
+        _lost(plant, timing.steps * timing.step)
+    parts = looked.transpose(1, 0, 2)
+    return Executed(
+        Motion(instants, *parts[0:3]), Motion(instants, *parts[3:6]), parts[6], parts[7], parts[8],
+        drive_steps, link_steps, motor_steps, error, saturated,
+    )  # fmt: skip
+
+
+def _located(instants: Array, timing: Timing) -> tuple[NDArray[np.int64], Array]:
+    """The last step before each instant, and the time since then [s]; zero for instants on a step."""
+    place = instants / timing.step
+    near = np.rint(place)
+    place = np.where(np.abs(place - near) < ON_STEP, near, place)
+    number = np.minimum(np.floor(place), timing.steps).astype(np.int64)
+    return number, np.maximum(place - number, 0.0) * timing.step
+
+
+class _Stribeck:
+    """Dry friction that depends on the velocity: set from the state before the acceleration is asked for."""
+
+    def __init__(self, plant: Plant) -> None:
+        friction = plant.truth.friction
+        self.coulomb, self.extra = friction.array("coulomb"), friction.array("stribeck")
+        self.velocity, self.motor = friction.array("stribeck_velocity"), plant.motor
+        self.loss = plant.model.dof_frictionloss
+        self.needed = bool(self.extra.any())
+
+    def update(self, velocities: Array) -> None:
+        if self.needed:
+            bell = np.exp(-((velocities[self.motor] / self.velocity) ** 2))
+            self.loss[self.motor] = self.coulomb + self.extra * bell
+
+
+def _link_torque(plant: Plant, data: Any, torque: Array) -> Array:
+    """(n,) what arrives at the link: through the spring of a flexible joint, or all but rotor and friction."""
+    if plant.flexible:
+        twist = data.qpos[plant.motor] - data.qpos[plant.link]
+        rate = data.qvel[plant.motor] - data.qvel[plant.link]
+        flexible: Array = plant.stiffness * twist + plant.damping * rate
+        return flexible
+    viscous = plant.model.dof_damping[plant.link] * data.qvel[plant.link]
+    rotor = plant.model.dof_armature[plant.link] * data.qacc[plant.link]
+    rigid: Array = torque - rotor - viscous + data.qfrc_constraint[plant.link]
+    return rigid
+
+
+def _look(plant: Plant, data: Any, torque: Array) -> Array:
+    """(9, n): q, q̇, q̈ of links and motors, torque of drives, dry friction, link side."""
+    rows = [values[place] for place in (plant.link, plant.motor) for values in (data.qpos, data.qvel, data.qacc)]
+    return np.array([*rows, torque, -data.qfrc_constraint[plant.motor], _link_torque(plant, data, torque)])
+
+
+def _shortly_after(mujoco: Any, plant: Plant, data: Any, probe: Any, late: float, stribeck: _Stribeck) -> Any:
+    """The state ``late`` [s] after the one of ``data``, which stays as it is."""
+    model = plant.model
+    probe.qpos[:], probe.qvel[:], probe.qfrc_applied[:] = data.qpos, data.qvel, data.qfrc_applied
+    step = model.opt.timestep
+    model.opt.timestep = late
+    mujoco.mj_forward(model, probe)
+    mujoco.mj_RungeKutta(model, probe, 4)
+    model.opt.timestep = step
+    stribeck.update(probe.qvel)
+    mujoco.mj_forward(model, probe)
+    return probe
+
+
+def _lost(plant: Plant, time: float) -> NoReturn:
+    names = plant.truth.robot.joint_names
+    speed = np.nan_to_num(np.abs(plant.data.qvel[plant.motor]), nan=np.inf)
+    raise ExciterError(
+        f"the simulation diverged before {time:.4g} s (joint '{names[int(np.argmax(speed))]}' first); raise "
+        "simulation_rate, or lower the bandwidth of the controller"
+    )

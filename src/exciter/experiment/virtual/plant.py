@@ -1,0 +1,177 @@
+"""The virtual robot as a MuJoCo model: an engine that shares no equation with the estimator.
+
+Joint frames, axes, bodies and gravity are the robot's; there are no contacts and no joint stops. Rotor inertia is
+MuJoCo's armature, viscous friction its damping. Dry friction is its ``frictionloss``, a constraint that is solved
+together with the acceleration: a joint that slips feels exactly ±(Fs + Fst …), one that rests what keeps it there, up
+to a creep of 1e-4 of the speed that the same torque would give it within one step; a joint that would come to rest
+within the present step counts as resting. What Stribeck adds is updated at every step. A compensation spring is a
+tendon between two points, a flexible joint a rotor of its own on a tendon wound round both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from exciter.errors import ExciterError, ParameterError
+from exciter.experiment.virtual.flexibility import Flexibility
+from exciter.experiment.virtual.numbers import resolved
+from exciter.experiment.virtual.spring import CompensationSpring
+from exciter.experiment.virtual.truth import Truth
+from exciter.parameters.conventions import to_mujoco
+from exciter.robot.robot import Joint, Robot
+from exciter.robot.spatial import axis_rotation, rotation_to
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+NOTHING = 1e-12  # [kg, kg·m²] what MuJoCo gets instead of zero
+STIFF = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: as hard as MuJoCo makes a constraint
+LIGHTEST = 1e-9  # [kg·m²] a joint with less to move than this cannot be controlled
+
+
+def engine() -> Any:
+    """MuJoCo, or one line that says how to get it."""
+    try:
+        import mujoco
+    except ImportError:
+        raise ExciterError("the virtual robot needs MuJoCo; install it with: pip install mujoco") from None
+    return mujoco
+
+
+@dataclass(frozen=True, eq=False)
+class Plant:
+    """A compiled model and where its joints are: ``link`` and ``motor`` (n,) are indices into q and q̇, the same
+    ones unless joints are flexible."""
+
+    truth: Truth
+    model: Any
+    data: Any
+    link: Index
+    motor: Index
+    stiffness: Array
+    damping: Array
+    flexible: bool
+
+    def inertia_matrix(self) -> Array:
+        """(n, n) M of the links at the present state, rotors of rigid joints included."""
+        mujoco = engine()
+        mujoco.mj_forward(self.model, self.data)
+        full = np.zeros((self.model.nv, self.model.nv))
+        mujoco.mj_fullM(self.model, self.data, full)
+        return full[np.ix_(self.link, self.link)]
+
+
+def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
+    """The robot of a truth; payloads are already part of it."""
+    mujoco = engine()
+    robot, spec = truth.robot, mujoco.MjSpec()
+    option = spec.option
+    option.gravity, option.integrator = np.array(robot.gravity), mujoco.mjtIntegrator.mjINT_RK4
+    option.disableflags = mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
+    option.tolerance, option.iterations = 1e-14, 100
+    bodies: list[Any] = []
+    for i, joint in enumerate(robot.joints):
+        parent = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
+        bodies.append(_add_body(parent, joint, i))
+        bodies[i].add_joint(name=f"link{i}", type=_kind(mujoco, joint), axis=joint.axis)
+    if flexibility is not None:
+        if not (truth.rotor > 0.0).all():
+            raise ParameterError("a flexible joint needs a rotor; give rotor_inertia > 0 for every joint")
+        for i, joint in enumerate(robot.joints):
+            _add_rotor(mujoco, spec, joint, i)
+    for number, spring in enumerate(truth.springs):
+        _add_spring(spec, bodies, robot, spring, number)
+    model = spec.compile()
+    link = np.array([model.joint(f"link{i}").dofadr[0] for i in range(robot.n)], dtype=np.int64)
+    motor = link
+    stiffness, damping = np.zeros((2, robot.n))
+    if flexibility is not None:
+        motor = np.array([model.joint(f"motor{i}").dofadr[0] for i in range(robot.n)], dtype=np.int64)
+        stiffness = resolved(flexibility.stiffness, robot, "joint stiffness", positive=True)
+        damping = resolved(flexibility.damping, robot, "joint damping")
+    flexible = flexibility is not None
+    plant = Plant(truth, model, mujoco.MjData(model), link, motor, stiffness, damping, flexible)
+    _set_joint_terms(plant)
+    _check_weight(plant)
+    return plant
+
+
+def _kind(mujoco: Any, joint: Joint) -> Any:
+    return mujoco.mjtJoint.mjJNT_SLIDE if joint.is_prismatic else mujoco.mjtJoint.mjJNT_HINGE
+
+
+def _add_body(parent: Any, joint: Joint, number: int) -> Any:
+    x, y, z, w = Rotation.from_matrix(joint.rotation).as_quat().tolist()
+    if joint.inertia[0] > NOTHING:
+        inertia = to_mujoco(joint.inertia)
+        mass, ipos, iquat = inertia.mass, inertia.ipos, inertia.iquat
+        a, b, c = np.maximum(inertia.diaginertia, NOTHING).tolist()
+        moments = (min(a, b + c), b, c)  # the largest comes first; rods and plates are on the edge of what can be
+    else:
+        mass, ipos, iquat, moments = NOTHING, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (NOTHING,) * 3
+    return parent.add_body(
+        name=f"body{number}",
+        pos=joint.translation,
+        quat=[w, x, y, z],
+        mass=mass,
+        ipos=ipos,
+        iquat=iquat,
+        inertia=moments,
+        explicitinertial=True,
+    )
+
+
+def _add_rotor(mujoco: Any, spec: Any, joint: Joint, number: int) -> None:
+    """A rotor that is nothing but an armature, and the tendon θ − q between it and the link."""
+    body = spec.worldbody.add_body(
+        name=f"rotor{number}", mass=NOTHING, inertia=(NOTHING,) * 3, explicitinertial=True, gravcomp=1.0
+    )
+    body.add_joint(name=f"motor{number}", type=_kind(mujoco, joint), axis=(0.0, 0.0, 1.0))
+    tendon = spec.add_tendon(name=f"gear{number}")
+    tendon.wrap_joint(f"motor{number}", 1.0)
+    tendon.wrap_joint(f"link{number}", -1.0)
+
+
+def _add_spring(spec: Any, bodies: list[Any], robot: Robot, spring: CompensationSpring, number: int) -> None:
+    """A tendon from a point beside the axis, before the joint, to one on the link, q + offset further round."""
+    index = robot.index(spring.joint)
+    joint = robot.joints[index]
+    arm = rotation_to(joint.axis)[:, 0]  # perpendicular to the axis
+    before = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
+    before.add_site(
+        name=f"fixed{number}", pos=joint.translation + joint.rotation @ (spring.base_arm * arm), size=[0.001] * 3
+    )
+    on_link = axis_rotation(joint.axis, spring.offset) @ (spring.link_arm * arm)
+    bodies[index].add_site(name=f"moving{number}", pos=on_link, size=[0.001] * 3)
+    tendon = spec.add_tendon(name=f"spring{number}")
+    tendon.wrap_site(f"fixed{number}")
+    tendon.wrap_site(f"moving{number}")
+
+
+def _set_joint_terms(plant: Plant) -> None:
+    """Rotors, friction, springs; on the compiled model, whose numbers are plain arrays."""
+    model, truth, motor = plant.model, plant.truth, plant.motor
+    model.dof_armature[motor] = truth.rotor
+    model.dof_damping[motor] = truth.friction.array("viscous")
+    model.dof_frictionloss[motor] = truth.friction.array("coulomb") + truth.friction.array("stribeck")
+    model.dof_solimp[motor] = STIFF
+    for i in range(truth.robot.n if plant.flexible else 0):
+        tendon = model.tendon(f"gear{i}").id
+        model.tendon_stiffness[tendon], model.tendon_damping[tendon] = plant.stiffness[i], plant.damping[i]
+        model.tendon_lengthspring[tendon] = 0.0
+    for number, spring in enumerate(truth.springs):
+        tendon = model.tendon(f"spring{number}").id
+        model.tendon_stiffness[tendon] = spring.stiffness
+        model.tendon_lengthspring[tendon] = spring.free_length - spring.preload / spring.stiffness
+    engine().mj_setConst(model, plant.data)
+
+
+def _check_weight(plant: Plant) -> None:
+    light = np.flatnonzero(np.diag(plant.inertia_matrix()) < LIGHTEST)
+    if light.size:
+        name = plant.truth.robot.joint_names[int(light[0])]
+        raise ParameterError(f"joint '{name}' has nothing to move: its body has no mass; give it one, or a rotor")

@@ -1,0 +1,30 @@
+"""Ripple: a sine of the motor's angle on top of the measured torque."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.experiment.virtual.drive import Drive
+from exciter.experiment.virtual.numbers import resolved, stream
+from exciter.parameters.terms.per_joint import PerJoint
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ripple:
+    """amplitude [N·m at the joint]; per_turn: waves per turn of the motor. The phase of every joint is drawn."""
+
+    amplitude: PerJoint
+    per_turn: PerJoint = 6.0
+
+    def values(self, q: Array, robot: Robot, drive: Drive, seed: int) -> Array:
+        """(N, n) at joint positions (N, n) on the motor's side."""
+        amplitude, waves = resolved(self.amplitude, robot, "ripple"), resolved(self.per_turn, robot, "per_turn")
+        phase = stream(seed, "ripple").uniform(0.0, 2.0 * np.pi, robot.n)
+        wave: Array = amplitude * np.sin(waves * drive.ratios(robot) * q + phase)
+        return wave

@@ -1,0 +1,43 @@
+"""When the log takes its samples, and which of them it loses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ParameterError
+from exciter.experiment.virtual.numbers import stream
+
+Array = NDArray[np.float64]
+WIDEST = 0.45  # of an interval: instants keep their order
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """rate [Hz]; jitter: standard deviation of the instants [s], whose stamps are true; dropped: part of the samples
+    that is lost, 0 … 1. lead_out: also log what follows a periodic part; then nothing is said of a period."""
+
+    rate: float = 500.0
+    jitter: float = 0.0
+    dropped: float = 0.0
+    lead_out: bool = False
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.rate <= 1e6 and 0.0 <= self.jitter < np.inf and 0.0 <= self.dropped < 1.0):
+            raise ParameterError(f"{self}: give 0 < rate ≤ 1e6 [Hz], jitter ≥ 0 [s] and 0 ≤ dropped < 1")
+
+    def instants(self, end: float, seed: int) -> Array:
+        """(N,) [s] from 0 to ``end``, increasing."""
+        planned = np.arange(int(np.floor(end * self.rate * (1.0 + 1e-12) + 1e-9)) + 1) / self.rate
+        if self.jitter == 0.0:
+            return np.asarray(planned)
+        late = self.jitter * stream(seed, "instants").standard_normal(len(planned))
+        return np.clip(planned + np.clip(late, -WIDEST / self.rate, WIDEST / self.rate), 0.0, end)
+
+    def kept(self, count: int, seed: int) -> NDArray[np.bool_]:
+        """(N,) which samples reach the log; the first and the last do."""
+        kept = stream(seed, "dropped").random(count) >= self.dropped
+        kept[[0, -1]] = True
+        return kept

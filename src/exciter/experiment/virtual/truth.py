@@ -1,0 +1,159 @@
+"""The true parameters of a virtual robot: what an estimator never sees, and what its answers are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError, ParameterError
+from exciter.experiment.recording.about import Payload
+from exciter.experiment.virtual.friction import Friction
+from exciter.experiment.virtual.numbers import resolved
+from exciter.experiment.virtual.spring import CompensationSpring
+from exciter.parameters import inertial
+from exciter.parameters.consistency import link_consistency
+from exciter.parameters.terms import Coulomb, JointTerm, RotorInertia, Stribeck, Viscous
+from exciter.parameters.terms.per_joint import PerJoint
+from exciter.robot.robot import BASE, Robot
+from exciter.robot.spatial import transform_inertia
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """robot: with the true inertias; rotor_inertia [kg·m², kg]: seen at the joint. notes: how it came about, in words.
+
+    Bodies that cannot exist are refused.
+    """
+
+    robot: Robot
+    rotor_inertia: PerJoint = 0.0
+    friction: Friction = field(default_factory=Friction)
+    springs: tuple[CompensationSpring, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "springs", tuple(self.springs))
+        object.__setattr__(self, "friction", self.friction.on(self.robot))
+        rotor = resolved(self.rotor_inertia, self.robot, "rotor_inertia")
+        object.__setattr__(self, "rotor_inertia", tuple(rotor.tolist()))
+        for joint in self.robot.joints:
+            verdict = link_consistency(joint.inertia, f"the body of joint '{joint.name}'")
+            if not verdict.consistent:
+                raise ParameterError(f"{verdict}; the virtual robot can only be built of bodies that exist")
+        for spring in self.springs:
+            spring.term.bind(self.robot)  # the joint is there, and turns
+        if len({spring.joint for spring in self.springs}) < len(self.springs):
+            raise ParameterError("two springs on one joint; give one that has the effect of both")
+
+    @property
+    def rotor(self) -> Array:
+        """(n,) rotor inertia."""
+        return np.array(self.rotor_inertia, dtype=float)
+
+    def loaded(self, payload: Payload | None) -> Truth:
+        """The same robot with a payload, which becomes part of the body that carries it."""
+        if payload is None:
+            return self
+        frame = self.robot.frame(payload.frame)
+        if frame.joint == BASE:
+            raise ParameterError(f"the payload is on '{frame.name}', which is fixed on the base; name one that moves")
+        body = inertial.from_mass_com_inertia(payload.mass, payload.centre, inertial.symmetric(*payload.inertia))
+        if not (verdict := link_consistency(body, "the payload")).consistent:
+            raise ParameterError(f"{verdict}; give the inertia about its centre, Ixx, Ixy, Ixz, Iyy, Iyz, Izz")
+        inertias = self.robot.inertias
+        inertias[frame.joint] += transform_inertia(body, frame.rotation, frame.translation)
+        return replace(self, robot=self.robot.with_inertias(inertias))
+
+    # -- as a dynamic model --------------------------------------------------------------------------------------
+
+    @cached_property
+    def model(self) -> DynamicModel:
+        """The model in which ``chi`` is exact: its terms are those the robot has."""
+        known = {"rotor_inertia": self.rotor, **{k: self.friction.array(k) for k in ("viscous", "coulomb")}}
+        robot = replace(self.robot, friction=known)
+        friction = self.friction
+        terms: list[JointTerm] = []
+        for values, term in ((self.rotor, RotorInertia()), (friction.array("viscous"), Viscous())):
+            terms += [term] if values.any() else []
+        terms += [Coulomb()] if friction.array("coulomb").any() else []
+        if friction.array("stribeck").any():
+            terms.append(Stribeck(velocity=tuple(friction.array("stribeck_velocity").tolist())))
+        return DynamicModel(robot, (*terms, *(spring.term for spring in self.springs)))
+
+    @cached_property
+    def chi(self) -> Array:
+        """χ: the standard parameters in the order of ``model.standard``, with τ = Φχ."""
+        values = dict(zip(self.model.standard, self.model.nominal, strict=True))
+        for j, value in enumerate(self.friction.array("stribeck")):
+            values[f"Fst{j + 1}"] = value
+        for spring in self.springs:
+            values |= spring.values(self.robot.index(spring.joint) + 1)
+        return np.array([values[name] for name in self.model.standard])
+
+    # -- as data -------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Standard and base parameters by name, and what ``truth_from`` needs: links, rotors, friction, springs."""
+        model, base = self.model, self.model.base
+        units = dict(zip(model.standard, model.units, strict=True))
+        named = zip(model.standard, self.chi.tolist(), model.units, strict=True)
+        kept = zip(base.names, base.expressions, base.base_values(self.chi).tolist(), base.independent, strict=True)
+        return {
+            "robot": self.robot.name,
+            "joints": list(self.robot.joint_names),
+            "parameters": [{"name": n, "value": v, "unit": u} for n, v, u in named],
+            "base": [{"name": n, "expression": e, "value": v, "unit": units[model.standard[k]]} for n, e, v, k in kept],
+            "links": {
+                joint.name: dict(zip(inertial.NAMES, joint.inertia.tolist(), strict=True))
+                for joint in self.robot.joints
+            },
+            "rotor_inertia": self.rotor.tolist(),
+            "friction": self.friction.to_dict(),
+            "springs": [asdict(spring) for spring in self.springs],
+            "notes": list(self.notes),
+        }
+
+
+def truth_from(data: Any, robot: Robot, source: str) -> Truth:
+    """The truth of plain data as ``to_dict`` gives it; parameters and base follow from the rest and are not read."""
+    if not isinstance(data, Mapping) or "links" not in data:
+        raise ParameterError(f"{source} has no 'links'; expected what exciter simulate --truth writes")
+    try:
+        links = data["links"]
+        if set(links) != set(robot.joint_names):
+            names = ", ".join(robot.joint_names)
+            raise ParameterError(f"{source} is for the joints {', '.join(links)}; this robot has {names}")
+        inertias = [[float(links[name][key]) for key in inertial.NAMES] for name in robot.joint_names]
+        order = [list(data.get("joints", robot.joint_names)).index(name) for name in robot.joint_names]
+
+        def ordered(values: Any) -> tuple[float, ...]:
+            if len(values) != robot.n:
+                raise ValueError(f"{len(values)} values for {robot.n} joints")
+            return tuple(float(values[k]) for k in order)
+
+        friction = {name: ordered(values) for name, values in data.get("friction", {}).items()}
+        unknown = set(friction) - {f.name for f in fields(Friction)}
+        if unknown:
+            raise ValueError(f"unknown friction '{sorted(unknown)[0]}'")
+        return Truth(
+            robot.with_inertias(inertias),
+            ordered(data.get("rotor_inertia", [0.0] * robot.n)),
+            Friction(**friction),
+            tuple(CompensationSpring(**spring) for spring in data.get("springs", ())),
+            tuple(str(note) for note in data.get("notes", ())),
+        )
+    except ExciterError as error:
+        message = str(error)
+        raise ParameterError(message if message.startswith(source) else f"{source}: {message}") from None
+    except KeyError as error:
+        raise ParameterError(f"{source} lacks {error} of a link") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ParameterError(f"{source} does not have the form that exciter simulate --truth writes: {error}") from None

@@ -1,0 +1,285 @@
+"""The virtual robot: a true machine, its controller and its sensors, that executes motions and logs them."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ExciterError, MotionError
+from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.recording import About, Payload, Recording
+from exciter.experiment.virtual.analog import Poles
+from exciter.experiment.virtual.control import PATH, ComputedTorque, Control
+from exciter.experiment.virtual.draw import believed, drive_torque
+from exciter.experiment.virtual.drive import Drive
+from exciter.experiment.virtual.encoder import Encoder
+from exciter.experiment.virtual.execute import Executed, Progress, Timing, execute
+from exciter.experiment.virtual.flexibility import Flexibility, needed_rate
+from exciter.experiment.virtual.meter import TorqueMeter
+from exciter.experiment.virtual.numbers import resolved
+from exciter.experiment.virtual.plan import Plan, plan
+from exciter.experiment.virtual.plant import Plant, build
+from exciter.experiment.virtual.sampling import Sampling
+from exciter.experiment.virtual.truth import Truth
+from exciter.parameters.terms.per_joint import PerJoint
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+SIMULATION_RATE = 4000.0  # [Hz] at least, and
+STEPS_PER_SAMPLE = 4  # at least
+FINEST = 50_000.0  # [Hz] beyond which nobody wants to wait
+NOISE = 0.005  # of the torque a drive is made for: noise of the log unless given
+MOST = 60_000_000  # steps × joints that are kept in memory
+FORGOTTEN = 14.0  # time constants after which a millionth is left
+
+
+@dataclass(frozen=True)
+class Start:
+    """How the motion is entered: at rest, or already with the planned velocity; error [rad]: from the planned start."""
+
+    at_rest: bool = True
+    error: PerJoint = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class VirtualRobot:
+    """robot: the description, which the controller believes; truth: what the machine is. Everything else may be left
+    as it is; simulation_rate [Hz] is chosen unless given."""
+
+    robot: Robot
+    truth: Truth
+    control: Control = field(default_factory=ComputedTorque)
+    start: Start = field(default_factory=Start)
+    drive: Drive = field(default_factory=Drive)
+    encoder: Encoder = field(default_factory=Encoder)
+    meter: TorqueMeter = field(default_factory=TorqueMeter)
+    sampling: Sampling = field(default_factory=Sampling)
+    flexibility: Flexibility | None = None
+    payload: Payload | None = None
+    simulation_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.truth.robot.joint_names != self.robot.joint_names:
+            raise ExciterError(
+                f"the truth has the joints {', '.join(self.truth.robot.joint_names)}; the robot has "
+                f"{', '.join(self.robot.joint_names)}"
+            )
+        if self.simulation_rate is not None and not 0.0 < self.simulation_rate <= 1e7:
+            raise ExciterError(f"simulation_rate is {self.simulation_rate}; give a positive number [Hz] up to 1e7")
+        self._refuse()
+        if self.meter.noise is None:
+            noise = tuple((NOISE * drive_torque(self.believed)).tolist())
+            object.__setattr__(self, "meter", replace(self.meter, noise=noise))
+
+    def _refuse(self) -> None:
+        """Whatever cannot be is told before any work."""
+        nothing = np.zeros((0, self.robot.n))
+        self.truth.loaded(self.payload)
+        self.drive.gains(self.robot)
+        self.encoder.position(nothing, self.robot, self.drive, 0)
+        self.encoder.velocity(nothing, self.robot, 0)
+        self.meter.std(self.robot)
+        if self.meter.ripple is not None:
+            self.meter.ripple.values(nothing, self.robot, self.drive, 0)
+
+    @cached_property
+    def believed(self) -> Robot:
+        """The robot as the controller knows it."""
+        return believed(self.robot)[0]
+
+    def run(
+        self, curve: Curve, *, periods: int | None = None, seed: int = 0, progress: Progress | None = None
+    ) -> Simulated:
+        """Execute a motion; seed: of noise, jitter and whatever else chance does to the log."""
+        if curve.n != self.robot.n:
+            raise MotionError(f"the motion moves {curve.n} joints; robot '{self.robot.name}' has {self.robot.n}")
+        clock = time.perf_counter()
+        todo = plan(curve, periods)
+        start = todo.curve.motion([0.0])
+        q = start.q[0] + resolved(self.start.error, self.robot, "start error", least=-1e12)
+        qd = np.zeros(self.robot.n) if self.start.at_rest else start.qd[0]
+        plant = build(self.truth.loaded(self.payload), self.flexibility)
+        timing, notes = self._timing(plant, todo, q)
+        ticks = np.minimum(np.arange(timing.steps // timing.every + 1) * timing.every * timing.step, todo.curve.end)
+        planned = todo.curve.motion(ticks)
+        cut = todo.period is not None and not self.sampling.lead_out
+        instants = self.sampling.instants(todo.end if cut else todo.curve.end, seed)
+        law = self.control.law(self.believed, planned)
+        happened = execute(
+            plant, law, planned, timing, instants, (q, qd), link_side=self.meter.link_side, progress=progress
+        )
+        kept = self.sampling.kept(len(instants), seed)
+        recording = self._recorded(happened, timing, todo if cut else None, seed)[kept]
+        words = (*self.truth.notes, *notes, *self._remarks(todo, happened))
+        return Simulated(
+            recording, _part(happened.link, kept), _part(happened.motor, kept), happened.torque[kept],
+            happened.dry_friction[kept], happened.link_torque[kept], self, todo, happened.error,
+            happened.saturated.mean(axis=0), 1.0 / timing.step, time.perf_counter() - clock, words,
+        )  # fmt: skip
+
+    # -- rates ---------------------------------------------------------------------------------------------------
+
+    def _timing(self, plant: Plant, todo: Plan, q: Array) -> tuple[Timing, tuple[str, ...]]:
+        """Steps that the controller's ticks are made of, enough of them per sample of the log, and for what is fast."""
+        notes: tuple[str, ...] = ()
+        least = max(SIMULATION_RATE, STEPS_PER_SAMPLE * self.sampling.rate)
+        needed = self._needed_rate(plant, todo, q)
+        if self.simulation_rate is None and needed > least:
+            if needed > FINEST:
+                raise ExciterError(
+                    f"joints and controller are so fast that steps at {needed:.3g} Hz would be needed; lower the "
+                    "stiffness or damping of flexible joints or the controller's bandwidth, give heavier rotors, or "
+                    "set simulation_rate yourself"
+                )
+            notes = (f"joints and controller are fast: the simulation takes steps at {needed:.3g} Hz or more",)
+        wanted = max(least, needed) if self.simulation_rate is None else self.simulation_rate
+        if self.control.rate is not None and self.control.rate > wanted and self.simulation_rate is not None:
+            raise ExciterError(
+                f"the controller ticks at {self.control.rate:g} Hz and the simulation at {wanted:g} Hz; raise "
+                "simulation_rate"
+            )
+        grid = self.control.rate or (self.sampling.rate if self.simulation_rate is None else wanted)
+        every = max(1, math.ceil(wanted / grid - 1e-9))
+        rate = every * grid
+        steps = math.ceil(todo.curve.end * rate - 1e-9)
+        if steps * self.robot.n > MOST:
+            raise ExciterError(
+                f"{todo.curve.end:.6g} s at {rate:.6g} Hz are {steps} steps of {self.robot.n} joints, more than are "
+                f"kept in memory ({MOST // self.robot.n}); run fewer periods, or lower the rates"
+            )
+        return Timing(1.0 / rate, every if self.control.rate is not None else 1, steps), notes
+
+    def _needed_rate(self, plant: Plant, todo: Plan, q: Array) -> float:
+        """[Hz] for the joints' flexibility; and, unless its rate is given, for the controller on what it moves."""
+        plant.data.qpos[plant.link] = plant.data.qpos[plant.motor] = q
+        inertia, rates = plant.inertia_matrix(), [0.0]
+        if self.control.rate is None:
+            path = todo.curve.motion(np.linspace(0.0, todo.curve.end, PATH))
+            damping = self.control.damping_matrix(self.believed, path)
+            moved = np.diag(self.truth.rotor) if plant.flexible else inertia
+            rates.append(2.0 * float(np.abs(np.linalg.eigvals(np.linalg.solve(moved, damping))).max()))
+        if plant.flexible:
+            rates.append(needed_rate(inertia, self.truth.rotor, plant.stiffness, plant.damping))
+        return max(rates)
+
+    # -- the log -------------------------------------------------------------------------------------------------
+
+    def _recorded(self, happened: Executed, timing: Timing, todo: Plan | None, seed: int) -> Recording:
+        """The samples before some are dropped; todo: the plan, when its period is to be told."""
+        robot, drive, meter = self.robot, self.drive, self.meter
+        side = self.flexibility is not None and self.flexibility.encoder_on_link
+        seen = happened.link if side else happened.motor
+        none = np.zeros_like(happened.drive_steps)
+        held, smooth = (none, happened.link_steps) if meter.link_side else (happened.drive_steps, none)
+        instants = seen.time
+        torque = meter.measure(held, smooth, happened.motor_steps, timing.step, instants, robot, drive, seed)
+        gains = drive.gains(robot)
+        return Recording(
+            robot.joint_names,
+            instants,
+            self.encoder.position(seen.q, robot, drive, seed),
+            self.encoder.velocity(seen.qd, robot, seed),
+            None if meter.current else torque,
+            torque / gains if meter.current else None,
+            About(
+                period=None if todo is None else todo.period,
+                settled=None if todo is None else min(todo.start + self._forgets(), todo.end),
+                gravity=tuple(robot.gravity.tolist()),
+                payload=self.payload,
+                filter=meter.filter,
+                gains=tuple(gains.tolist()) if meter.current else None,
+                notes={"origin": f"virtual robot '{robot.name}', seed {seed}"},
+            ),
+        )
+
+    def _forgets(self) -> float:
+        """[s] after which controller and filter have forgotten how it began."""
+        slow = 0.0 if self.meter.filter is None else FORGOTTEN * Poles.of(self.meter.filter).slowest
+        return self.control.settling + slow
+
+    def _remarks(self, todo: Plan, happened: Executed) -> tuple[str, ...]:
+        """What a person should know of this run."""
+        remarks = []
+        span, names = todo.curve.extremum(0), self.robot.joint_names
+        for j, (low, high) in enumerate(zip(self.robot.limit("lower"), self.robot.limit("upper"), strict=True)):
+            if span.lowest[j] < low - 1e-9 or span.highest[j] > high + 1e-9:
+                remarks.append(
+                    f"the planned motion takes joint '{names[j]}' to {span.lowest[j]:.4g} … {span.highest[j]:.4g}, "
+                    f"beyond its limits {low:.4g} … {high:.4g}; a real robot would stop: see exciter check"
+                )
+        for j, part in enumerate(happened.saturated.mean(axis=0)):
+            limit = self.robot.limit("torque")[j]
+            if part:
+                remarks.append(
+                    f"the drive of '{names[j]}' was at its limit of {limit:g} for {100 * part:.3g} % of the time"
+                )
+        return tuple(remarks)
+
+
+def _part(motion: Motion, kept: NDArray[np.bool_]) -> Motion:
+    return Motion(motion.time[kept], motion.q[kept], motion.qd[kept], motion.qdd[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """A recording, and what was really so at its samples (N, n): motion of links and motors, torque of the drives, dry
+    friction among it [N·m], and what arrived at the links.
+
+    error (T, n): planned less executed position at every tick. saturated (n,): part of the time each drive was at its
+    limit. rate [Hz] of the simulation, seconds it took; words: what a person should know.
+    """
+
+    recording: Recording
+    motion: Motion
+    motor: Motion
+    torque: Array
+    dry_friction: Array
+    link_torque: Array
+    virtual: VirtualRobot
+    plan: Plan
+    error: Array
+    saturated: Array
+    rate: float
+    seconds: float
+    words: tuple[str, ...]
+
+    @property
+    def truth(self) -> Truth:
+        """Of the robot alone, without its payload."""
+        return self.virtual.truth
+
+    @property
+    def tracking(self) -> Array:
+        """(n,) rms of planned less executed position [rad or m]."""
+        return np.asarray(np.sqrt((self.error**2).mean(axis=0)))
+
+    @property
+    def real_time_factor(self) -> float:
+        """Seconds of motion per second of computing."""
+        return self.plan.curve.duration / self.seconds
+
+    def truth_data(self) -> dict[str, Any]:
+        """Everything an estimator may be compared with, as plain data."""
+        virtual = self.virtual
+        flexible = virtual.flexibility
+        return {
+            **virtual.truth.to_dict(),
+            "gravity": virtual.robot.gravity.tolist(),
+            "gains": virtual.drive.gains(virtual.robot).tolist(),
+            "gear": virtual.drive.ratios(virtual.robot).tolist(),
+            "noise": virtual.meter.std(virtual.robot).tolist(),
+            "payload": self.recording.about.to_dict().get("payload"),
+            "flexibility": None
+            if flexible is None
+            else {
+                "stiffness": resolved(flexible.stiffness, virtual.robot, "joint stiffness").tolist(),
+                "damping": resolved(flexible.damping, virtual.robot, "joint damping").tolist(),
+            },
+        }

@@ -1,0 +1,145 @@
+"""Logs of four real robots: the check finds by itself what is the matter with each, and not with the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from conftest import SHARED_DATA, require_data
+from exciter.experiment.quality import Repairs, Severity, check, repair
+from exciter.experiment.recording import read_recording
+from exciter.robot import load
+
+LOGS = Path(__file__).parents[1] / "examples" / "real"
+NAMES = ("panda", "tx40", "kr300_a", "kr300_b", "lwr4_run1", "lwr4_run2")
+
+
+@cache
+def recorded(name: str, folder: Path):
+    """The whole log: windows that a person chose are left out."""
+    data = yaml.safe_load((LOGS / f"{name}.yaml").read_text(encoding="utf-8"))
+    data.pop("windows", None)
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
+    return read_recording(path, SHARED_DATA)
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("real")
+
+    @cache
+    def of(name: str):
+        robot = name.split("_")[0]
+        place = require_data(robot)
+        recording = recorded(name, folder)
+        return recording, check(recording, load(place / f"{robot}.urdf"))
+
+    return of
+
+
+def told(quality, what, least=Severity.WARNING):
+    return [f for f in quality.findings if f.what == what and f.severity >= least]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_is_usable_with_care(judged, name):
+    _, quality = judged(name)
+    assert quality.usable, quality.verdict
+    assert quality.verdict.startswith("usable with care: ")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lost_packets_are_pandas_alone(judged, name):
+    recording, quality = judged(name)
+    findings = told(quality, "lost samples") + told(quality, "jitter")
+    if name != "panda":
+        assert not findings
+        return
+    lost, jitter = findings
+    assert lost.numbers["share"] == pytest.approx(0.022, abs=0.001)
+    assert jitter.numbers["shortest"] == pytest.approx(0.7e-3, rel=0.01)
+    assert jitter.numbers["longest"] == pytest.approx(8.81e-3, rel=0.01)
+    expected = recording.duration / 1e-3 + 1  # by hand
+    assert lost.numbers["count"] == pytest.approx(expected - len(recording), abs=1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_standstill_is_tx40s_alone(judged, name):
+    _, quality = judged(name)
+    findings = told(quality, "standstill")
+    if name != "tx40":
+        assert not findings
+        return
+    assert [f.numbers["where"] for f in findings] == ["after"]
+    assert findings[0].numbers["start"] == pytest.approx(7.45, abs=0.03)
+    assert findings[0].numbers["end"] == pytest.approx(9.0, abs=0.001)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_small_excitation_is_kr300s_alone(judged, name):
+    recording, quality = judged(name)
+    poor, small = told(quality, "poor excitation"), told(quality, "small motion")
+    if not name.startswith("kr300"):
+        assert not poor
+        assert not small
+        return
+    assert poor[0].numbers["condition_number_normalized"] > 500
+    assert {"MY2", "off2"} <= set(poor[0].numbers["poor"])  # weight and offset of the shoulder: one short arc
+    narrow = np.ptp(recording.q, axis=0) < 1.0
+    assert [f.joint for f in small] == [n for n, few in zip(recording.joints, narrow, strict=True) if few]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_earlier_low_pass_is_lwr4s_alone(judged, name):
+    _, quality = judged(name)
+    findings = told(quality, "earlier low-pass", Severity.NOTE)
+    if not name.startswith("lwr4"):
+        assert not findings
+        return
+    assert 2.0 < findings[0].numbers["cutoff"] < 12.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_order_sign_or_unit_is_doubted(judged, name):
+    _, quality = judged(name)
+    kinds = {"joint order", "sign", "unit of time", "unit of position", "unit of torque", "stuck sensor", "saturation"}
+    assert not {f.what for f in quality.findings} & kinds
+
+
+@pytest.mark.parametrize(("name", "joint"), [("tx40", 1), ("lwr4_run1", 3)])
+def test_a_flipped_sign_of_a_real_torque_is_found(judged, name, joint):
+    recording, _ = judged(name)
+    torque = recording.torque.copy()
+    torque[:, joint] *= -1
+    robot = load(require_data(name.split("_")[0]) / f"{name.split('_')[0]}.urdf")
+    wrong = check(replace(recording, torque=torque), robot).problems
+    assert [(f.what, f.joint) for f in wrong] == [("sign", recording.joints[joint])]
+
+
+def test_swapped_torques_of_a_real_robot_are_found(judged):
+    recording, _ = judged("lwr4_run1")
+    robot = load(require_data("lwr4") / "lwr4.urdf")
+    swapped = replace(recording, torque=recording.torque[:, [0, 3, 2, 1, 4, 5, 6]])
+    names = robot.joint_names
+    wrong = {f.joint: f.numbers["belongs_to"] for f in check(swapped, robot).problems if f.what == "joint order"}
+    assert wrong == {names[1]: names[3], names[3]: names[1]}
+
+
+def test_repair_cuts_the_standstill_when_asked(judged):
+    recording, _ = judged("tx40")
+    assert len(repair(recording).recording) == len(recording)
+    cut = repair(recording, Repairs(cut_standstill=True)).recording
+    assert cut.time[-1] == pytest.approx(7.45, abs=0.03)
+
+
+def test_panda_needs_no_repair_by_default_and_is_not_split(judged):
+    recording, _ = judged("panda")
+    repaired = repair(recording)
+    assert len(repaired.segments) == 1
+    assert repaired.words == ()
