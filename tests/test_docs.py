@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -16,6 +17,7 @@ from exciter.excitation.config.robot_part import DESIGN_KEYS
 from exciter.excitation.config.terms import WORDS
 from exciter.excitation.config.trajectory_config import EXECUTION, FAMILIES
 from exciter.excitation.criteria.registry import CRITERIA, settings_of
+from exciter.experiment.recording import open_recording
 from exciter.robot import load
 from exciter.robot.options import options_from
 
@@ -63,7 +65,7 @@ def test_design_document(tmp_path):
     assert [limit.status for limit in cable] == ["holds", "holds"]
     assert cable[0].reached == pytest.approx(1 - 0.3, abs=1e-6)
     for document, robot in (("docs/design.md", "panda"), ("README.md", "ur10e")):
-        (text,) = blocks(document, "yaml")
+        text = blocks(document, "yaml")[0]
         path = tmp_path / "design.yaml"
         path.write_text(text, encoding="utf-8")
         config = read_config(path)
@@ -72,6 +74,16 @@ def test_design_document(tmp_path):
         assert config.trajectory().duration == 10.0
         assert len(config.constraints(model)) >= 3
         config.criterion(model)
+
+
+def test_readme_describes_a_log(tmp_path):
+    text = blocks("README.md", "yaml")[1]
+    (tmp_path / "recording.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "log.csv").write_text("stamp,enc_1,enc_2,i_1,i_2\n0,0,90,2,1\n4,180,90,2,1\n", encoding="utf-8")
+    recording = open_recording(tmp_path / "recording.yaml").read()
+    assert recording.time.tolist() == [0.0, 0.004]
+    assert recording.q[1].tolist() == pytest.approx([np.pi, np.pi / 2])
+    assert recording.needed_torque()[0].tolist() == pytest.approx([25.0, 8.1])
 
 
 def test_design_document_names_every_key():

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from conftest import SHARED_DATA, require_data
 from exciter.experiment.quality import Repairs, Severity, check, repair
@@ -20,27 +19,16 @@ NAMES = ("panda", "tx40", "kr300_a", "kr300_b", "lwr4_run1", "lwr4_run2")
 
 
 @cache
-def recorded(name: str, folder: Path):
-    """The whole log: windows that a person chose are left out."""
-    data = yaml.safe_load((LOGS / f"{name}.yaml").read_text(encoding="utf-8"))
-    data.pop("windows", None)
-    path = folder / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
-    return read_recording(path, SHARED_DATA)
+def recorded(name: str):
+    robot = name.split("_")[0]
+    place = require_data(robot)
+    recording = read_recording(LOGS / f"{name}.yaml", SHARED_DATA)
+    return recording, check(recording, load(place / f"{robot}.urdf"))
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("real")
-
-    @cache
-    def of(name: str):
-        robot = name.split("_")[0]
-        place = require_data(robot)
-        recording = recorded(name, folder)
-        return recording, check(recording, load(place / f"{robot}.urdf"))
-
-    return of
+def judged():
+    return recorded
 
 
 def told(quality, what, least=Severity.WARNING):

@@ -449,7 +449,7 @@ def test_tx40():
     recording, folder = real("tx40", "tx40")
     motor = np.loadtxt(folder / "pos_read_data.csv", delimiter=",", skiprows=1)
     torque = np.loadtxt(folder / "curr_data.csv", delimiter=",", skiprows=1)
-    rows = 37_251  # 0 … 7.45 s at 5 kHz
+    rows = 45_000  # 9 s at 5 kHz
     assert recording.q.shape == recording.torque.shape == (rows, 6)
     assert recording.joints == urdf_joints(folder)
     close(recording.time, np.arange(rows) * 2e-4)

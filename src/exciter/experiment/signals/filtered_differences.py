@@ -18,14 +18,14 @@ from exciter.experiment.signals.chunks import Margin, Piece, overlapped, peeked,
 from exciter.experiment.signals.low_pass import EDGE, FINEST_EDGE, NEGLIGIBLE
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.resample import REACH, resample, round_rate
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.route import StreamingRoute
 from exciter.robot.motion import Motion
 
 BEGINNING = 100_000  #: samples of a stream from which open choices are made
 
 
 @dataclass(frozen=True)
-class FilteredDifferences(Route):
+class FilteredDifferences(StreamingRoute):
     """cutoff [Hz] (None: chosen from the data) and order of the Butterworth filter, one pass; −6 dB at the cut-off.
 
     rate [Hz]: of the result; None: a round one near the recorded. use_measured_velocity: q̇ is the recorded velocity

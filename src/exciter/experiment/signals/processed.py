@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,3 +44,10 @@ class Processed:
         """Some of the samples, in order; a step in the slice lowers the rate."""
         rate = self.rate / abs(part.step or 1)
         return Processed(self.motion[part], self.torque[part], rate, self.position_noise, self.torque_noise, self.words)
+
+    @staticmethod
+    def join(pieces: Sequence[Processed]) -> Processed:
+        """Pieces that follow each other, together; noise and words are those of the last."""
+        motions = [piece.motion for piece in pieces]
+        signals = [np.concatenate([getattr(m, name) for m in motions]) for name in ("time", "q", "qd", "qdd")]
+        return replace(pieces[-1], motion=Motion(*signals), torque=np.concatenate([p.torque for p in pieces]))

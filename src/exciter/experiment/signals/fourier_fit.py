@@ -1,0 +1,183 @@
+"""Spectral differentiation: a periodic motion is fitted by a finite Fourier series, derivatives are analytic.
+
+Seed 002, III-A: least squares on eq. (11). The positions are fitted at their own times, jitter included; the torque is
+averaged over the periods. Without leakage, an error of q̈ comes from noise at the chosen harmonics alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from exciter.errors import RecordingError
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals.fourier_series import FourierSeries
+from exciter.experiment.signals.periods import PeriodAverage, average_periods
+from exciter.experiment.signals.prewhitening import Prewhitening
+from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.route import Route
+
+Array = NDArray[np.float64]
+BLOCK = 1 << 14  # samples at a time
+PENALTY = 4.6  # times its noise: what a harmonic must exceed; noise alone does so once in a hundred (e^−4.6)
+EXACT = 1e-9  # of the motion: less is rounding, not motion
+
+
+@dataclass(frozen=True)
+class FourierFit(Route):
+    """harmonics: how many (1 … h), or which; None: chosen for each joint, as many as rise above the noise.
+
+    period, settled [s]: None: as the recording says. prewhitening: what undoes an analogue filter of the torque where
+    the recording names one; None: leaves it.
+    """
+
+    harmonics: int | tuple[int, ...] | None = None
+    period: float | None = None
+    settled: float | None = None
+    prewhitening: Prewhitening | None = field(default_factory=Prewhitening)
+
+    def __post_init__(self) -> None:
+        if self.harmonics is not None:
+            if not isinstance(self.harmonics, int):
+                object.__setattr__(self, "harmonics", tuple(int(l) for l in self.harmonics))
+            Fourier(1.0, self.harmonics)  # says what is wrong with them
+
+    def apply(self, recording: Recording) -> Processed:
+        """One period at the recorded rate, rounded to a whole number of samples per period."""
+        return self._processed(recording)[0]
+
+    def series(self, recording: Recording) -> FourierSeries:
+        """The fitted series itself, with its covariance: where maximum likelihood starts."""
+        return self._processed(recording)[1]
+
+    def of_average(self, average: PeriodAverage) -> tuple[Processed, FourierSeries]:
+        """The same from an average, of a log larger than memory; positions are fitted as averaged."""
+        return self._fitted(average, average.time, average.q, average.count)
+
+    def _processed(self, recording: Recording) -> tuple[Processed, FourierSeries]:
+        average = average_periods(recording, self.period, self.settled)
+        if recording.about.filter is not None:
+            if self.prewhitening is None:
+                told = f"the torque is as the filter left it ({recording.about.filter}): late and attenuated"
+                average = replace(average, words=(*average.words, told))
+            else:
+                average = self.prewhitening.of_average(average, recording.about.filter)
+        spacing = average.period / len(average.time)
+        part = recording.between(average.time[0] - 0.5 * spacing, average.end - 0.5 * spacing)
+        return self._fitted(average, part.time, part.q, 1)
+
+    def _fitted(self, average: PeriodAverage, time: Array, q: Array, worth: int) -> tuple[Processed, FourierSeries]:
+        """worth: how many recorded samples one of (time, q) stands for."""
+        numbers, words = self._harmonics(average)
+        common = tuple(sorted(set().union(*numbers)))
+        _check_rate(common, average)
+        series = _least_squares(average, common, numbers, time, q, worth)
+        left = _residual(series, time, q) * np.sqrt(worth)
+        noise = left if average.position_noise is None else average.position_noise
+        series = replace(series, noise=noise)
+        words += _fit_words(series, left, known=average.position_noise is not None)
+        motion = series.motion(average.time)
+        torque_noise = average.torque_noise_of_mean
+        words = list(average.words) + words
+        remaining = series.noise_of_derivatives[0]
+        return Processed(motion, average.torque, average.rate, remaining, torque_noise, tuple(words)), series
+
+    def _harmonics(self, average: PeriodAverage) -> tuple[list[tuple[int, ...]], list[str]]:
+        """For each joint, and why."""
+        n = len(average.joints)
+        if self.harmonics is not None:
+            numbers = Fourier(average.period, self.harmonics).numbers
+            return [numbers] * n, [f"harmonics as given: {_brief(numbers)}"]
+        power = np.abs(np.fft.rfft(average.q, axis=0)[1 : (len(average.q) + 1) // 2] / len(average.q)) ** 2
+        floor = np.median(power[len(power) // 2 :], axis=0) / np.log(2.0)  # of exponentially distributed powers
+        if average.position_noise_of_mean is not None:
+            floor = np.maximum(floor, average.position_noise_of_mean**2 / len(average.q))
+        floor = np.maximum(floor, (EXACT * average.q.std(axis=0)) ** 2)
+        weight = np.arange(1.0, len(power) + 1.0) ** 4  # errors count as they do in q̈
+        gain = np.cumsum((power - PENALTY * floor) * weight[:, None], axis=0)
+        counts = np.where(gain.max(axis=0) > 0.0, np.argmax(gain, axis=0) + 1, 1)
+        listed = ", ".join(f"{name} {count}" for name, count in zip(average.joints, counts, strict=True))
+        level = np.sqrt(floor).max() * 2.0
+        why = f"harmonics chosen, those whose share in q̈ rises above noise (amplitude {level:.2g}): {listed}"
+        return [tuple(range(1, int(count) + 1)) for count in counts], [why]
+
+
+def _check_rate(numbers: tuple[int, ...], average: PeriodAverage) -> None:
+    if 2 * numbers[-1] >= len(average.time):
+        raise RecordingError(
+            f"harmonic {numbers[-1]} of a period of {average.period:.6g} s is at or above half the rate of "
+            f"{average.rate:.6g} Hz; allowed are harmonics up to {(len(average.time) - 1) // 2}"
+        )
+
+
+def _least_squares(
+    average: PeriodAverage,
+    common: tuple[int, ...],
+    numbers: list[tuple[int, ...]],
+    time: Array,
+    q: Array,
+    worth: int,
+) -> FourierSeries:
+    """Normal equations, summed block by block; nearly diagonal for samples spread over whole periods."""
+    family, start = Fourier(average.period, common), float(average.time[0])
+    size, n = family.coefficients, q.shape[1]
+    centre = q.mean(axis=0)
+    gram, right = np.zeros((size, size)), np.zeros((size, n))
+    for first in range(0, len(time), BLOCK):
+        part = slice(first, first + BLOCK)
+        (basis,) = family.basis(time[part] - start, order=0)
+        gram += basis.T @ basis
+        right += basis.T @ (q[part] - centre)
+    used = np.array([[l in own for l in common] * 2 + [True] for own in numbers])
+    delta = np.zeros((n, size))
+    scale = np.sqrt(np.diag(gram))
+    for joint in range(n):
+        chosen = np.flatnonzero(used[joint])
+        block = (gram / np.outer(scale, scale))[np.ix_(chosen, chosen)]
+        try:
+            solution = linalg.solve(block, right[chosen, joint] / scale[chosen], assume_a="pos")
+        except (linalg.LinAlgError, linalg.LinAlgWarning):
+            raise RecordingError(
+                f"{len(chosen)} coefficients cannot be fitted to {len(time)} samples so spread; give fewer harmonics"
+            ) from None
+        delta[joint, chosen] = solution / scale[chosen]
+    delta[:, -1] += centre
+    return FourierSeries(
+        average.joints, average.period, start, common, delta, used, gram * worth, np.zeros(n), len(time) * worth
+    )
+
+
+def _residual(series: FourierSeries, time: Array, q: Array) -> Array:
+    """(n,) σ of what the series does not explain, coefficients counted."""
+    squares = np.zeros(q.shape[1])
+    for first in range(0, len(time), BLOCK):
+        part = slice(first, first + BLOCK)
+        (basis,) = series.trajectory.basis(time[part] - series.start, order=0)
+        squares += ((q[part] - basis @ series.delta.T) ** 2).sum(axis=0)
+    return np.asarray(np.sqrt(squares / np.maximum(len(time) - series.used.sum(axis=1), 1)))
+
+
+def _fit_words(series: FourierSeries, left: Array, known: bool) -> list[str]:
+    noise = series.noise_of_derivatives
+    words = [
+        f"least-squares Fourier series of {series.samples} samples; σ left by noise in q, q̇, q̈: "
+        f"{noise[0].max():.2g}, {noise[1].max():.2g}, {noise[2].max():.2g} (worst joint)"
+    ]
+    much = (left > 1.3 * series.noise) & (left > 1e-6)
+    if known and much.any():
+        joint = int(np.argmax(np.where(much, left / np.maximum(series.noise, 1e-300), 0.0)))
+        words.append(
+            f"the series leaves {left[joint]:.2g} of '{series.joints[joint]}' unexplained, its noise is "
+            f"{series.noise[joint]:.2g}: more harmonics, or none chosen by hand, would follow the motion better"
+        )
+    return words
+
+
+def _brief(numbers: tuple[int, ...]) -> str:
+    if numbers == tuple(range(1, len(numbers) + 1)):
+        return f"1 … {len(numbers)}"
+    return ", ".join(str(l) for l in numbers)

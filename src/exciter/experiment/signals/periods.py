@@ -1,0 +1,207 @@
+"""Periods laid over each other after the transient: their mean, and how noisy one sample is (seed 002, V-A).
+
+With K periods of N samples, x̄(k) the mean over periods at sample k, the variance of one sample is
+Σ_j Σ_k (x_j(k) − x̄(k))² / ((K − 1) N): each of the N means costs one degree of freedom. (The paper prints
+1/(K N − 1), which is too small by (K − 1)/K.) The mean has 1/K of that variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import RecordingError
+from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals.chunks import peeked
+from exciter.experiment.signals.period_averager import PeriodAverager
+
+Array = NDArray[np.float64]
+Chunks = Callable[[], Iterable[Recording]]
+BEGINNING = 10_000  # samples from which the rate is taken
+LOUDER = 1.5  # a step between periods this much above the usual one, in variance, is no noise
+REPEATS = 1e-4  # of a signal's spread: periods that differ by less repeat well enough, however quiet the sensors
+WANDERS = 1.1  # variance over periods beyond that between neighbours: more is drift
+BLUR = 0.01  # of the motion: a wrong period that smears the mean by more is refused
+DIFFERENT = 0.2  # of the motion: periods that differ by more do not repeat
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodAverage:
+    """One period: ``time`` (N,) [s] of the first one averaged; mean q and torque (N, n).
+
+    end [s]: where the last of the ``count`` periods ends that were averaged.
+
+    position_noise, torque_noise (n,): σ of one recorded sample; …_of_mean: σ of one sample of the mean. Both are None
+    for a single period. position_drift, torque_drift (n,): how far the mean wanders from period to period beyond
+    noise, zero where the data repeat. left_out: which periods, and why.
+    """
+
+    joints: tuple[str, ...]
+    time: Array
+    q: Array
+    torque: Array
+    period: float
+    end: float
+    count: int
+    position_noise: Array | None = None
+    torque_noise: Array | None = None
+    position_noise_of_mean: Array | None = None
+    torque_noise_of_mean: Array | None = None
+    position_drift: Array | None = None
+    torque_drift: Array | None = None
+    left_out: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+    @property
+    def rate(self) -> float:
+        """[Hz] a whole number of samples per period."""
+        return len(self.time) / self.period
+
+
+def average_periods(
+    source: Recording | Chunks, period: float | None = None, settled: float | None = None
+) -> PeriodAverage:
+    """The mean over all whole periods after the transient.
+
+    source: a recording; or, for logs larger than memory, a function that reads it piece by piece from its beginning
+    (called a second time when a transient has to be left out). period, settled [s]: as in ``About``, which is asked
+    when they are not given. A transient that nobody announced is found by comparing successive periods.
+    """
+
+    def pieces() -> Iterable[Recording]:
+        return [source] if isinstance(source, Recording) else source()
+
+    averager = _gather(pieces(), period, settled)
+    announced = settled is not None or averager.about.settled is not None
+    words: list[str] = []
+    left_out: list[str] = []
+    if not announced:
+        kept = _longest_steady_run(averager)
+        left_out = _told(averager, kept)
+        if len(kept) < averager.count:
+            averager = _gather(pieces(), period, float(averager.starts[kept[0]]), len(kept))
+        words.append(_transient_words(averager, left_out))
+    return _judged(averager, words, left_out)
+
+
+def _gather(
+    pieces: Iterable[Recording], period: float | None, settled: float | None, most: int | None = None
+) -> PeriodAverager:
+    beginning, pieces = peeked(pieces, BEGINNING, Recording.join)
+    if beginning is None:
+        raise RecordingError("nothing was recorded")
+    averager = PeriodAverager.of(beginning, period, settled, most)
+    for piece in pieces:
+        averager.add(piece)
+    if averager.count == 0:
+        raise RecordingError(
+            f"no whole period of {averager.period:.6g} s in {averager.first:.6g} … {averager.last:.6g} s"
+            + (f" after {averager.start:.6g} s" if averager.start > averager.first else "")
+            + (f" ({averager.left_out[0]})" if averager.left_out else "")
+            + "; record at least one, better ten, or give the right period"
+        )
+    return averager
+
+
+def _longest_steady_run(averager: PeriodAverager) -> range:
+    """The longest run of periods whose neighbours differ by noise only: no transient, no standstill before or after."""
+    steps = averager.steps  # (K − 1, signals), mean squares
+    if len(steps) < 2:
+        return range(averager.count)
+    usual = np.quantile(steps, 0.25, axis=0, method="lower")
+    chance = 1.0 + 6.0 * np.sqrt(2.0 / averager.samples)
+    allowed = np.maximum(LOUDER * chance * usual, (REPEATS * averager.spread) ** 2)
+    best = current = range(1)
+    for j, quiet in enumerate((steps <= allowed).all(axis=1), start=1):
+        current = range(current.start if quiet else j, j + 1)
+        best = current if len(current) > len(best) else best
+    return best
+
+
+def _told(averager: PeriodAverager, kept: range) -> list[str]:
+    told = []
+    for j in range(averager.count):
+        if j not in kept:
+            pair = j if j < kept.start else j - 1
+            ratio = averager.steps[pair] / np.maximum(averager.steps[kept.start : kept.stop - 1].min(axis=0), 1e-300)
+            name = averager.signal_names[int(np.argmax(ratio))]
+            why = "transient" if j < kept.start else "no longer repeats"
+            told.append(f"period {j + 1} from {averager.starts[j]:.6g} s: {why}, seen first in {name}")
+    return told
+
+
+def _transient_words(averager: PeriodAverager, left_out: list[str]) -> str:
+    if averager.count == 1:
+        return "one period only: what is transient in it cannot be told"
+    if averager.count == 2 and not left_out:
+        return "two periods only: a transient could not be told from noise"
+    if left_out:
+        return f"{len(left_out)} periods left out because they do not repeat; settled from {averager.start:.6g} s"
+    return "no transient: all periods repeat within noise"
+
+
+def _judged(averager: PeriodAverager, words: list[str], left_out: list[str]) -> PeriodAverage:
+    count, n = averager.count, len(averager.joints)
+    words.insert(
+        0, f"mean of {count} period{'s' * (count > 1)} of {averager.period:.6g} s, {averager.samples} samples each"
+    )
+    left_out += averager.left_out
+    noises: dict[str, Array] = {}
+    if count > 1:
+        words += _period_words(averager)
+        variance = averager.squares / ((count - 1) * averager.samples)  # of one resampled sample
+        one, mean = np.sqrt(variance / averager.gain), np.sqrt(variance / count)
+        drift = _drift(averager, variance)
+        for k, name in enumerate(("position", "torque")):
+            part = slice(k * n, (k + 1) * n)
+            noises |= {f"{name}_noise": one[part], f"{name}_noise_of_mean": mean[part], f"{name}_drift": drift[part]}
+        for k in np.flatnonzero(drift).tolist():
+            words.append(
+                f"{averager.signal_names[k]} wanders by {drift[k]:.3g} from period to period, beyond its noise of "
+                f"{np.sqrt(max(variance[k] - drift[k] ** 2, 0.0)):.3g}: σ counts both"
+            )
+    words += [f"left out: {why}" for why in left_out]
+    return PeriodAverage(
+        averager.joints,
+        averager.instants(averager.start),
+        averager.mean[:, :n],
+        averager.mean[:, n:],
+        averager.period,
+        float(averager.starts[-1] + averager.period),
+        count,
+        left_out=tuple(left_out),
+        words=tuple(words),
+        **noises,
+    )
+
+
+def _drift(averager: PeriodAverager, variance: Array) -> Array:
+    """(signals,) von Neumann's comparison: variance over all periods beyond that between neighbours."""
+    neighbours = averager.steps.mean(axis=0)
+    noticeable = variance > (WANDERS + 6.0 / np.sqrt(averager.samples)) * neighbours
+    noticeable &= variance > (REPEATS * averager.spread) ** 2
+    return np.where(noticeable, np.sqrt(np.maximum(variance - neighbours, 0.0)), 0.0)
+
+
+def _period_words(averager: PeriodAverager) -> list[str]:
+    """The given period against the data: refused when wrong, told when a little off."""
+    n = len(averager.joints)
+    moving = averager.spread[:n] > 0.0
+    if not moving.any():
+        raise RecordingError("no joint moves in the periods to average; choose another part of the recording")
+    relative = np.sqrt(averager.steps[:, :n].mean(axis=0)[moving]) / averager.spread[:n][moving]
+    shift, sigma, blur, explained = averager.period_error()
+    truly = f"the positions repeat every {averager.period - shift:.6g} s, not {averager.period:.6g} s"
+    if blur > BLUR and abs(shift) > 4.0 * sigma and explained > 0.7:
+        raise RecordingError(f"{truly}: averaging would smear the motion by {100 * blur:.2g} %; give the right period")
+    if relative.min() > DIFFERENT:
+        raise RecordingError(
+            f"the positions do not repeat every {averager.period:.6g} s: successive periods differ by "
+            f"{100 * relative.min():.2g} % of the motion; give the right period (estimate_period finds it)"
+        )
+    if abs(shift) > 4.0 * sigma and blur > REPEATS:
+        return [f"{truly} (± {sigma:.1g}): the mean is smeared by {100 * blur:.2g} % of the motion"]
+    return [f"the period agrees with the data within {max(abs(shift), sigma):.1g} s"]

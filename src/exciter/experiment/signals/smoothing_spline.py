@@ -1,0 +1,206 @@
+"""Smoothing of motions that do not repeat: a least-squares B-spline on true time, derivatives analytic.
+
+A spline of degree p with m knots per second is a low-pass: least squares keeps a frequency f with the gain
+1 / Σ_k (f / (f + k m))^(2p + 2), ½ at m/2 and steep around. The normal equations are banded: time and memory grow as
+the number of samples does, and a long log can be worked on in overlapping pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import interpolate, linalg
+
+from exciter.errors import RecordingError
+from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals.chunks import Margin, Piece, overlapped, peeked, segments, split_at_gaps
+from exciter.experiment.signals.cutoff import Shares, least_error, spectrum
+from exciter.experiment.signals.noise import estimate_noise
+from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.resample import REACH, check_complete, resample, round_rate
+from exciter.experiment.signals.route import StreamingRoute
+from exciter.robot.motion import Motion
+
+Array = NDArray[np.float64]
+FEWEST = 64  # samples
+PER_KNOT = 3.0  # samples at least
+TRIED = 200  # knot densities
+MEMORY = 80  # knot intervals beyond which a sample is forgotten
+BEGINNING = 100_000  # samples of a stream from which open choices are made
+
+
+@dataclass(frozen=True)
+class SmoothingSpline(StreamingRoute):
+    """knots_per_second: None: chosen so that the error expected in q̈ is least. degree: 4 … 9.
+
+    rate [Hz]: of the result; None: a round one near the recorded. edge: knot intervals cut at each end, where the
+    spline leans on samples of one side only. bridge: gaps of up to so many sampling intervals are smoothed over.
+    """
+
+    knots_per_second: float | None = None
+    degree: int = 5
+    rate: float | None = None
+    edge: float = 3.0
+    bridge: int = 10
+
+    def __post_init__(self) -> None:
+        if not 4 <= self.degree <= 9 or self.edge < 0.0 or self.bridge < 1:
+            raise RecordingError(f"{self}: the degree must be 4 … 9, edge 0 or more knot intervals, bridge 1 or more")
+        if self.knots_per_second is not None and not 0.0 < self.knots_per_second < float("inf"):
+            raise RecordingError(f"knots_per_second is {self.knots_per_second!r}; give a positive number")
+
+    def apply(self, recording: Recording) -> Processed:
+        plan = self._plan(recording)
+        parts = split_at_gaps(recording, plan.gap)
+        if len(parts) > 1:
+            raise RecordingError(
+                f"there is a gap of {parts[1].time[0] - parts[0].time[-1]:.3g} s at {parts[0].time[-1]:.6g} s, more "
+                f"than the {plan.gap:.3g} s that are bridged; cut the recording there, or allow more (bridge)"
+            )
+        start = float(recording.time[0])
+        processed = plan.processed(Piece(recording, slice(0, len(recording)), True, True), start)
+        if processed is None:
+            raise RecordingError(plan.too_short(recording.duration))
+        return processed
+
+    def stream(self, chunks: Iterable[Recording]) -> Iterator[Processed]:
+        """The same for a log larger than memory; choices left open are made from its beginning. Parts between two
+        gaps that are too short to smooth are left out."""
+        beginning, stream = peeked(chunks, BEGINNING, Recording.join)
+        if beginning is None:
+            raise RecordingError("nothing was recorded")
+        plan = self._plan(beginning)
+        nothing = True
+        for segment in segments(stream, plan.gap):
+            start = 0.0
+            for piece in overlapped(segment, plan.margin, Recording.join):
+                start = float(piece.whole.time[0]) if piece.first else start
+                processed = plan.processed(piece, start)
+                if processed is not None and len(processed):
+                    nothing = False
+                    yield processed
+        if nothing:
+            raise RecordingError(plan.too_short(beginning.duration))
+
+    def _plan(self, recording: Recording) -> _Plan:
+        if len(recording) < FEWEST:
+            raise RecordingError(f"{len(recording)} samples are too few to smooth; at least {FEWEST} are needed")
+        interval = recording.interval
+        rate = round_rate(interval) if self.rate is None else self.rate
+        gap = (self.bridge + 0.5) * interval
+        longest = max(split_at_gaps(recording, gap), key=len)
+        longest = replace(longest, torque=longest.needed_torque(), current=None)
+        check_complete(longest)
+        noise = estimate_noise(longest.time, longest.q).sigma
+        density, reason = self._density(longest)
+        if density * interval * PER_KNOT > 1.0 + 1e-9:
+            raise RecordingError(
+                f"{density:g} knots per second are too many for samples at {1.0 / interval:.6g} Hz; at most a third"
+            )
+        if gap * density > self.degree:
+            gap = self.degree / density
+        torque = estimate_noise(longest.time, longest.needed_torque()).sigma
+        words = (
+            f"least-squares B-spline of degree {self.degree} with {density:.3g} knots per second: {reason}",
+            f"resampled from {1.0 / interval:.6g} to {rate:g} Hz; {self.edge / density:.3g} s cut at each end",
+        )
+        return _Plan(
+            self.degree, density, rate, gap, self.edge / density, noise * np.sqrt(density * interval), torque, words
+        )
+
+    def _density(self, recording: Recording) -> tuple[float, str]:
+        """Knots per second, and why."""
+        if self.knots_per_second is not None:
+            return self.knots_per_second, "as given"
+        rate = 1.0 / recording.interval
+        uniform = resample(replace(recording, qd=None, torque=None, current=None), rate)
+        seen = spectrum(uniform.q, rate)
+        candidates = np.geomspace(2.0 / recording.duration, rate / PER_KNOT, TRIED)
+        best, errors, _ = least_error(seen, spline_shares(self.degree), candidates)
+        worst = int(np.argmax(errors[best]))
+        return float(candidates[best]), (
+            f"they follow motion up to {0.5 * candidates[best]:.3g} Hz; that of the worst joint shows up to "
+            f"{seen.bandwidth[worst]:.3g} Hz above a noise of {seen.sigma[worst]:.2g}, and the error expected in its "
+            f"q̈, {np.sqrt(errors[best, worst]):.2g}, is then least"
+        )
+
+
+def spline_shares(degree: int) -> Shares:
+    """What a least-squares spline does to q̈ at frequencies [Hz], by its density of knots [1/s].
+
+    A projection: noise passes with the gain itself; of the signal (1 − G)² is lost, and G (1 − G) comes out at the
+    nearest image frequency, which counts in q̈ by its own fourth power.
+    """
+
+    def shares(frequency: Array, density: float) -> tuple[Array, Array]:
+        nearest = np.round(frequency / density)
+        images = nearest[:, None] + np.arange(-2, 3)
+        distance = np.abs(frequency[:, None] - density * images) / frequency[:, None]
+        ratio = np.where(images == 0.0, 0.0, 1.0 / np.maximum(distance, 1e-12))
+        gain = 1.0 / (1.0 + (ratio ** (2 * degree + 2)).sum(axis=1))
+        image = np.abs(frequency - density * np.maximum(nearest, 1.0))
+        own, other = (2.0 * np.pi * frequency) ** 4, (2.0 * np.pi * image) ** 4
+        return own * (1.0 - gain) ** 2 + other * gain * (1.0 - gain), own * gain
+
+    return shares
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """density: knots per second; gap [s]: the longest that is bridged; cut [s]: at each end of a segment."""
+
+    degree: int
+    density: float
+    rate: float
+    gap: float
+    cut: float
+    position_noise: Array
+    torque_noise: Array
+    words: tuple[str, ...]
+
+    @property
+    def margin(self) -> Margin:
+        return Margin(seconds=MEMORY / self.density, samples=REACH)
+
+    def too_short(self, duration: float) -> str:
+        return (
+            f"{duration:.3g} s are too short for {self.density:.3g} knots per second: {self.cut:.3g} s are lost at "
+            "each end; give more knots per second, or record longer"
+        )
+
+    def processed(self, piece: Piece[Recording], start: float) -> Processed | None:
+        """The inner part of a piece of the segment that begins at ``start`` [s]; None where it is too short."""
+        given = piece.whole
+        whole = replace(given, torque=given.needed_torque(), qd=None, current=None)
+        check_complete(whole)
+        if whole.duration * self.density < 1.0 or len(whole) < FEWEST:
+            return None
+        end = whole.time[-1] - self.cut if piece.last else given.time[piece.inner.stop]
+        begin = whole.time[0] + self.cut if piece.first else given.time[piece.inner.start]
+        uniform = resample(whole, self.rate)
+        before = np.searchsorted(uniform.time, end, "right" if piece.last else "left")
+        part = uniform[int(np.searchsorted(uniform.time, begin)) : int(before)]
+        if piece.first and piece.last and len(part) < 8:
+            return None
+        spline = self._fit(whole, start)
+        q, qd, qdd = (spline(part.time - start, nu=k) for k in range(3))
+        motion = Motion(part.time, q, qd, qdd)
+        noises = self.position_noise, self.torque_noise
+        return Processed(motion, part.needed_torque(), self.rate, *noises, self.words)
+
+    def _fit(self, whole: Recording, start: float) -> interpolate.BSpline:
+        """Inner knots at start + k/density: pieces of a segment share them."""
+        time = whole.time - start
+        ends = np.ceil(time[0] * self.density + 0.5), np.floor(time[-1] * self.density - 0.5)
+        inner = np.arange(ends[0], ends[1] + 1) / self.density
+        several = np.full(self.degree + 1, time[0]), np.full(self.degree + 1, time[-1])
+        knots = np.concatenate([several[0], inner, several[1]])
+        try:
+            return interpolate.make_lsq_spline(time, whole.q, knots, k=self.degree, check_finite=False)
+        except (ValueError, linalg.LinAlgError):
+            raise RecordingError(
+                f"{self.density:.3g} knots per second leave parts of the spline without samples; give fewer"
+            ) from None
