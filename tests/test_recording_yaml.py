@@ -658,3 +658,11 @@ def test_a_spoiled_description_is_read_or_refused_in_one_line(tmp_path, descript
         message = str(error)
     assert "\n" not in message
     assert len(message) < 2000
+
+
+def test_ten_thousand_joints_are_refused_at_once(tmp_path):
+    names = [f"j{k}.q" for k in range(9990)]
+    rows = "\n".join(",".join(["0"] * 9991) for _ in range(2))
+    (tmp_path / "wide.csv").write_text(f"time,{','.join(names)}\n{rows}\n", encoding="utf-8")
+    with pytest.raises(RecordingError, match="9990 joints are too many"):
+        open_recording(tmp_path / "wide.csv")

@@ -7,8 +7,10 @@ import importlib
 import io
 import math
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -131,6 +133,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters shows question marks
     arguments = parser().parse_args(argv)
+    stop_like_ctrl_c()
     try:
         command = importlib.import_module(f"exciter.commands.{arguments.command}")  # late: numerics take a second
         code: int | None = command.run(arguments)
@@ -146,6 +149,12 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         discard_output()
         leave(2, f"cannot write the output: {error.strerror or error}")
     sys.exit(code or 0)
+
+
+def stop_like_ctrl_c() -> None:
+    """A polite kill cleans up as Ctrl-C does: nothing half-written stays."""
+    with suppress(ValueError):  # not the main thread
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def leave(code: int, message: str) -> NoReturn:

@@ -9,6 +9,7 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.quality.delay import Delays, delays_of
 from exciter.experiment.quality.excitation import Excitation, excitation_of
 from exciter.experiment.quality.match import Match, match
 from exciter.experiment.quality.rest import Rest, rest_of
@@ -131,6 +132,13 @@ class Evidence:
         if rows.shape[0] * rows.shape[1] < 2 * rows.shape[2]:
             return None
         return excitation_of(rows, data.effort, self.model.base.names, data.independent)
+
+    @cached_property
+    def delays(self) -> Delays | None:
+        """None without effort, or without rows at all."""
+        if self.smooth is None or self.smooth.effort is None:
+            return None
+        return delays_of(self.smooth, self.regressor)
 
     @cached_property
     def regressor(self) -> Array | None:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 from scipy.signal import butter, sosfiltfilt, welch
 
 from exciter.experiment.quality.spikes import isolated
@@ -42,19 +43,19 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Smooth:
-    """Rows (N, n) of all pieces: motion, measured velocity, effort with two derivatives; piece (N,) numbers them.
+    """Rows (N, n) of all pieces: motion, measured velocity, effort; piece (N,) numbers them.
 
-    cutoff [Hz] of the filter; duration [s] that the rows stand for.
+    cutoff [Hz] of the filter; duration [s] that the rows stand for; courses: the filtered effort of every piece as a
+    function of time, without what the filter's ends spoil.
     """
 
     motion: Motion
     qd: Array | None
     effort: Array | None
-    effort_rate: Array | None
-    effort_bend: Array | None
     piece: NDArray[np.int64]
     cutoff: float
     duration: float
+    courses: tuple[CubicSpline, ...]
 
     def __len__(self) -> int:
         return len(self.piece)
@@ -126,8 +127,10 @@ def smooth(pieces: Sequence[Piece], interval: float, most_rows: int) -> Smooth |
         return None
     step = max(int(rate / (PER_PERIOD * cutoff)), -(-samples // most_rows), 1)
     sections = butter(ORDER, cutoff, fs=rate, output="sos")
-    rows = [_rows(piece, sections, interval, slice(edge, len(piece.time) - edge, step)) for piece in long]
-    parts = {name: [row[name] for row in rows] for name in rows[0]}
+    rows = [_rows(piece, sections, interval) for piece in long]
+    inner = [slice(edge, len(piece.time) - edge) for piece in long]
+    courses = [CubicSpline(x["time"][i], x["effort"][i]) for x, i in zip(rows, inner, strict=True) if "effort" in x]
+    parts = {name: [row[name][i][::step] for row, i in zip(rows, inner, strict=True)] for name in rows[0]}
     whole: dict[str, Array] = {name: np.concatenate(parts[name]) for name in parts}
     number = np.repeat(np.arange(len(rows)), [len(time) for time in parts["time"]])
     motion = Motion(whole["time"], whole["q"], whole["qd"], whole["qdd"])
@@ -135,15 +138,14 @@ def smooth(pieces: Sequence[Piece], interval: float, most_rows: int) -> Smooth |
         motion,
         whole.get("measured"),
         whole.get("effort"),
-        whole.get("effort_rate"),
-        whole.get("effort_bend"),
         number,
         cutoff,
         samples * interval,
+        tuple(courses),
     )
 
 
-def _rows(piece: Piece, sections: Array, interval: float, part: slice) -> dict[str, Array]:
+def _rows(piece: Piece, sections: Array, interval: float) -> dict[str, Array]:
     def low_passed(x: Array) -> Array:
         return np.asarray(sosfiltfilt(sections, x, axis=0))
 
@@ -155,6 +157,5 @@ def _rows(piece: Piece, sections: Array, interval: float, part: slice) -> dict[s
     if piece.qd is not None:
         rows["measured"] = low_passed(piece.qd)
     if piece.effort is not None:
-        effort = low_passed(piece.effort)
-        rows |= {"effort": effort, "effort_rate": rate(effort), "effort_bend": rate(rate(effort))}
-    return {name: x[part] for name, x in rows.items()}
+        rows["effort"] = low_passed(piece.effort)
+    return rows

@@ -23,6 +23,7 @@ KEYS = ("file", "format", *READING, "joints", "time", *SIGNALS, "drive", "signs"
 MOST_VALUES = 100_000  # aliases let a small file stand for an enormous one
 MOST_SKIPPED = 1_000_000
 SUFFIXES = {".npz": "npz", ".npy": "npy", ".mat": "mat", ".mcap": "ros2", ".db3": "ros2"}
+MOST_JOINTS = 200  # a robot has some dozens; matrices of drives grow with their square
 Window = tuple[float, float]
 
 
@@ -105,6 +106,8 @@ def pattern_of(top: Section) -> str | None:
 
 def describe(top: Section, joints: Sequence[str], required: Sequence[str], *, native: bool = False) -> Description:
     """Every key checked. ``required``: signals that the user asked for, so that the file must have them."""
+    if len(joints) > MOST_JOINTS:
+        raise RecordingError(f"{top.where}: {len(joints)} joints are too many for a robot; allowed are {MOST_JOINTS}")
     if "position" not in top:
         raise RecordingError(f"{top.at('position')} is missing; say which columns are the joints' positions")
     if "time" not in top:

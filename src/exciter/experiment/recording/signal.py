@@ -117,8 +117,9 @@ def time_from(top: Section) -> TimeSource:
 
 def check_kinds(signals: Sequence[Signal], joints: Sequence[str]) -> None:
     """A joint either turns or slides, whatever is measured of it."""
+    kinds = [signal.kinds for signal in signals]
     for j, joint in enumerate(joints):
-        told = {kind: signal for signal in signals if (kind := signal.kinds[j]) is not None}
+        told = {kind: signal for signal, own in zip(signals, kinds, strict=True) if (kind := own[j]) is not None}
         if len(told) > 1:
             words = " and ".join(f"{kind} by its {s.name} [{s.units[j]}]" for kind, s in told.items())
             raise RecordingError(f"{signals[0].where}: the units contradict each other: joint '{joint}' {words}")

@@ -164,6 +164,7 @@ def _shortly_after(mujoco: Any, plant: Plant, data: Any, probe: Any, late: float
     """The state ``late`` [s] after the one of ``data``, which stays as it is."""
     model = plant.model
     probe.qpos[:], probe.qvel[:], probe.qfrc_applied[:] = data.qpos, data.qvel, data.qfrc_applied
+    probe.qacc_warmstart[:] = data.qacc
     step = model.opt.timestep
     model.opt.timestep = late
     mujoco.mj_forward(model, probe)

@@ -58,11 +58,15 @@ class Plant:
 
     def inertia_matrix(self) -> Array:
         """(n, n) M of the links at the present state, rotors of rigid joints included."""
+        return self.whole_inertia_matrix()[np.ix_(self.link, self.link)]
+
+    def whole_inertia_matrix(self) -> Array:
+        """The same of all coordinates, motors of flexible joints too."""
         mujoco = engine()
         mujoco.mj_forward(self.model, self.data)
         full = np.zeros((self.model.nv, self.model.nv))
         mujoco.mj_fullM(self.model, self.data, full)
-        return full[np.ix_(self.link, self.link)]
+        return full
 
 
 def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
@@ -168,6 +172,10 @@ def _set_joint_terms(plant: Plant) -> None:
         model.tendon_stiffness[tendon] = spring.stiffness
         model.tendon_lengthspring[tendon] = spring.free_length - spring.preload / spring.stiffness
     engine().mj_setConst(model, plant.data)
+    # MuJoCo forgets the rotor of a body that only slides, and would make its dry friction as soft as the body is light.
+    whole = plant.whole_inertia_matrix()
+    if np.diag(whole).min() > 0.0:
+        model.dof_invweight0[:] = np.diag(np.linalg.inv(whole))
 
 
 def _check_weight(plant: Plant) -> None:
