@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -186,12 +187,17 @@ def test_resuming_gives_what_an_uninterrupted_run_gives(capsys, designed, tmp_pa
 def test_ctrl_c_leaves_what_was_reached(capsys, designed, tmp_path):
     _, config, _ = designed
     words, environment = command("design", ROBOT, "-o", tmp_path, "--config", config, "--starts", 100000)
-    process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "checkpoint.json").exists() and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    heeded = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # background jobs ignore it
+    with subprocess.Popen(words, env=environment, preexec_fn=heeded, **pipes) as process:
+        deadline = time.monotonic() + 300
+        while not (tmp_path / "checkpoint.json").exists() and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130, err
     assert "--resume" in out
     assert {path.name for path in tmp_path.iterdir()} == RESULTS | {"checkpoint.json"}
