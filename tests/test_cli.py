@@ -83,6 +83,55 @@ def test_base_of_parts(capsys):
     assert base("--lock", "joint_7", "--lock", "joint_6=0.5") < 43
 
 
+def test_base_takes_the_terms_of_the_configuration(capsys, tmp_path):
+    """As a design does; --terms goes before it, and a file without terms leaves those declared."""
+    config = write(tmp_path / "design.yaml", "terms: [rotor, viscous, coulomb]\nstarts: 3\n")
+
+    def base(*options):
+        return json.loads(run(capsys, "base", "kuka-ir361", "--json", *options)[1])["base"]
+
+    assert base("--config", config) == base("--terms", "rotor,viscous,coulomb") == 22  # a rotor is lost in ZZ1
+    assert base("--config", config, "--terms", "viscous") == base("--terms", "viscous") == 15 + 3
+    assert base("--config", write(tmp_path / "none.yaml", "terms: none")) == 15
+    assert base("--config", write(tmp_path / "other.yaml", "starts: 3")) == base()
+    wrong = write(tmp_path / "wrong.yaml", "terms: [glue]")
+    assert "wrong.yaml: terms has 'glue'" in fails(capsys, "base", "panda", "--config", wrong)
+
+
+COMMANDS = ("demo", "base", "design", "check", "simulate", "inspect", "robots")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(capsys, monkeypatch, command):
+    """A paragraph, examples whose words the command understands, and a page that is there."""
+    monkeypatch.setenv("COLUMNS", "100")
+    code, out, _ = run(capsys, command, "--help")
+    assert code == 0
+    description = out.partition("\n\n")[2].partition("\n\n")[0]
+    assert len(description.split()) > 15
+    examples = re.findall(rf"^  exciter ({command}.*)$", out, re.MULTILINE)
+    assert examples
+    for example in examples:
+        cli.parser().parse_args(example.split())
+    root = Path(__file__).parents[1]
+    assert all((root / page).is_file() for page in re.findall(r"[\w/]+\.md", out))
+    assert re.search(r"[\w/]+\.md", out)
+
+
+def test_help_fits_the_command(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    texts = {command: run(capsys, command, "--help")[1] for command in COMMANDS}
+    reads = {c: re.search(r"of which this command reads (.*)", t)[1] for c, t in texts.items() if "--config" in t}
+    assert "simulate:" in reads["simulate"]
+    assert "terms" in reads["base"]
+    assert "constraints" in reads["check"]
+    assert len(set(reads.values())) == len(reads)
+    for word in ("Exit code 0", "1 when a problem", "2 on wrong input"):
+        assert word in texts["inspect"]
+    commands = re.findall(r"^    (\w+) ", run(capsys, "--help")[1], re.MULTILINE)
+    assert commands == list(COMMANDS)
+
+
 def test_base_table_is_readable(capsys):
     code, out, _ = run(capsys, "base", "kuka-ir361", "--all")
     assert code == 0

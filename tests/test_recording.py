@@ -114,7 +114,9 @@ def test_arranged_is_the_robots_order(order, with_gains):
     assert arranged.about.period == 2.0
     assert (arranged.qd, arranged.torque) == (None, None)
     assert same(arranged.arranged(robot), arranged)
-    with pytest.raises(RecordingError, match=r"unknown joint 'j4'; valid names: .*other.*, which is what was recorded"):
+    with pytest.raises(
+        RecordingError, match=r"no joint 'j4' of the robot; it has .*other.*; rename them under joints:"
+    ):
         replace(recording, joints=[{"j4": "other"}.get(name, name) for name in joints]).arranged(robot)
 
 
@@ -178,6 +180,21 @@ def test_torque_needs_a_meaning():
         plain(torque=None, current=q).needed_torque()
     with pytest.raises(RecordingError, match="neither torque nor current"):
         plain(torque=None).needed_torque()
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: AnalogFilter(order=0), "^order is 0; the order must be 1 … 20$"),
+        (lambda: AnalogFilter(cutoff=-4.0), r"^cutoff is -4.0; give a positive frequency \[Hz\]$"),
+        (lambda: Payload("tool", -1.0), r"^mass of the payload is -1.0; give a number ≥ 0 \[kg\]$"),
+        (lambda: Payload("tool", 1.0, (0.0, 0.0)), "^centre of the payload has 2 numbers; give 3"),
+        (lambda: Payload("tool", 1.0, inertia=(1.0,)), "^inertia of the payload has 1 numbers; give 6, Ixx"),
+    ],
+)
+def test_settings_are_refused_by_key_and_value(made, message):
+    with pytest.raises(RecordingError, match=message):
+        made()
 
 
 def test_nothing_to_join():

@@ -22,6 +22,7 @@ from exciter.experiment.recording import (
     write_chunks,
     write_recording,
 )
+from exciter.experiment.recording.native import check_beside, written_beside
 from exciter.experiment.recording.recording_file import RecordingFile
 from test_recording import plain, recordings, same
 
@@ -216,6 +217,40 @@ def test_native_csv_of_any_content(tmp_path, text, message):
     with pytest.raises(RecordingError, match=message) as told:
         read_recording(tmp_path / "log.csv")
     assert "\n" not in str(told.value)
+
+
+def test_messages_name_the_file_that_was_given_and_no_other(tmp_path):
+    """Also where what is known of it stands beside it."""
+    recording = Recording(("a",), [0.0, 1.0, 2.0], [[1.0], [2.0], [3.0]], about=About(period=2.0))
+    write_recording(recording, tmp_path / "log.csv")
+    with (tmp_path / "log.csv").open("a") as stream:
+        stream.write("1,2\n2,3\n")
+    with pytest.raises(RecordingError) as told:
+        read_recording(tmp_path / "log.csv")
+    assert str(told.value).startswith(f"{tmp_path / 'log.csv'}: time runs backwards at sample 3")
+    assert str(told.value).count(str(tmp_path)) == 1
+    assert "lines 5 … 6 repeat lines 3 … 4" in str(told.value)
+    assert open_recording(tmp_path / "log.csv").about.period == 2.0
+
+
+def test_a_table_is_written_only_beside_what_is_its_own(tmp_path):
+    known = Recording(("a",), [0.0, 1.0], [[1.0], [2.0]], about=About(period=2.0))
+    path = tmp_path / "log.csv"
+    check_beside(path)
+    assert written_beside(path) is None
+    write_recording(known, path)
+    check_beside(path)
+    assert written_beside(path) == tmp_path / "log.yaml"
+    assert written_beside(tmp_path / "log.npz") is None
+    for foreign in ("file: other.csv\nformat: exciter\n", "limits: {torque: 3}\n", "{"):
+        (tmp_path / "log.yaml").write_text(foreign)
+        with pytest.raises(RecordingError, match=r"'log.yaml' is there already and speaks of something else"):
+            check_beside(path)
+        with pytest.raises(RecordingError, match=r"choose another name than 'log.csv'"):
+            write_recording(known, path)
+        assert (tmp_path / "log.yaml").read_text() == foreign
+        assert written_beside(path) is None
+        check_beside(tmp_path / "log.npz")
 
 
 def npz_with(path: Path, **members: bytes | np.ndarray) -> None:

@@ -310,6 +310,75 @@ def test_time_running_backwards_between_pieces(tmp_path):
             list(open_recording(tmp_path / "recording.yaml").chunks(rows))
 
 
+@pytest.mark.parametrize("rows", [1, 3, 100])
+def test_a_block_logged_twice_is_named(tmp_path, rows):
+    """By lines of the text, which starts with a remark; a sample that is missing in both is the same."""
+    lines = [f"{k},{k * k},{k if k != 5 else 'nan'}" for k in range(9)]
+    twice = ["# of today", "t,q1,q2", *lines[:7], *lines[3:7], *lines[7:]]
+    (tmp_path / "log.csv").write_text("\n".join(twice))
+    described_only = {"velocity": None, "torque": None, "current": None}
+    with pytest.raises(RecordingError) as told:
+        described(tmp_path, **described_only)
+    assert str(told.value) == (
+        f"{tmp_path / 'recording.yaml'}: time runs backwards at sample 7 (6 s, then 3 s), line 10 of log.csv; "
+        "lines 10 … 13 repeat lines 6 … 9: a block was logged twice; delete one of the two"
+    )
+    with pytest.raises(RecordingError, match=re.escape("lines 10 … 13 repeat lines 6 … 9: a block")):
+        list(open_recording(tmp_path / "recording.yaml").chunks(rows))
+    other = [*lines[:7], *(line.replace("9", "8") for line in lines[3:7])]
+    (tmp_path / "log.csv").write_text("\n".join(["t,q1,q2", *other]))
+    with pytest.raises(RecordingError, match=r"line 9 of log.csv; is it the right column, or are these several"):
+        described(tmp_path, **described_only)
+    (tmp_path / "log.csv").write_text("\n".join([*twice, "9,what,1"]))  # another mistake further on is not this one
+    with pytest.raises(RecordingError, match="backwards at sample 7"):
+        list(open_recording(tmp_path / "recording.yaml").chunks(1))
+
+
+def test_a_block_logged_twice_in_arrays(tmp_path):
+    time = np.array([0.0, 1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 4.0])
+    np.savez(tmp_path / "log.npz", t=time, q=np.column_stack([time, -time]).T)
+    changes = {"file": "log.npz", "transposed": True, "position": {"columns": "q", "unit": "rad"}}
+    with pytest.raises(
+        RecordingError, match=r"backwards at sample 4 \(3 s, then 1 s\); samples 4 … 6 repeat samples 1 … 3"
+    ):
+        described(tmp_path, **changes, velocity=None, torque=None, current=None)
+
+
+def test_decimal_commas_and_words_for_missing(tmp_path):
+    cells = [[repr(x).replace(".", ",") for x in row] for row in np.column_stack([TIME, *RAW]).tolist()]
+    cells[2][5] = cells[3][6] = "ERR"
+    (tmp_path / "log.csv").write_text("\n".join(";".join(row) for row in [HEADER, *cells]))
+    recording = described(tmp_path, decimal=",", missing="ERR", delimiter=";")
+    np.testing.assert_array_equal(described(tmp_path, decimal=",", missing=["ERR"]).torque, recording.torque)
+    torque = RAW[2].copy()
+    torque[2, 0] = torque[3, 1] = np.nan
+    np.testing.assert_array_equal(recording.torque, torque)
+    np.testing.assert_array_equal(recording.q, RAW[0])
+    with pytest.raises(RecordingError, match=r"line 4: 'ERR' is not a number; .* missing: \['ERR'\]"):
+        described(tmp_path, decimal=",")
+    for cell, words in (("1.5", "has a point, and decimal is ','"), ("1.234,5", "is not a number")):
+        cells[2][5] = cell
+        (tmp_path / "log.csv").write_text("\n".join(";".join(row) for row in [HEADER, *cells]))
+        with pytest.raises(RecordingError, match=re.escape(f"line 4: '{cell}' {words}")):
+            described(tmp_path, decimal=",", missing="ERR")
+
+
+def test_arrays_of_joints_by_samples(tmp_path):
+    np.savez(tmp_path / "log.npz", t=TIME, q=RAW[0].T, m=RAW[2].T)
+    changes = {
+        "file": "log.npz",
+        "position": {"columns": "q", "unit": "rad"},
+        "torque": {"columns": "m", "unit": "N·m"},
+        "velocity": None,
+        "current": None,
+    }
+    recording = described(tmp_path, transposed=True, **changes)
+    np.testing.assert_array_equal(recording.q, RAW[0])
+    np.testing.assert_array_equal(recording.torque, RAW[2])
+    with pytest.raises(RecordingError, match=r"columns for 2 joints"):
+        described(tmp_path, **changes)
+
+
 # -- what makes no sense -----------------------------------------------------------------------------------------------
 
 BAD = [
@@ -320,6 +389,11 @@ BAD = [
     ({"format": "xls"}, f"format is 'xls'; allowed are {', '.join(FORMATS)}"),
     ({"skip": -1}, "skip is -1; give a whole number ≥ 0"),
     ({"header": "yes"}, "header is 'yes'; give true or false"),
+    ({"decimal": ";"}, "decimal is ';'; allowed are '.' and ','"),
+    ({"decimal": ",", "delimiter": ","}, "log.csv: delimiter and decimal are both ','; say what else separates"),
+    ({"missing": [False]}, r"missing is \[false\]; give words that stand for no value, each in quotes"),
+    ({"missing": []}, r"missing is \[\]; give words"),
+    ({"missing": ["0.0"]}, "missing has '0.0', which is a number"),
     ({"topic": "/joint_states"}, "unknown option 'topic'"),
     ({"joints": None}, "joints is missing; name the joints"),
     ({"joints": "a"}, "joints is 'a'; give the names"),
@@ -631,6 +705,8 @@ def spoiled(draw) -> dict:
         "gravity": [0, 0, -9.81],
         "format": "csv",
         "skip": 0,
+        "decimal": ".",
+        "missing": ["ERR"],
         "delimiter": ",",
         "comment": "#",
         "header": True,

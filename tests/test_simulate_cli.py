@@ -8,16 +8,19 @@ import numpy as np
 import pytest
 import yaml
 
+from conftest import ROBOTS
 from exciter.cli import main
+from exciter.errors import ExciterError
 from exciter.excitation.config.design_config import read_config
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.samples import sample
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
-from exciter.experiment.virtual import GravityPD, draw
+from exciter.experiment.recording import read_recording
+from exciter.experiment.virtual import GravityPD, draw, read_truth
 from exciter.experiment.virtual.config import KEYS, read_virtual
-from exciter.robot import library
+from exciter.robot import Motion, library, load
 
 ARM = "kuka-ir361"
 FULL = """
@@ -135,6 +138,126 @@ def test_the_document_shows_every_key_and_works(tmp_path):
     assert virtual.sampling.dropped == 0.01
     for key in (*KEYS, *(key for keys in KEYS.values() for key in keys)):
         assert re.search(rf"\b{key}\b", block), f"docs/simulate.md does not show '{key}'"
+
+
+def test_the_document_compares_with_the_truth(tmp_path, monkeypatch, capsys):
+    """Its example gives the base parameters that the truth file lists."""
+    text = (Path(__file__).parents[1] / "docs" / "simulate.md").read_text(encoding="utf-8")
+    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    truth = draw(library.embedded("tx40"), 5)
+    (tmp_path / "truth.json").write_text(json.dumps(truth.to_dict()))
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(code, names)
+    listed = {entry["name"]: entry["value"] for entry in truth.to_dict()["base"]}
+    assert dict(zip(names["model"].base.names, names["beta"], strict=True)) == pytest.approx(listed)
+    assert names["left_out"] == set()
+    assert len(capsys.readouterr().out.splitlines()) == len(listed)
+
+
+def test_writes_the_exact_motion(folder, tmp_path, capsys):
+    """τ = Φχ with the file's own q, q̇, q̈ and the parameters of truth.json, whatever the sensors do."""
+    (tmp_path / "c.yaml").write_text("simulate: {torque: {noise: 5}, log: {rate: 250, jitter: 2e-4, dropped: 0.1}}")
+    log, motion, truth = tmp_path / "log.csv", tmp_path / "more" / "motion.csv", tmp_path / "truth.json"
+    given = ("--config", tmp_path / "c.yaml", "--motion", motion, "--truth", truth)
+    assert simulate(ARM, folder / "trajectory.json", "-o", log, *given) == 0
+    header, *rows = motion.read_text().splitlines()
+    assert header.split(",")[:5] == ["time", "joint_1.q", "joint_1.qd", "joint_1.qdd", "joint_1.tau"]
+    table = np.array([row.split(",") for row in rows], dtype=float)
+    logged = read_recording(log)
+    np.testing.assert_array_equal(table[:, 0], logged.time)
+    q, qd, qdd, tau = (table[:, 1 + k :: 4] for k in range(4))
+    assert 1.0 < np.std(logged.torque - tau) < 10.0
+    known = read_truth(truth, library.embedded(ARM))
+    error = known.model.regressor(Motion(table[:, 0], q, qd, qdd)) @ known.chi - tau
+    slips = (np.abs(qd) > 1e-3 + 2.0 * np.abs(qdd) / 4000.0).all(axis=1)  # no joint comes to rest within the step
+    assert slips.mean() > 0.5
+    assert np.abs(error[slips]).max() < 1e-9
+    out = "".join(capsys.readouterr().out.split())
+    for name in (log, log.with_suffix(".yaml"), truth, motion, motion.with_suffix(".yaml")):
+        assert str(name) in out
+        assert name.exists()
+    assert simulate(ARM, folder / "trajectory.json", "-o", tmp_path / "b.npz", "--motion", tmp_path / "m.npz") == 0
+    with np.load(tmp_path / "m.npz") as data:
+        assert {"time", "q", "qd", "qdd", "torque", "joints"} <= set(data.files)
+    assert ".yaml" not in capsys.readouterr().out
+
+
+def test_nothing_of_the_users_is_overwritten(folder, tmp_path, capsys, monkeypatch):
+    """Told before the simulation, which here would fail."""
+    monkeypatch.setattr("exciter.experiment.virtual.VirtualRobot.run", lambda *_, **__: pytest.fail("was simulated"))
+    for name in ("trajectory.json", "trajectory.csv"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    motion, table, log = tmp_path / "trajectory.json", tmp_path / "trajectory.csv", tmp_path / "log.csv"
+    (tmp_path / "own.yaml").write_text("simulate: {}")
+    (tmp_path / "foreign.yaml").write_text("something: else")
+    (tmp_path / "broken.yaml").write_text("{")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    own = ("--config", tmp_path / "own.yaml")
+    for arguments, words in (
+        ((table, "-o", table), "the file of TRAJECTORY"),
+        ((table, "-o", tmp_path / "x" / ".." / "trajectory.csv"), "the file of TRAJECTORY"),
+        ((motion, "-o", log, "--truth", motion), "the file of TRAJECTORY"),
+        ((table, "-o", log, "--motion", table), "the file of TRAJECTORY"),
+        ((motion, "-o", log, "--motion", log), "the file of -o"),
+        ((motion, "-o", tmp_path / "own.csv", *own), "own.yaml', the file of --config"),
+        ((motion, "-o", log, "--motion", tmp_path / "own.csv", *own), "own.yaml', the file of --config"),
+        ((motion, "-o", tmp_path / "foreign.csv"), "'foreign.yaml' is there already"),
+        ((motion, "-o", log, "--motion", tmp_path / "foreign.csv"), "'foreign.yaml' is there already"),
+        ((motion, "-o", tmp_path / "broken.csv"), "'broken.yaml' is there already"),
+        ((motion, "-o", log, "--motion", tmp_path / "motion.txt"), "--motion is"),
+    ):
+        assert simulate(ARM, *arguments) == 2, arguments
+        error = capsys.readouterr().err
+        assert words in error
+        assert len(error.strip().splitlines()) == 1
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_tells_units_and_what_matters_to_it(tmp_path, capsys):
+    """A robot with a joint that slides; capsules and limits of a design are not spoken of."""
+    robot = load(ROBOTS / "gantry.urdf")
+    assert {joint.kind for joint in robot.joints} == {"prismatic", "continuous"}
+    assert any("capsule" in note for note in robot.remarks)
+    assert any("acceleration" in note for note in robot.remarks)
+    middle = np.mean(robot.position_range(), axis=0)
+    family = Fourier(1.0, 1)
+    delta = np.column_stack([np.full(robot.n, 0.01), np.zeros(robot.n), middle])
+    curve = ramped(family, delta, robot, periods=1)
+    (tmp_path / "t.csv").write_text(csv_text(sample(curve, 100.0), robot.joint_names))
+    assert simulate(ROBOTS / "gantry.urdf", tmp_path / "t.csv", "-o", tmp_path / "log.npz") == 0
+    out = capsys.readouterr().out
+    for joint in robot.joints:
+        (row,) = [line for line in out.splitlines() if line.startswith(f"{joint.name} ")]
+        assert len(re.findall(r" m " if joint.kind == "prismatic" else r" rad ", row)) == 2
+        assert len(re.findall(r" N " if joint.kind == "prismatic" else r" N·m ", row)) == 2
+    assert "capsule" not in out
+    assert "acceleration" not in out
+    assert "written:" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("simulate: {log: {rate: 2e6}}", "c.yaml: simulate: log: rate is 2e+06; give 0 < rate"),
+        ("simulate: {log: {jitter: 1}}", "c.yaml: simulate: log: jitter is 1; at 500 Hz"),
+        ("simulate: {log: {dropped: 1}}", "c.yaml: simulate: log: dropped is 1; give"),
+        ("simulate: {truth: {bodies: 7}}", "c.yaml: simulate: truth: bodies is 7; give 0 ≤ bodies ≤ 1"),
+        ("simulate: {truth: {friction: -1}}", "c.yaml: simulate: truth: friction is -1; give 0 ≤ friction ≤ 2"),
+        ("simulate: {filter: {order: 99}}", "c.yaml: simulate: filter: order is 99; the order must be"),
+        (
+            "simulate: {truth: {springs: [{joint: joint_2, base_arm: 1, link_arm: 1, offset: 0, stiffness: -3}]}}",
+            "stiffness of the spring at 'joint_2' is -3; give a number > 0",
+        ),
+    ],
+)
+def test_messages_name_key_and_value(text, words, tmp_path):
+    """And never how Python writes a settings object."""
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(ExciterError) as told:
+        read_virtual(tmp_path / "c.yaml", library.embedded(ARM), 0)
+    assert words in str(told.value)
+    assert "=" not in str(told.value)
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,63 @@ def test_missing_values_are_nan(tmp_path: Path) -> None:
     np.testing.assert_array_equal(values[:, [0, 2]], np.arange(1000.0)[:, None].repeat(2, axis=1))
 
 
+COMMAS = {
+    "semicolons": "t;a\n0;1,0\n2,0;3E0\n",
+    "tabs": "t\ta\n0,0\t1\n2\t30,0e-1\n",
+    "blanks": "t a\n0 1,0\n2,0 3,0\n",
+    "quoted between commas": 't,a\n"0,0","1,0"\n"2,0","3,0"\n',
+    "quoted between semicolons": '"t";"a"\n"0,0";"1,0"\n2;"3,0"\n',
+    "points in words": "t;a;b\n0;1,0;v1.2\n2,0;3,0;v1.3\n",
+}
+
+
+@pytest.mark.parametrize("text", COMMAS.values(), ids=COMMAS.keys())
+def test_decimal_commas(text: str, tmp_path: Path) -> None:
+    source = open_source(write(tmp_path, text), decimal=",")
+    assert source.names[:2] == ("t", "a")
+    np.testing.assert_array_equal(read(source, ["t", "a"]), [[0, 1], [2, 3]])
+    single = open_source(write(tmp_path, "0,5\n1,5\n2,5\n3,5\n"), decimal=",", interleaved=2)
+    np.testing.assert_array_equal(read(single), [[0.5, 1.5], [2.5, 3.5]])
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.lists(st.floats(), min_size=2, max_size=2), min_size=1, max_size=9),
+    st.sampled_from([";", "\t", " ", "|", "quoted"]),
+    st.booleans(),
+)
+def test_any_numbers_with_decimal_commas(tmp_path_factory, rows: list[list[float]], between: str, named: bool) -> None:
+    cell = '"{}"'.format if between == "quoted" else "{}".format
+    delimiter = "," if between == "quoted" else between
+    lines = [delimiter.join(cell(repr(value).replace(".", ",")) for value in row) for row in rows]
+    path = write(tmp_path_factory.mktemp("log"), "\n".join([delimiter.join("xy")] * named + lines))
+    option = {"delimiter": delimiter} if named else {}
+    np.testing.assert_array_equal(read(open_source(path, decimal=",", **option)), np.array(rows))
+
+
+def test_words_for_missing_values(tmp_path: Path) -> None:
+    """In any case, quoted or not, in the first rows or after many; text of UTF-8, too."""
+    rows = "".join(f"{k},{k}\n" for k in range(30_000))
+    path = write(tmp_path, "t,a\n0,ERR\n" + rows + '1,err\n2,"no signal"\n3,—\n4,5\n')
+    assert path.stat().st_size > PIECE
+    values = read(open_source(path, missing=["ERR", "no signal", "—"]))
+    assert len(values) == 30_005
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(values[:, 1])), [0, 30_001, 30_002, 30_003])
+    np.testing.assert_array_equal(values[-1], [4, 5])
+    both = open_source(write(tmp_path, "t;a\n0,5;1,5\n1,0;ERR\n"), decimal=",", missing=["ERR"])
+    np.testing.assert_array_equal(read(both), [[0.5, 1.5], [1.0, np.nan]])
+
+
+def test_rows_are_found_in_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, "# made by hand\nt,a\n0,1\n\n1,2\n# pause\n2,3 # late\n")
+    source = open_source(path)
+    assert [source.place(row) for row in range(3)] == [("line", 3), ("line", 5), ("line", 7)]
+    one = open_source(write(tmp_path, "q\n1\n2\n3\n4\n"), interleaved=2)
+    assert one.place(1) == ("line", 4)
+    np.save(tmp_path / "log.npy", np.zeros((5, 2)))
+    assert open_source(tmp_path / "log.npy").place(3) == ("sample", 3)
+
+
 def test_words_in_columns_that_are_not_chosen(tmp_path: Path) -> None:
     text = "0.0,moving,1.5\n0.1,moving,1.6\n0.2,'rest',1.7\n"
     source = open_source(write(tmp_path, text))
@@ -185,6 +242,24 @@ def test_types_of_numpy(dtype: str, order: str, tmp_path: Path) -> None:
     values = np.array(np.arange(12).reshape(4, 3) % 7, dtype=dtype, order=order)
     np.savez_compressed(tmp_path / "log.npz", q=values)
     np.testing.assert_array_equal(read(open_source(tmp_path / "log.npz"), rows=3), values.astype(float))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("suffix", [".npz", ".npy"])
+def test_arrays_of_joints_by_samples(order: str, suffix: str, tmp_path: Path) -> None:
+    """(3, N) with ``transposed``, longer than what is read at once; one row or column stays what it is."""
+    q = np.array(np.random.default_rng(0).standard_normal((3, 60_000)), order=order)
+    path = tmp_path / f"log{suffix}"
+    if suffix == ".npy":
+        np.save(path, q)
+    else:
+        np.savez_compressed(path, q=q, time=np.arange(60_000.0), row=q[:1], column=q[:1].T)
+    source = open_source(path, transposed=True)
+    names = ["q[2]", "q[0]"] if suffix == ".npz" else ["2", "0"]
+    np.testing.assert_array_equal(read(source, names, rows=7001), q[[2, 0]].T)
+    if suffix == ".npz":
+        assert source.names == ("q[0]", "q[1]", "q[2]", "time", "row", "column[0]")
+        np.testing.assert_array_equal(read(source, ["time", "row", "column", "q[1]"])[:, 3], q[1])
 
 
 def test_which_arrays_are_columns(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_unknown_words(tmp_path: Path) -> None:
     assert "unknown format 'xlsx'; valid names: csv, text, npz" in refusal(path, "xlsx")
     assert "unknown option 'delimeter'; valid names: delimiter, header" in refusal(path, delimeter=",")
     np.savez(tmp_path / "log.npz", t=np.ones(3))
-    assert "unknown option 'topic'; valid names: none (format npz)" in refusal(tmp_path / "log.npz", topic="/a")
+    assert "unknown option 'topic'; valid names: transposed (format npz)" in refusal(tmp_path / "log.npz", topic="/a")
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,12 @@ def test_unknown_words(tmp_path: Path) -> None:
         ({"delimiter": 3}, "delimiter is 3"),
         ({"delimiter": "1"}, "delimiter is '1'"),
         ({"header": "yes"}, "header is 'yes'"),
+        ({"decimal": ";"}, "decimal is ';'; allowed are '.' and ','"),
+        ({"decimal": ",", "delimiter": ","}, "delimiter and decimal are both ','"),
+        ({"missing": "ERR"}, "missing is 'ERR'; give a list of words"),
+        ({"missing": ["ERR", 3]}, "give a list of words"),
+        ({"missing": ["-999"]}, "missing has '-999', which is a number"),
+        ({"missing": ["#N/A"]}, "what follows '#' is a comment"),
         ({"comment": ""}, "comment is ''"),
         ({"skip": -1}, "skip is -1"),
         ({"skip": 1.5}, "skip is 1.5"),
@@ -132,9 +138,11 @@ TEXT_CASES = {
     "comments alone": ("# a\n\n# b\n", "holds no rows of numbers"),
     "decimal commas": (
         "t;a\n0,5;1,5\n1,0;2,5\n",
-        "line 2: '0,5' has a decimal comma; write",
+        "line 2: '0,5' has a decimal comma; say decimal: \",\" in a recording.yaml",
     ),
     "decimal commas between blanks": ("0,5 1,5\n1,0 2,5\n", "has a decimal comma"),
+    "decimal commas in quotes": ('t,a\n"0,5","1,5"\n"1,0","2,5"\n', "line 2: '0,5' has a decimal comma"),
+    "a word for nothing": ("t,a\n0,1\n1,ERR\n", "named in a recording.yaml: missing: ['ERR']"),
     "a late decimal comma": ("t;a\n0;1\n" + "1;2\n" * 99 + "1;2,5\n", "line 102: '2,5' has a decimal comma"),
     "NUL": ("1,2\n3,\0\n", "line 2 has a NUL byte"),
     "UTF-16": ("1,2\n".encode("utf-16"), "is text in UTF-16; save it as UTF-8"),
@@ -229,7 +237,12 @@ def test_bad_arrays(case: tuple[bytes, str], name: str, tmp_path: Path) -> None:
 
 def test_arrays_with_time_along_the_columns(tmp_path: Path) -> None:
     np.savez(tmp_path / "log.npz", q=np.zeros((7, 5000)), qd=np.zeros((7, 5000)), tau=np.zeros((7, 5000)))
-    assert "samples must run along the rows (save q.T)" in refusal(tmp_path / "log.npz")
+    assert "samples must run along the rows, or say transposed: true" in refusal(tmp_path / "log.npz")
+    np.savez(tmp_path / "log.npz", t=np.zeros(12_000), q=np.zeros((7, 12_000)))
+    with pytest.raises(RecordingError, match=r"'q' has 12000 columns, .* or say transposed: true"):
+        open_source(tmp_path / "log.npz").find("q")
+    assert open_source(tmp_path / "log.npz", transposed=True).find("q") == tuple(range(1, 8))
+    assert "transposed is 1.5; give true, false" in refusal(tmp_path / "log.npz", transposed=1.5)
 
 
 def zeros(path: Path, gigabytes: float) -> None:
@@ -289,7 +302,7 @@ def test_columns_in_fortran_order_are_limited(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(limits, "MOST_WHOLE", 3000)
     source = NumpyArrays(tmp_path / "log.npz")
     assert len(list(source.blocks([0, 8], 100))) == 1
-    with pytest.raises(RecordingError, match="save 'q' in C order"):
+    with pytest.raises(RecordingError, match="save 'q' as samples × joints in C order"):
         list(source.blocks([0, 1, 2], 100))
 
 

@@ -19,13 +19,14 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.excitation.trajectories.trajectory import motion as sampled_motion
-from exciter.experiment.recording import AnalogFilter, Payload
+from exciter.experiment.recording import AnalogFilter, Payload, read_recording, write_recording
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual import (
     CompensationSpring,
     ComputedTorque,
     Drive,
     Encoder,
+    ExactMotion,
     Flexibility,
     Friction,
     GravityPD,
@@ -37,6 +38,7 @@ from exciter.experiment.virtual import (
     Truth,
     VirtualRobot,
     draw,
+    read_truth,
     truth_from,
 )
 from exciter.experiment.virtual.analog import filtered
@@ -107,7 +109,7 @@ def test_the_model_gives_the_torque_that_was_applied(name):
     truth = replace(truth, friction=friction, rotor_inertia=0.2, springs=springs)
     carrier = [name for name in robot.frame_names if robot.frame(name).joint == robot.n - 1][-1]
     payload = Payload(carrier, 1.5, (0.02, -0.03, 0.1), (0.004, 0.001, 0, 0.005, 0, 0.006))
-    virtual = VirtualRobot(robot, truth, payload=payload, meter=QUIET, sampling=Sampling(200.0, jitter=1e-3))
+    virtual = VirtualRobot(robot, truth, payload=payload, meter=QUIET, sampling=Sampling(200.0, jitter=7e-4))
     simulated = replace(virtual, simulation_rate=2000.0).run(sway(robot))
     loaded = truth.loaded(payload)
     expected = loaded.model.torque(simulated.motion, loaded.chi)
@@ -317,6 +319,38 @@ def test_jitter_moves_instants_whose_stamps_are_true(quiet, arm):
     )
 
 
+def test_more_jitter_than_the_rate_allows_is_refused():
+    """Whatever is allowed has the deviation asked for, to a percent, and keeps its order."""
+    instants = Sampling(100.0, jitter=1.5e-3).instants(1000.0, seed=1)
+    assert (np.diff(instants) > 0).all()
+    assert np.std(instants - np.arange(len(instants)) / 100.0) == pytest.approx(1.5e-3, rel=0.02)
+    with pytest.raises(ParameterError, match=r"^jitter is 0.0016; at 100 Hz .* 0 ≤ jitter ≤ 0.0015 \[s\]"):
+        Sampling(100.0, jitter=1.6e-3)
+
+
+def test_exact_motion_is_a_recording_with_accelerations(quiet, arm, tmp_path):
+    """As tables and arrays, to the last bit; a table is read as a recording, too."""
+    exact = quiet.virtual.run(sway(arm, 0.5), seed=2).exact
+    assert exact.signals == ("q", "qd", "qdd", "torque")
+    assert isinstance(exact[3:5], ExactMotion)
+    write_recording(exact, tmp_path / "m.csv")
+    write_recording(exact, tmp_path / "m.npz")
+    header, *rows = (tmp_path / "m.csv").read_text().splitlines()
+    first = arm.joint_names[0]
+    assert header.split(",")[:5] == ["time", *(f"{first}.{word}" for word in ("q", "qd", "qdd", "tau"))]
+    table = np.array([row.split(",") for row in rows], dtype=float)
+    np.testing.assert_array_equal(table[:, 0], exact.time)
+    for k, name in enumerate(exact.signals):
+        np.testing.assert_array_equal(table[:, 1 + k :: 4], getattr(exact, name))
+    with np.load(tmp_path / "m.npz") as data:
+        np.testing.assert_array_equal(data["qdd"], exact.qdd)
+    for name in ("m.csv", "m.npz"):
+        back = read_recording(tmp_path / name)
+        assert back.signals == ("q", "qd", "torque")
+        np.testing.assert_array_equal(back.torque, exact.torque)
+        assert back.about.gravity == tuple(arm.gravity)
+
+
 def test_dropped_samples_leave_gaps(quiet, arm):
     simulated = replace(quiet.virtual, sampling=Sampling(200.0, dropped=0.2)).run(sway(arm), periods=3)
     kept = np.isin(quiet.recording.time, simulated.recording.time)
@@ -506,7 +540,7 @@ def test_payload_is_carried_where_its_frame_is(arm):
     np.testing.assert_allclose(added, 2.0 * centre.T @ centre + angular.T @ inertia @ angular, atol=1e-10)
 
 
-def test_truth_as_data(arm):
+def test_truth_as_data(arm, tmp_path):
     spring = CompensationSpring(arm.joint_names[1], 0.3, 0.2, 0.1, 500.0)
     truth = replace(draw(arm, 4), springs=[spring], friction=Friction(2.0, 3.0, 1.0, 0.3))
     data = json.loads(json.dumps(truth.to_dict()))
@@ -520,6 +554,13 @@ def test_truth_as_data(arm):
     shuffled = {**data, "joints": data["joints"][::-1], "rotor_inertia": data["rotor_inertia"][::-1],
                 "friction": {k: v[::-1] for k, v in data["friction"].items()}}  # fmt: skip
     np.testing.assert_array_equal(truth_from(shuffled, arm, "truth.json").chi, truth.chi)
+    (tmp_path / "truth.json").write_text(json.dumps(data))
+    np.testing.assert_array_equal(read_truth(tmp_path / "truth.json", arm).chi, truth.chi)
+    (tmp_path / "truth.json").write_text("{")
+    with pytest.raises(ParameterError, match=r"truth.json' is not valid JSON"):
+        read_truth(tmp_path / "truth.json", arm)
+    with pytest.raises(ExciterError, match="there is no file"):
+        read_truth(tmp_path / "none.json", arm)
     for broken, match in (
         ([], "no 'links'"),
         ({**data, "links": {"other": {}}}, "is for the joints other"),

@@ -17,6 +17,7 @@ from exciter.dynamics.base import inertia_base, numeric_model_base, static_base
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.errors import ExciterError
+from exciter.excitation.config.robot_part import read_section
 from exciter.excitation.config.terms import joint_terms
 from exciter.parameters.identifiability import Identifiability, identifiability
 from exciter.parameters.terms import JointTerm
@@ -25,7 +26,7 @@ from exciter.robot import Robot
 
 def run(arguments: argparse.Namespace) -> None:
     robot = chosen_robot(arguments)
-    model = DynamicModel(robot, terms_of(arguments.terms, robot), NumpyEngine())  # a handful of samples at most
+    model = DynamicModel(robot, terms_of(arguments, robot), NumpyEngine())  # a handful of samples at most
     if arguments.only == "inertia":
         if arguments.numeric:
             raise ExciterError("--only inertia is decided in closed form; leave out --numeric")
@@ -44,10 +45,16 @@ def run(arguments: argparse.Namespace) -> None:
             print_mdh(model)
 
 
-def terms_of(words: str | None, robot: Robot) -> tuple[JointTerm, ...]:
-    """Joint terms by word; without words, those whose values the description declares."""
-    given = words if words in (None, "none") else [word.strip() for word in words.split(",")]
-    return joint_terms(given, robot, "--terms")
+def terms_of(arguments: argparse.Namespace, robot: Robot) -> tuple[JointTerm, ...]:
+    """Joint terms by word: those of --terms, else of --config; without either, those whose values the description
+    declares."""
+    words: str | None = arguments.terms
+    if words is not None:
+        given = words if words == "none" else [word.strip() for word in words.split(",")]
+        return joint_terms(given, robot, "--terms")
+    if arguments.config is None:
+        return joint_terms(None, robot, "--terms")
+    return joint_terms(read_section(arguments.config).get("terms"), robot, f"{arguments.config}: terms")
 
 
 def base_data(model: DynamicModel, verdicts: Identifiability, *, everything: bool, table: bool) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -16,43 +16,79 @@ from exciter import __version__
 from exciter.commands.common import chosen_robot, console, output_folder, print_notes
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
-from exciter.experiment.recording.native import write_recording
+from exciter.experiment.recording.native import check_beside, write_recording, written_beside
 from exciter.experiment.virtual import Simulated
 from exciter.experiment.virtual.config import read_virtual
 from exciter.experiment.virtual.execute import Progress as Tell
 from exciter.files import write_json
+from exciter.robot import Robot
 
 LOGS = (".csv", ".npz")
+BESIDE_THE_POINT = (
+    "capsule",
+    "collision",
+    "velocity limit",
+    "asset files",
+)  # of a design; nothing is simulated of them
 
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when the motion was executed and logged; nothing is written otherwise."""
-    log, truth = arguments.output, arguments.truth
-    check_names(log, truth)
+    log, truth, motion = arguments.output, arguments.truth, arguments.motion
+    check_names(arguments)
     robot = chosen_robot(arguments)
     curve = read_trajectory(arguments.trajectory, robot)
     virtual = read_virtual(arguments.config, robot, arguments.seed)
-    with output_folder(log.absolute().parent), output_folder((truth or log).absolute().parent):
+    with ExitStack() as folders:
+        for path in filter(None, (log, truth, motion)):
+            folders.enter_context(output_folder(path.absolute().parent))
         with progress_bar() as tell:
             simulated = virtual.run(curve, periods=arguments.periods, seed=arguments.seed, progress=tell)
         data = {"exciter": __version__, "seed": arguments.seed, **simulated.truth_data()}
         write_recording(simulated.recording, log)
         if truth is not None:
             write_json(truth, data)
+        if motion is not None:
+            write_recording(simulated.exact, motion)
     out = console()
     print_simulated(out, simulated)
-    print_notes(out, (*robot.remarks, *simulated.words), ())
-    written = str(log) if truth is None else f"{log}, {truth}"
-    out.print(f"written: {written}", markup=False)
+    print_notes(out, (*remarks(robot), *simulated.words), ())
+    out.print(f"written: {', '.join(written(log, truth, motion))}", markup=False)
     return 0
 
 
-def check_names(log: Path, truth: Path | None) -> None:
-    """Names that cannot be are told before any work."""
-    if log.suffix.lower() not in LOGS or log.is_dir():
-        raise ExciterError(f"-o is '{log}'; give the name of a log, which ends in {' or '.join(LOGS)}")
+def remarks(robot: Robot) -> tuple[str, ...]:
+    """Notes of the description that a simulation depends on."""
+    return tuple(note for note in robot.notes if not any(word in note for word in BESIDE_THE_POINT))
+
+
+def written(log: Path, truth: Path | None, motion: Path | None) -> Iterator[str]:
+    """Every file, and what stands beside a table."""
+    for path in filter(None, (log, truth, motion)):
+        yield str(path)
+        if (beside := written_beside(path)) is not None:
+            yield f"{beside} (what is known beside the samples)"
+
+
+def check_names(arguments: argparse.Namespace) -> None:
+    """Names that cannot be are told before any work, and so are files that would be lost."""
+    log, truth, motion = arguments.output, arguments.truth, arguments.motion
+    for flag, path in (("-o", log), ("--motion", motion)):
+        if path is not None and (path.suffix.lower() not in LOGS or path.is_dir()):
+            raise ExciterError(f"{flag} is '{path}'; give the name of a file that ends in {' or '.join(LOGS)}")
     if truth is not None and (truth.suffix.lower() != ".json" or truth.is_dir()):
         raise ExciterError(f"--truth is '{truth}'; give the name of a file that ends in .json")
+    taken = {"TRAJECTORY": arguments.trajectory, "--config": arguments.config}
+    for flag, path in (("-o", log), ("--truth", truth), ("--motion", motion)):
+        if path is None:
+            continue
+        beside = path.with_suffix(".yaml") if path.suffix.lower() == ".csv" else path
+        for name in (path, beside):
+            for other, file in taken.items():
+                if file is not None and name.resolve() == file.resolve():
+                    raise ExciterError(f"{flag} {path} would write '{name}', the file of {other}; choose another name")
+        check_beside(path)
+        taken |= {flag: path, f"{flag}, too": beside}
 
 
 @contextmanager
@@ -83,9 +119,11 @@ def print_simulated(out: Console, simulated: Simulated) -> None:
         table.add_column(heading, justify="right")
     rms = (simulated.torque**2).mean(axis=0) ** 0.5
     noise = virtual.meter.std(virtual.robot)
-    for j, name in enumerate(virtual.robot.joint_names):
+    for j, joint in enumerate(virtual.robot.joints):
+        length, force = ("m", "N") if joint.kind == "prismatic" else ("rad", "N·m")
         table.add_row(
-            Text(name), f"{simulated.tracking[j]:.2e}", f"{abs(simulated.error[:, j]).max():.2e}", f"{rms[j]:.4g}",
-            f"{noise[j]:.3g}", f"{100 * simulated.saturated[j]:.3g} %",
+            Text(joint.name), f"{simulated.tracking[j]:.2e} {length}",
+            f"{abs(simulated.error[:, j]).max():.2e} {length}", f"{rms[j]:.4g} {force}",
+            f"{noise[j]:.3g} {force}", f"{100 * simulated.saturated[j]:.3g} %",
         )  # fmt: skip
     out.print(table)

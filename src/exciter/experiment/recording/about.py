@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
 from types import MappingProxyType
 from typing import Any
 
@@ -20,8 +21,10 @@ class AnalogFilter:
     cutoff: float = 40.0
 
     def __post_init__(self) -> None:
-        if not (1 <= self.order <= 20 and 0.0 < self.cutoff < float("inf")):
-            raise RecordingError(f"{self}: the order must be 1 … 20 and the cut-off a positive frequency [Hz]")
+        if not 1 <= self.order <= 20:
+            raise RecordingError(f"order is {self.order}; the order must be 1 … 20")
+        if not 0.0 < self.cutoff < float("inf"):
+            raise RecordingError(f"cutoff is {self.cutoff}; give a positive frequency [Hz]")
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,14 @@ class Payload:
     def __post_init__(self) -> None:
         object.__setattr__(self, "centre", tuple(float(x) for x in self.centre))
         object.__setattr__(self, "inertia", tuple(float(x) for x in self.inertia))
-        if not 0.0 <= self.mass < float("inf") or len(self.centre) != 3 or len(self.inertia) != 6:
-            raise RecordingError(f"{self}: give a mass ≥ 0 [kg], a centre of 3 [m] and an inertia of 6 [kg·m²] numbers")
+        if not 0.0 <= self.mass < float("inf"):
+            raise RecordingError(f"mass of the payload is {self.mass}; give a number ≥ 0 [kg]")
+        if len(self.centre) != 3:
+            raise RecordingError(f"centre of the payload has {len(self.centre)} numbers; give 3 [m]")
+        if len(self.inertia) != 6:
+            raise RecordingError(
+                f"inertia of the payload has {len(self.inertia)} numbers; give 6, Ixx, Ixy, Ixz, Iyy, Iyz, Izz [kg·m²]"
+            )
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,8 @@ class About:
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
         if self.period is not None and not 0.0 < self.period < float("inf"):
             raise RecordingError(f"period is {self.period!r}; give a positive number of seconds")
+        if self.settled is not None and not isfinite(self.settled):
+            raise RecordingError(f"settled is {self.settled!r}; give a time [s]")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without what is not known."""

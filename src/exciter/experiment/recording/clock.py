@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,10 +15,13 @@ Array = NDArray[np.float64]
 
 
 class Clock:
-    """Remembers how many samples there were and the last instant, from one piece of a log to the next."""
+    """Remembers how many samples there were and the last instant, from one piece of a log to the next.
 
-    def __init__(self, source: TimeSource, where: str) -> None:
-        self.source, self.where = source, where
+    explain: what there is to say of a sample whose time is before that of the one before it.
+    """
+
+    def __init__(self, source: TimeSource, where: str, explain: Callable[[int], str]) -> None:
+        self.source, self.where, self.explain = source, where, explain
         self.samples = 0
         self.first: float | None = None  # as the log has it
         self.last: float | None = None  # [s]
@@ -55,5 +60,5 @@ class Clock:
             earlier = before if k == 0 else time[k - 1]
             raise RecordingError(
                 f"{self.where}: time runs backwards at sample {self.samples + k} ({earlier:.9g} s, then {time[k]:.9g} "
-                "s); is it the right column, or are these several recordings in one file?"
+                f"s){self.explain(self.samples + k)}"
             )

@@ -17,7 +17,7 @@ from exciter.experiment.recording.signal import Signal, TimeSource, check_kinds,
 from exciter.robot.yaml_file import read_yaml
 
 SIGNALS = ("position", "velocity", "torque", "current")
-READING = ("delimiter", "header", "comment", "skip", "topic", "transposed")
+READING = ("delimiter", "header", "comment", "skip", "decimal", "missing", "topic", "transposed")
 ABOUT = ("gravity", "payload", "period", "settled", "filter", "notes", "sources")
 KEYS = ("file", "format", *READING, "joints", "time", *SIGNALS, "drive", "signs", "offset", "windows", *ABOUT, "repair")
 MOST_VALUES = 100_000  # aliases let a small file stand for an enormous one
@@ -73,13 +73,25 @@ def reading_of(top: Section) -> Reading:
         raise RecordingError(f"{top.where}: file is missing; say which file holds the samples")
     guessed = SUFFIXES.get(Path(first).suffix.lower(), "csv")
     form = top.word("format", FORMATS, guessed)
-    options: dict[str, Any] = {key: text(top, key) for key in ("delimiter", "comment", "topic") if key in top}
+    words = ("delimiter", "comment", "decimal", "topic")
+    options: dict[str, Any] = {key: text(top, key) for key in words if key in top}
     options |= {key: top.flag(key, True) for key in ("header", "transposed") if key in top}
+    if "missing" in top:
+        options["missing"] = _words(top, "missing")
     if "skip" in top:
         options["skip"] = top.whole("skip", 0, least=0)
         if options["skip"] > MOST_SKIPPED:
             raise RecordingError(f"{top.at('skip')} is {shown(options['skip'])}; give at most {MOST_SKIPPED}")
     return Reading(form, file, options)
+
+
+def _words(top: Section, key: str) -> list[str]:
+    """One text, or a list of them; YAML reads some words (no, off, null, 1) as something else."""
+    given = top.get(key)
+    words = given if isinstance(given, list) else [given]
+    if not words or not all(isinstance(word, str) and word.strip() for word in words):
+        raise RecordingError(f"{top.at(key)} is {shown(given)}; give words that stand for no value, each in quotes")
+    return words
 
 
 def given_joints(top: Section) -> tuple[str, ...] | None:

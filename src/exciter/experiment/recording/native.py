@@ -52,6 +52,28 @@ def write_chunks(chunks: Iterable[Recording], path: str | Path) -> None:
         raise RecordingError(str(error)) from None
 
 
+def written_beside(path: Path) -> Path | None:
+    """The file beside a .csv that ``write_recording`` wrote with it, if it did."""
+    return path.with_suffix(".yaml") if path.suffix.lower() == ".csv" and _is_companion(path) else None
+
+
+def check_beside(path: Path) -> None:
+    """Refuse a .csv whose ``<stem>.yaml`` is there already and is not its own."""
+    beside = path.absolute().with_suffix(".yaml")
+    if path.suffix.lower() == ".csv" and beside.exists() and not _is_companion(path.absolute()):
+        raise RecordingError(
+            f"'{beside.name}' is there already and speaks of something else, but what is known of the recording "
+            f"would be written there; choose another name than '{path.name}'"
+        )
+
+
+def _is_companion(path: Path) -> bool:
+    try:
+        return companion(path) is not None
+    except ExciterError:  # whatever it is
+        return False
+
+
 def _checked(chunks: Iterable[Recording]) -> Iterator[Recording]:
     """Pieces with samples that fit together; the first may wait for its second sample."""
     before: Recording | None = None
@@ -79,18 +101,14 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
     for name in first.joints:
         if name.strip() != name or not name or not name.isprintable() or set(name) & set(',"'):
             raise RecordingError(f"joint '{name}' cannot head a column of a CSV file; rename it, or write a .npz file")
-    header = ["time", *(f"{name}.{WORDS[signal]}" for name in first.joints for signal in first.signals)]
+    header = ["time", *(f"{name}.{WORDS.get(signal, signal)}" for name in first.joints for signal in first.signals)]
     if len(set(header)) < len(header):
         raise RecordingError(f"the joints {', '.join(first.joints)} give two columns of the same name; rename one")
     beside = path.absolute().with_suffix(".yaml")
     about = said(first.about)
-    if beside.exists() and companion(path.absolute()) is None:
-        if about:
-            raise RecordingError(
-                f"'{beside.name}' is there already and speaks of something else, but what is known of the recording "
-                f"would be written there; choose another name than '{path.name}'"
-            )
-    elif about or beside.exists():  # an older one must not speak of the new samples
+    if about:
+        check_beside(path)
+    if about or _is_companion(path.absolute()):  # an older one must not speak of the new samples
         data = {"file": path.name, "format": "exciter", **about}
         (stage / beside.name).write_text(_yaml(data), encoding="utf-8")
     with (stage / path.name).open("w", encoding="utf-8", newline="\n") as stream:

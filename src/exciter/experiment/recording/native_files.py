@@ -27,7 +27,7 @@ from exciter.experiment.sources.source import Source
 from exciter.robot.yaml_file import read_yaml
 
 WORDS = {"q": "q", "qd": "qd", "torque": "tau", "current": "current"}  # signal → end of a column's name
-IGNORED = ("qdd",)  # a trajectory's column
+IGNORED = ("qdd",)  # a column of trajectories, and of exact motions: no measurement
 MOST_BYTES = 1_000_000  # of joints and about
 PYTHON = (ValueError, TypeError, SyntaxError, KeyError, OSError, EOFError, RecursionError, OverflowError, RuntimeError)
 BROKEN = (*PYTHON, struct.error, zlib.error, zipfile.BadZipFile)

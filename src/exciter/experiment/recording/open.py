@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def _direct(path: Path) -> RecordingFile:
                 "recording.yaml and give that instead (docs/recordings.md)"
             )
     if form == "exciter" and (beside := companion(path)) is not None:
-        return _described(beside, path.parent)
+        return replace(_described(beside, path.parent), path=path)  # messages name what was given
     return _opened(path, Section({"file": path.name, "format": form, **options}, str(path)), (path.parent,))
 
 

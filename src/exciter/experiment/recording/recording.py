@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import RecordingError, unknown_name
+from exciter.errors import RecordingError
 from exciter.experiment.recording.about import About
 from exciter.robot.robot import Robot
 
@@ -112,7 +112,10 @@ class Recording:
         """The robot's joints, in its order."""
         missing = [name for name in robot.joint_names if name not in self.joints]
         if missing:
-            raise RecordingError(unknown_name("joint", missing[0], self.joints) + ", which is what was recorded")
+            raise RecordingError(
+                f"the log has no joint '{missing[0]}' of the robot; it has {', '.join(self.joints)}; rename them under "
+                "joints: in a recording.yaml"
+            )
         columns = [self.joints.index(name) for name in robot.joint_names]
         signals: dict[str, Any] = {name: self._signal(name)[:, columns] for name in self.signals}
         gains = None if self.about.gains is None else tuple(self.about.gains[k] for k in columns)

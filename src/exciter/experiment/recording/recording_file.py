@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from exciter.experiment.recording.clock import Clock
 from exciter.experiment.recording.description import Description
 from exciter.experiment.recording.lockstep import Lockstep
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.repeats import explained
 from exciter.experiment.recording.shelf import fingerprints
 
 Array = NDArray[np.float64]
@@ -77,7 +78,7 @@ class RecordingFile:
         """Pieces of at most ``rows`` samples, in order; what they hold does not depend on where they are cut."""
         if rows < 1:
             raise RecordingError(f"pieces of {rows} samples were asked for; give at least 1")
-        clock, kept = Clock(self.description.time, str(self.path)), 0
+        clock, kept = Clock(self.description.time, str(self.path), partial(explained, self.columns)), 0
         for block in self.columns.blocks(rows):
             with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is told below, or is the log's
                 piece = self._piece(block, clock)

@@ -13,7 +13,7 @@ from exciter.errors import RecordingError
 from exciter.experiment.sources.pieces import equal_blocks
 from exciter.experiment.sources.source import MOST_COLUMNS, Source
 from exciter.experiment.sources.text_layout import DECIMAL_COMMA, TextSettings, decimal_comma, find_layout
-from exciter.experiment.sources.text_lines import cells, number, text_pieces
+from exciter.experiment.sources.text_lines import Notation, cells, numbered_lines, text_pieces
 
 Array = NDArray[np.float64]
 
@@ -21,8 +21,9 @@ Array = NDArray[np.float64]
 class DelimitedText(Source):
     """A text file; what ``settings`` leave open is found from its first lines (see ``text_layout``).
 
-    Columns are called as the header says, else ``0``, ``1``, … Empty cells and 'nan' are NaN. ``interleaved`` = k: one
-    number per line, the k numbers of a sample after each other; columns ``0`` … ``k−1`` (``name[0]`` … with a header).
+    Columns are called as the header says, else ``0``, ``1``, … Empty cells, 'nan' and the settings' words for missing
+    values are NaN. ``interleaved`` = k: one number per line, the k numbers of a sample after each other; columns ``0``
+    … ``k−1`` (``name[0]`` … with a header).
     """
 
     def __init__(self, path: Path, settings: TextSettings | None = None, interleaved: int | None = None) -> None:
@@ -68,8 +69,16 @@ class DelimitedText(Source):
             filled = [line for line in cut if line and not line.isspace()]
             if not filled:
                 continue
-            table = None if '"' in text else self._quickly(filled, columns)
+            table = None if self._unusual(text) else self._quickly(filled, columns)
             yield self._carefully(max(start, first), cut, columns) if table is None else table
+
+    def _unusual(self, text: str) -> bool:
+        """Quotes, words for missing values, and points where numbers have commas are looked at cell by cell."""
+        decimal, words = self.layout.notation.decimal, self.layout.notation.missing
+        if '"' in text or (decimal != "." and ("." in text or decimal == self.layout.delimiter)):
+            return True
+        small = text.lower() if words else ""
+        return any(word in small for word in words)
 
     def _quickly(self, lines: list[str], columns: list[int]) -> Array | None:
         """NumPy's parser, which converts the chosen columns only; None when anything is unusual."""
@@ -80,6 +89,8 @@ class DelimitedText(Source):
             if widths != {width}:
                 return None
         chosen = None if everything else columns
+        if self.layout.notation.decimal != ".":
+            lines = [line.replace(self.layout.notation.decimal, ".") for line in lines]
         table = _parsed(lines, delimiter, chosen)
         if table is None and delimiter is not None:
             empty = re.compile(rf"(^|{re.escape(delimiter)}) *(?={re.escape(delimiter)}|$)", re.MULTILINE)
@@ -104,15 +115,30 @@ class DelimitedText(Source):
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(columns))
 
     def _number(self, line_number: int, cell: str) -> float:
-        value = number(cell)
+        notation = self.layout.notation
+        value = notation.number(cell)
         if value is not None:
             return value
-        if DECIMAL_COMMA.fullmatch(cell):
+        where = f"{self.path}: line {line_number}: '{cell[:40]}'"
+        if notation.decimal == "." and DECIMAL_COMMA.fullmatch(cell):
             raise RecordingError(decimal_comma(self.path, line_number, cell))
+        if notation.decimal != "." and Notation().number(cell) is not None:
+            raise RecordingError(f"{where} has a point, and decimal is ','; neither 1.5 nor 1.000,5 is read then")
         raise RecordingError(
-            f"{self.path}: line {line_number}: '{cell[:40]}' is not a number; "
-            "lines that are no data are left out by skip or comment"
+            f"{where} is not a number; lines that are no data are left out by skip or comment, and what stands for a "
+            f"missing value is named in a recording.yaml: missing: ['{cell[:40]}']"
         )
+
+    def place(self, row: int) -> tuple[str, int]:
+        """Its line, which is looked for from the start of the file."""
+        left = row * (self.interleaved or 1)
+        for line_number, line in numbered_lines(self.path):
+            cut = line.partition(self.layout.comment)[0]
+            if line_number >= self.layout.first and cut and not cut.isspace():
+                if left == 0:
+                    return "line", line_number
+                left -= 1
+        return super().place(row)
 
 
 def _parsed(lines: list[str], delimiter: str | None, columns: list[int] | None) -> Array | None:

@@ -54,18 +54,22 @@ class Member:
 class NumpyArrays(Source):
     """Arrays of numbers in one NPZ or NPY file.
 
-    (N,) and (1, N) are one column, (N, k) are k; text, complex numbers, single values and more dimensions are no
-    columns. Rows are streamed; only arrays in Fortran order need their chosen columns in memory, up to 1 GiB.
+    (N,) and (1, N) are one column, (N, k) are k; with ``transposed``, (k, N) are k instead. Text, complex numbers,
+    single values and more dimensions are no columns. Rows are streamed; only arrays whose columns lie one after the
+    other (in Fortran order, or transposed) need the chosen ones in memory, up to 1 GiB.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, transposed: bool | None = None) -> None:
+        if transposed not in (None, True, False):
+            raise RecordingError(f"transposed is {transposed!r}; give true, false or nothing")
         self.path = path
+        turned = bool(transposed)
         self._skipped: dict[str, str] = {}
         self._members: list[Member] = []
         with self._told(), ExitStack() as stack:
             for key, (size, opened) in _streams(path, stack).items():
                 with opened() as stream:
-                    found = _read_header(f"{path}: '{key}'" if key else str(path), key, size, stream)
+                    found = _read_header(f"{path}: '{key}'" if key else str(path), key, size, stream, turned)
                 if isinstance(found, Member):
                     self._members.append(found)
                 else:
@@ -77,7 +81,7 @@ class NumpyArrays(Source):
             widest = max(self._members, key=lambda member: member.columns)
             raise RecordingError(
                 f"{path} has {count} columns, at most {MOST_COLUMNS} are read; '{widest.key}' is "
-                f"({widest.rows}, {widest.columns}): samples must run along the rows (save {widest.key or 'it'}.T)"
+                f"({widest.rows}, {widest.columns}): samples must run along the rows, or say transposed: true"
             )
         self.names = tuple(name for member in self._members for name in member.names)
         self._owner = [(m, k) for m, member in enumerate(self._members) for k in range(member.columns)]
@@ -153,7 +157,7 @@ def _check_directory(path: Path, file: IO[bytes], size: int) -> None:
         raise RecordingError(f"{path} has a table of contents of {length} bytes, at most {MOST_DIRECTORY} are read")
 
 
-def _read_header(called: str, key: str, size: int, stream: IO[bytes]) -> Member | str:
+def _read_header(called: str, key: str, size: int, stream: IO[bytes], turned: bool) -> Member | str:
     """What the array is, or why it is no column."""
     start = stream.read(8)
     if start[:6] != npy.MAGIC_PREFIX or len(start) < 8 or start[6] not in (1, 2, 3):
@@ -174,6 +178,8 @@ def _read_header(called: str, key: str, size: int, stream: IO[bytes]) -> Member 
     except Exception:  # NumPy hands the text to Python's own parser, which may raise anything
         raise RecordingError(f"{called} has a header that is none of NumPy's") from None
     offset = 8 + len(length) + header
+    if turned and len(shape) == 2 and 1 not in shape:  # the same numbers, counted along the other side
+        shape, fortran = shape[::-1], not fortran
     return _member(called, key, size, shape, fortran, dtype, offset)
 
 
@@ -190,7 +196,10 @@ def _member(
     flat = len(shape) == 1 or (shape[0] == 1 and shape[1] > 1)
     rows, columns = (count, 1) if flat else shape
     if columns > MOST_COLUMNS:
-        return f"has {columns} columns, at most {MOST_COLUMNS} are read; samples must run along the rows"
+        return (
+            f"has {columns} columns, at most {MOST_COLUMNS} are read; samples must run along the rows, or say "
+            "transposed: true"
+        )
     return Member(key, dtype, rows, columns, flat, fortran and not flat, offset)
 
 
@@ -210,7 +219,7 @@ def _rows(path: Path, member: Member, stream: IO[bytes], chosen: list[int], step
 
 def _columns(path: Path, member: Member, stream: IO[bytes], chosen: list[int], step: int) -> Iterator[Array]:
     """The same in Fortran order: a whole column comes before the next."""
-    check_whole(path, member.rows * (len(chosen) + 1), f"save '{member.key}' in C order (np.ascontiguousarray)")
+    check_whole(path, member.rows * (len(chosen) + 1), f"save '{member.key}' as samples × joints in C order")
     kept = {}
     for k in range(member.columns):
         data = _exactly(stream, member.rows * member.dtype.itemsize)

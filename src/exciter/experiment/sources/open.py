@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,15 @@ def _text(
     header: bool | None = None,
     comment: str | None = None,
     skip: int = 0,
+    decimal: str = ".",
+    missing: Sequence[str] = (),
     interleaved: int | None = None,
 ) -> Source:
-    return DelimitedText(path, TextSettings(delimiter, header, comment, skip), interleaved)
+    try:
+        settings = TextSettings(delimiter, header, comment, skip, decimal, missing)
+    except RecordingError as error:
+        raise RecordingError(f"{path}: {error}") from None
+    return DelimitedText(path, settings, interleaved)
 
 
 FORMATS: dict[str, Callable[..., Source]] = {
@@ -52,8 +58,9 @@ FORMATS: dict[str, Callable[..., Source]] = {
 def open_source(path: str | Path, format: str | None = None, **options: Any) -> Source:
     """The table in ``path``. format: a key of FORMATS; None: from how the file starts, else from its suffix.
 
-    Options of text: delimiter, header, comment, skip, interleaved (``TextSettings``, ``DelimitedText``); of mat:
-    transposed (``MatArrays``); of ros2: topic (``JointStates``).
+    Options of text: delimiter, header, comment, skip, decimal, missing, interleaved (``TextSettings``,
+    ``DelimitedText``); of npz, npy and mat: transposed (``NumpyArrays``, ``MatArrays``); of ros2: topic
+    (``JointStates``).
     """
     path = Path(path)
     if format is not None and format not in FORMATS:

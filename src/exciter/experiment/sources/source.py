@@ -29,6 +29,10 @@ class Source(ABC):
         """Pieces (≤ rows, len(columns)) of the chosen columns, from the first row to the last; every piece but the
         last has exactly ``rows`` rows."""
 
+    def place(self, row: int) -> tuple[str, int]:
+        """Where a row (from 0) is for people who look for it: a word and a number."""
+        return "sample", row
+
     def find(self, wanted: str | int | Sequence[str | int]) -> tuple[int, ...]:
         """Columns by name, by number from 0, or all of a group ``name[0]``, ``name[1]``, …"""
         if isinstance(wanted, str | int):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from exciter.errors import RecordingError
@@ -70,15 +71,32 @@ def cells(line: str, delimiter: str | None) -> list[str]:
         return [cell.strip() for cell in line.split(delimiter)]
 
 
-def number(cell: str) -> float | None:
-    """The number of a cell, NaN where it holds none, None when it is something else."""
-    if len(cell) > MOST_DIGITS:
-        return None
-    if cell.lower() in MISSING:
-        return float("nan")
-    if match := FORTRAN.fullmatch(cell):
-        cell = f"{match[1]}e{match[2]}"
-    try:
-        return None if "_" in cell else float(cell)  # Python's own 1_000 is no notation of logs
-    except ValueError:
-        return None
+@dataclass(frozen=True)
+class Notation:
+    """How a log writes its numbers. decimal: "." or ","; missing: words for no value, beside those that are usual."""
+
+    decimal: str = "."
+    missing: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, decimal: str, words: Iterable[str]) -> Notation:
+        """Words in any case; as text of UTF-8 looks when every byte is a character, too."""
+        small = {word.lower() for word in words}
+        return cls(decimal, frozenset(small | {word.encode().decode("latin-1").lower() for word in words}))
+
+    def number(self, cell: str) -> float | None:
+        """The number of a cell, NaN where it holds none, None when it is something else."""
+        if len(cell) > MOST_DIGITS:
+            return None
+        if (word := cell.lower()) in MISSING or word in self.missing:
+            return float("nan")
+        if self.decimal != ".":
+            if "." in cell:  # of thousands, or a decimal point: nobody knows
+                return None
+            cell = cell.replace(self.decimal, ".")
+        if match := FORTRAN.fullmatch(cell):
+            cell = f"{match[1]}e{match[2]}"
+        try:
+            return None if "_" in cell else float(cell)  # Python's own 1_000 is no notation of logs
+        except ValueError:
+            return None

@@ -18,12 +18,13 @@ simulate:
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from exciter.errors import ExciterError, ParameterError
+from exciter.errors import ExciterError
 from exciter.excitation.config.robot_part import read_section
 from exciter.excitation.config.section import Section, per_joint
 from exciter.experiment.recording import AnalogFilter, Payload
@@ -37,13 +38,13 @@ from exciter.experiment.virtual.meter import TorqueMeter
 from exciter.experiment.virtual.ripple import Ripple
 from exciter.experiment.virtual.sampling import Sampling
 from exciter.experiment.virtual.spring import CompensationSpring
-from exciter.experiment.virtual.truth import Truth, truth_from
+from exciter.experiment.virtual.truth import Truth, read_truth
 from exciter.experiment.virtual.virtual_robot import Start, VirtualRobot
 from exciter.robot.robot import Robot
-from exciter.robot.xml_safety import read_bytes
 
 LAWS: dict[str, type[Control]] = {"computed-torque": ComputedTorque, "pd": GravityPD}
 SIDES = ("motor", "link")
+T = TypeVar("T")
 SPRING = tuple(field.name for field in fields(CompensationSpring))
 KEYS: dict[str, tuple[str, ...]] = {
     "truth": ("file", "seed", "bodies", "friction", "rotor_inertia", *FRICTION, "springs"),
@@ -70,23 +71,44 @@ def read_virtual(path: Path | None, robot: Robot, seed: int) -> VirtualRobot:
 def virtual_from(given: Section, robot: Robot, seed: int, folder: Path) -> VirtualRobot:
     """The virtual robot of the section; relative paths start at ``folder``."""
     parts = {key: given.section(key, keys) for key, keys in KEYS.items() if keys}
-    try:
+
+    def made(key: str, maker: Callable[[Section, Robot], T]) -> T:
+        with named(parts[key]):
+            return maker(parts[key], robot)
+
+    ripple, analog = made("ripple", _ripple), made("filter", _filter)
+    with named(given):
         return VirtualRobot(
             robot,
-            _truth(parts["truth"], robot, seed, folder),
-            control=_control(parts["control"], robot),
-            start=Start(parts["start"].flag("at_rest", True), _joints(parts["start"], "error", robot, 0.0)),
-            drive=Drive(**{key: _joints(parts["drive"], key, robot, getattr(Drive, key)) for key in KEYS["drive"]}),
-            encoder=_encoder(parts["encoder"], robot),
-            meter=_meter(parts, robot),
-            sampling=_sampling(parts["log"]),
-            flexibility=_flexibility(parts["flexibility"], robot) if "flexibility" in given else None,
-            payload=_payload(parts["payload"], robot) if "payload" in given else None,
+            made("truth", lambda section, _: _truth(section, robot, seed, folder)),
+            control=made("control", _control),
+            start=made("start", _start),
+            drive=made("drive", _drive),
+            encoder=made("encoder", _encoder),
+            meter=made("torque", lambda section, _: _meter(section, ripple, analog, robot)),
+            sampling=made("log", _sampling),
+            flexibility=made("flexibility", _flexibility) if "flexibility" in given else None,
+            payload=made("payload", _payload) if "payload" in given else None,
             simulation_rate=given.number("simulation_rate", 0.0, above=0.0) or None,
         )
+
+
+@contextmanager
+def named(section: Section) -> Iterator[None]:
+    """Whatever is wrong inside says where it stands."""
+    try:
+        yield
     except ExciterError as error:
         message = str(error)
-        raise ExciterError(message if message.startswith(given.where) else f"{given.where}: {message}") from None
+        raise ExciterError(message if message.startswith(section.where) else f"{section.where}: {message}") from None
+
+
+def _start(section: Section, robot: Robot) -> Start:
+    return Start(section.flag("at_rest", True), _joints(section, "error", robot, 0.0))
+
+
+def _drive(section: Section, robot: Robot) -> Drive:
+    return Drive(**{key: _joints(section, key, robot, getattr(Drive, key)) for key in KEYS["drive"]})
 
 
 def _joints(section: Section, key: str, robot: Robot, default: Any) -> Any:
@@ -119,12 +141,7 @@ def _truth_file(section: Section, robot: Robot, folder: Path) -> Truth:
     name = section.get("file")
     if not isinstance(name, str):
         raise ExciterError(f"{section.at('file')} must be the name of a file that exciter simulate --truth wrote")
-    path = folder / name
-    try:
-        data = json.loads(read_bytes(path, "truth", 20_000_000))
-    except (ValueError, RecursionError) as error:
-        raise ParameterError(f"'{path}' is not valid JSON: {error}") from None
-    return truth_from(data, robot, f"'{path}'")
+    return read_truth(folder / name, robot)
 
 
 def _spring(entry: Any, where: str) -> CompensationSpring:
@@ -157,25 +174,33 @@ def _encoder(section: Section, robot: Robot) -> Encoder:
     return Encoder(counts, on_motor, noise, _joints(section, "velocity_noise", robot, None))
 
 
-def _meter(parts: dict[str, Section], robot: Robot) -> TorqueMeter:
-    section, ripple, analog = parts["torque"], parts["ripple"], parts["filter"]
-    if ripple.data and "amplitude" not in ripple:
-        raise ExciterError(f"{ripple.where} has no amplitude; give it in N·m at the joint")
+def _meter(section: Section, ripple: Ripple | None, analog: AnalogFilter | None, robot: Robot) -> TorqueMeter:
     return TorqueMeter(
         current=section.word("signal", ("torque", "current"), "torque") == "current",
         link_side=section.word("side", SIDES, "motor") == "link",
         noise=_joints(section, "noise", robot, None),
         noise_before_filter=section.flag("noise_before_filter", False),
-        ripple=Ripple(
-            _joints(ripple, "amplitude", robot, 0.0), _joints(ripple, "per_turn", robot, Ripple.per_turn)
-        ) if ripple.data else None,
-        filter=AnalogFilter(analog.whole("order", 8, least=1), analog.number("cutoff", 40.0, above=0.0))
-        if analog.data
-        else None,
-    )  # fmt: skip
+        ripple=ripple,
+        filter=analog,
+    )
 
 
-def _sampling(section: Section) -> Sampling:
+def _ripple(section: Section, robot: Robot) -> Ripple | None:
+    if not section.data:
+        return None
+    if "amplitude" not in section:
+        raise ExciterError(f"{section.where} has no amplitude; give it in N·m (N where it slides) at the joint")
+    amplitude = _joints(section, "amplitude", robot, 0.0)
+    return Ripple(amplitude, _joints(section, "per_turn", robot, Ripple.per_turn))
+
+
+def _filter(section: Section, robot: Robot) -> AnalogFilter | None:
+    if not section.data:
+        return None
+    return AnalogFilter(section.whole("order", 8, least=1), section.number("cutoff", 40.0, above=0.0))
+
+
+def _sampling(section: Section, robot: Robot) -> Sampling:
     return Sampling(
         section.number("rate", Sampling.rate, above=0.0),
         section.number("jitter", Sampling.jitter, least=0.0),

@@ -35,8 +35,10 @@ class Control(ABC):
     derivative: PerJoint | None = None
 
     def __post_init__(self) -> None:
-        if not (0.0 < self.bandwidth < np.inf and 0.0 < self.damping < np.inf and 0.0 < (self.rate or 1.0) < np.inf):
-            raise ParameterError(f"{self}: bandwidth [Hz], damping ratio and rate [Hz] must be positive")
+        for name, unit in (("bandwidth", " [Hz]"), ("damping", ""), ("rate", " [Hz]")):
+            value = getattr(self, name)
+            if value is not None and not 0.0 < value < np.inf:
+                raise ParameterError(f"{name} is {value:g}; give a number > 0{unit}")
 
     @property
     def settling(self) -> float:

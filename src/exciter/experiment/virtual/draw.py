@@ -33,8 +33,9 @@ class Spread:
     friction: float = 0.2
 
     def __post_init__(self) -> None:
-        if not (0.0 <= self.bodies <= 1.0 and 0.0 <= self.friction <= 2.0):
-            raise ParameterError(f"{self}: give 0 ≤ bodies ≤ 1 and 0 ≤ friction ≤ 2")
+        for name, most in (("bodies", 1), ("friction", 2)):
+            if not 0.0 <= getattr(self, name) <= most:
+                raise ParameterError(f"{name} is {getattr(self, name):g}; give 0 ≤ {name} ≤ {most}")
 
 
 def draw(robot: Robot, seed: int = 0, spread: Spread | None = None) -> Truth:

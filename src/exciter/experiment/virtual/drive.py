@@ -16,9 +16,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Drive:
-    """gear: turns of the motor per turn of the joint [rad/m where it slides]; torque_constant k_t [N·m/A].
+    """gear: turns of the motor per turn of the joint; where it slides, its radians per metre [rad/m].
 
-    current = torque at the joint / (gear · k_t); the gear loses nothing but the friction of the joint.
+    torque_constant: k_t [N·m/A] of the motor. current = torque at the joint / (gear · k_t); the gear loses nothing but
+    the friction of the joint.
     """
 
     gear: PerJoint = 100.0

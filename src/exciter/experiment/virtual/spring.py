@@ -25,8 +25,12 @@ class CompensationSpring:
     preload: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.stiffness < float("inf") or not abs(self.preload) < float("inf"):
-            raise ParameterError(f"{self}: the stiffness must be positive [N/m] and the preload finite [N]")
+        if not 0.0 < self.stiffness < float("inf"):
+            raise ParameterError(
+                f"stiffness of the spring at '{self.joint}' is {self.stiffness:g}; give a number > 0 [N/m]"
+            )
+        if not abs(self.preload) < float("inf"):
+            raise ParameterError(f"preload of the spring at '{self.joint}' is {self.preload:g}; give a number [N]")
         Spring(self.joint, self.base_arm, self.link_arm, self.offset, self.free_length)  # checks the lengths
 
     @property

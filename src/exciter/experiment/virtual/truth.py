@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,10 @@ from exciter.parameters.terms import Coulomb, JointTerm, RotorInertia, Stribeck,
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import transform_inertia
+from exciter.robot.xml_safety import read_bytes
 
 Array = NDArray[np.float64]
+MOST_BYTES = 20_000_000  # of a truth.json
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +124,16 @@ class Truth:
             "springs": [asdict(spring) for spring in self.springs],
             "notes": list(self.notes),
         }
+
+
+def read_truth(path: str | Path, robot: Robot) -> Truth:
+    """The truth that ``exciter simulate --truth`` wrote; robot: its description."""
+    path = Path(path)
+    try:
+        data = json.loads(read_bytes(path, "truth", MOST_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"'{path}' is not valid JSON: {error}") from None
+    return truth_from(data, robot, f"'{path}'")
 
 
 def truth_from(data: Any, robot: Robot, source: str) -> Truth:

@@ -19,6 +19,7 @@ from exciter.experiment.virtual.control import PATH, ComputedTorque, Control
 from exciter.experiment.virtual.draw import believed, drive_torque
 from exciter.experiment.virtual.drive import Drive
 from exciter.experiment.virtual.encoder import Encoder
+from exciter.experiment.virtual.exact_motion import ExactMotion
 from exciter.experiment.virtual.execute import Executed, Progress, Timing, execute
 from exciter.experiment.virtual.flexibility import Flexibility, needed_rate
 from exciter.experiment.virtual.meter import TorqueMeter
@@ -254,6 +255,14 @@ class Simulated:
     def truth(self) -> Truth:
         """Of the robot alone, without its payload."""
         return self.virtual.truth
+
+    @property
+    def exact(self) -> ExactMotion:
+        """What was really so, to be written like a recording: motion of the links, torque of the drives."""
+        motion, recording = self.motion, self.recording
+        notes = {**recording.about.notes, "content": "exact motion of the links and torque of the drives"}
+        about = replace(recording.about, filter=None, gains=None, notes=notes)
+        return ExactMotion(recording.joints, motion.time, motion.q, motion.qd, self.torque, about=about, qdd=motion.qdd)
 
     @property
     def tracking(self) -> Array:
