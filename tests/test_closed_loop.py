@@ -1,6 +1,8 @@
 """The whole experiment: trajectory, virtual robot, log on disk, repairs, each route; compared with what was so."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -137,5 +139,41 @@ def test_the_usual_route_and_parts_between_gaps(dry):
     prepared = process(torn)
     assert [round(part.motion.time[0]) for part in prepared.parts] == [2, 8]
     assert any(word.startswith("left out 13") for word in prepared.words)
+    assert "no period is given: low-passed and differentiated" in prepared.words
+    few = replace(recording, about=replace(recording.about, period=20.0))
+    assert "periods of 20 s are too few" in usual_route(few)[1]
     with pytest.raises(RecordingError, match=r"0\.5 s are needed"):
         process(once.between(13.0, 13.3))
+
+
+def test_a_periodic_log_with_gaps_is_averaged_as_one(dry):
+    """Some of its periods are whole."""
+    simulated, recording = dry
+    start = simulated.recording.about.settled
+    kept = np.ones(len(recording), dtype=bool)
+    for gap in (1.0, 10.0, 18.0):
+        kept &= ~((recording.time > start + gap) & (recording.time < start + gap + 0.5))
+    prepared = process(recording[kept])
+    (part,) = prepared.parts
+    assert part.rate == pytest.approx(250.0)
+    assert sum("without samples" in word for word in prepared.words) == 3
+    assert any("mean of 2 periods" in word for word in prepared.words)
+    for first in (1.0, 4.8):  # a gap in every period: another route, and why
+        for gap in np.arange(first, 24.0, 3.7):
+            kept &= ~((recording.time > start + gap) & (recording.time < start + gap + 0.3))
+    prepared = process(recording[kept])
+    assert len(prepared.parts) > 3
+    assert any(word.startswith("low-passed and differentiated: no whole period") for word in prepared.words)
+    assert len({part.torque_bandwidth for part in prepared.parts}) == 1
+    assert np.isfinite(prepared.parts[0].torque_bandwidth)
+
+
+def test_the_document_does_what_it_says(capsys):
+    """docs/signals.md: its programs run as they stand, and the parameters come back."""
+    text = (Path(__file__).parents[1] / "docs" / "signals.md").read_text(encoding="utf-8")
+    first, second = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(first, {})
+    names: dict = {}
+    exec(second, names)
+    assert relative(names["values"] - names["true"], names["true"]) < 0.01
+    assert "the motion repeats every 10 s" in capsys.readouterr().out

@@ -28,7 +28,7 @@ from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.low_pass import NEGLIGIBLE
 from exciter.experiment.signals.parallel_filter import ParallelFilter, filtered_pair, filtered_rows
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.resample import grid, resample, resampled, round_rate
+from exciter.experiment.signals.resample import grid, resample, resampled, round_rate, sampling_rate
 from exciter.experiment.signals.rows import Rows, model_rows
 from exciter.identification.information import Information
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
@@ -76,7 +76,19 @@ SIZES = st.lists(st.integers(0, 3000), min_size=1, max_size=6).filter(lambda siz
     [(1.0007e-3, 1000), (0.2e-3, 5000), (5.004e-3, 200), (4e-3, 250), (1 / 1024, 1024), (1 / 150, 150), (0.3, 10 / 3)],
 )
 def test_a_rate_is_rounded_but_never_far_from_the_recorded_one(interval, rate):
-    assert round_rate(interval) == pytest.approx(rate, rel=2e-3 if rate == 10 / 3 else 1e-12)
+    assert round_rate(1.0 / interval) == pytest.approx(rate, rel=2e-3 if rate == 10 / 3 else 1e-12)
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.01, 0.1])
+def test_the_rate_is_not_moved_by_jitter_and_lost_samples(lost):
+    time = jittered(5000, 500.0, jitter=0.2)
+    kept = time[np.random.default_rng(3).random(5000) >= lost]
+    assert sampling_rate(kept) == pytest.approx(500.0, rel=1e-4)
+    later = np.where(kept > 4.0, kept + 1e3, kept)  # a gap does not count
+    assert sampling_rate(later) == pytest.approx(500.0, rel=1e-4)
+    for wrong in (kept[:1], np.zeros(5)):
+        with pytest.raises(RecordingError):
+            sampling_rate(wrong)
 
 
 def test_resampling_believes_the_time_stamps_and_its_error_is_of_fourth_order():
@@ -258,6 +270,23 @@ def test_filters_refuse_what_makes_no_sense():
         Butterworth(10.0).sections(20.0)
 
 
+@pytest.mark.parametrize("low_pass", FILTERS, ids=repr)
+def test_a_filter_can_be_told_where_to_stop(low_pass):
+    for frequency in (0.5, 45.0, 220.0):
+        lower = low_pass.stopped_at(frequency, 1000.0)
+        gain = np.abs(signal.freqz_sos(lower.sections(1000.0), worN=[frequency], fs=1000.0)[1]) ** 2
+        assert gain[0] == pytest.approx(0.01, rel=1e-3)
+        assert type(lower) is type(low_pass)
+
+
+def test_very_low_cutoffs_work_or_are_refused():
+    """SciPy's way back from sections to poles warns here; warnings are errors."""
+    for low_pass in (Butterworth(2e-3, order=6), Chebyshev(2e-3)):
+        assert 1e5 < low_pass.settle(1000.0) < 1e8
+    with pytest.raises(RecordingError, match="too low for samples at 1000 Hz"):
+        Butterworth(1e-5).settle(1000.0)
+
+
 # -- differences -------------------------------------------------------------------------------------------------------
 
 
@@ -372,7 +401,7 @@ def test_short_gaps_are_bridged_long_ones_are_not():
     parts = list(route.stream(lone.chunks(1000)))
     assert [part.motion.time[0] > 6.0 for part in parts][-1]
     assert not any(5.0 <= part.motion.time[0] < 5.5 for part in parts)
-    assert "1 parts between gaps so far were too short to filter: 0.099 s left out" in parts[-1].words[-1]
+    assert "1 parts between gaps so far were too short: 0.099 s left out" in parts[-1].words[-1]
     lonely = Recording.join([recording[:1500], recording[2000:2001], recording[3200:]])
     assert len(list(route.stream(lonely.chunks(1000)))) == 2
     assert sum(len(part) for part in resampled([lonely], 1000.0, 0.01)) == 1505 + 800
@@ -602,7 +631,17 @@ def test_there_is_no_way_to_one_side_of_rows():
     # all that can be done with rows; whoever adds to it, shall think of both sides
     public = {name for module in (rows_module, parallel_module) for name in own_names(module)}
     assert public == {"Rows", "model_rows", "ParallelFilter", "filtered_rows", "filtered_pair"}
-    assert own_names(Rows) == {"of", "w", "y", "bandwidth", "independent", "equations", "join"}
+    assert own_names(Rows) == {
+        "of",
+        "w",
+        "y",
+        "bandwidth",
+        "torque_bandwidth",
+        "words",
+        "independent",
+        "equations",
+        "join",
+    }
     assert own_names(ParallelFilter) == {"low_pass", "factor", "edge", "at", "apply", "stream"}
     takes = {
         thing.__name__: set(inspect.signature(thing).parameters)
@@ -610,7 +649,7 @@ def test_there_is_no_way_to_one_side_of_rows():
     }
     assert takes["apply"] == takes["stream"] == {"self", "rows"}
     assert takes["filtered_rows"] == {"model", "processed", "parallel_filter", "columns"}
-    assert takes["filtered_pair"] == {"measured", "predicted", "rate", "parallel_filter"}
+    assert takes["filtered_pair"] == {"measured", "predicted", "rate", "parallel_filter", "torque_bandwidth"}
     assert takes["of"] >= {"w", "y"}  # the only entrance, for both at once
 
 
@@ -652,6 +691,44 @@ def test_filtered_errors_are_correlated_by_as_much_as_is_said():
         stated = variance * np.diag(np.linalg.inv(f.T @ f)) * len(kept) / kept.independent
         assert np.all(np.abs(estimates.var(axis=1) / stated - 1) < 4 * np.sqrt(2 / trials))
         assert kept.independent < 0.9 * len(kept)
+
+
+def test_rows_filtered_twice_keep_the_narrower_bandwidth():
+    (rows,) = model_rows(model_of("gautier-khalil"), noise_free("gautier-khalil", 9000), size=9000)
+    narrow, wide = ParallelFilter(Butterworth(5.0), factor=1), ParallelFilter(Butterworth(50.0), factor=1)
+    for twice in (wide.apply(narrow.apply(rows)), narrow.apply(wide.apply(rows))):
+        assert twice.bandwidth == Butterworth(5.0).noise_bandwidth(1000.0)
+        assert len(twice.words) == 2
+
+
+def test_rows_whose_torque_was_cut_are_stopped_below():
+    processed = replace(noise_free("gautier-khalil", 6000), torque_bandwidth=30.0)
+    model, usual = model_of("gautier-khalil"), ParallelFilter()
+    rows = Rows.join(list(model_rows(model, processed)))
+    assert rows.torque_bandwidth == 30.0
+    with pytest.raises(RecordingError, match=r"above 30 Hz.*ParallelFilter") as caught:
+        rows.equations()
+    assert len(str(caught.value).splitlines()) == 1
+    low_pass, factor = usual.at(1000.0, 30.0)
+    assert low_pass.stop(1000.0) == pytest.approx(30.0)
+    assert factor == 16
+    kept = Rows.join(list(filtered_rows(model, processed, usual)))
+    assert len(kept.equations()[1]) == 3 * len(kept)
+    assert any("lowered from 40 Hz: the torque has nothing above 30 Hz" in word for word in kept.words)
+    assert usual.at(1000.0, 60.0) == usual.at(1000.0)
+    assert ParallelFilter(factor=3).at(1000.0, 30.0) == (low_pass, 3)
+    with pytest.raises(RecordingError, match=r"at most 16\.9\d Hz, or none"):
+        ParallelFilter(Butterworth(17.5)).apply(rows)
+    assert len(ParallelFilter(Butterworth(16.8)).apply(rows).equations()) == 2
+    lower = replace(processed[3000:], torque_bandwidth=20.0)
+    with pytest.raises(RecordingError, match="filter them apart"):
+        list(filtered_rows(model, [processed[:2990], lower], usual))
+    for one in (rows, processed):
+        with pytest.raises(RecordingError, match="fold"):
+            one[::10]
+    measured = np.random.default_rng(0).standard_normal((5000, 2))
+    with pytest.raises(RecordingError, match="nothing above 5 Hz"):
+        filtered_pair(measured, measured, 1000.0, ParallelFilter(Butterworth(10.0)), torque_bandwidth=5.0)
 
 
 def test_margins_reach_beyond_edges():

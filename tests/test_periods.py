@@ -1,6 +1,7 @@
 """Periods: averages, their noise, transients, wrong periods, logs in pieces."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording import About, Recording
+from exciter.experiment.signals.local_cubic import local_cubic
 from exciter.experiment.signals.period_estimate import estimate_period
 from exciter.experiment.signals.periods import average_periods
 
@@ -151,6 +153,64 @@ def test_a_period_with_a_gap_is_left_out():
     assert np.allclose(average.q, truth(average.time)[0], atol=3e-3)
 
 
+def doubled(recording: Recording, first: int, count: int) -> Recording:
+    """A block of samples is there twice, and the clock goes on: all after it is late."""
+    index = np.concatenate([np.arange(first + count), np.arange(first, len(recording))])
+    late = recording.time[first + count] - recording.time[first]
+    time = recording.time[index] + np.where(np.arange(len(index)) >= first + count, late, 0.0)
+    return replace(recording, time=time, q=recording.q[index], torque=recording.torque[index])
+
+
+def test_periods_that_break_in_the_middle_are_left_out_where_others_agree():
+    recording = recorded(np.random.default_rng(15), periods=6, settled=0.0)
+    late = average_periods(doubled(recording, 3 * N + 80, 10))
+    assert (late.count, late.time[0]) == (3, 0.0)
+    assert sum("breaks by" in why for why in late.left_out) == 3
+    q = recording.q.copy()
+    q[2 * N + 50 :, 0] += 2.0 * np.pi
+    wrapped = average_periods(replace(recording, q=q))
+    assert (wrapped.count, wrapped.time[0]) == (3, pytest.approx(12.0))
+    assert all("joint 'a' breaks by" in why for why in wrapped.left_out)
+    for average in (late, wrapped):
+        exact = truth(average.time)[0]
+        assert np.ptp(average.q - exact, axis=0).max() < 6e-3
+        assert (average.position_noise < 1.1e-3).all()
+
+
+def test_periods_of_which_no_two_agree_are_refused():
+    recording = recorded(np.random.default_rng(15), periods=2, settled=0.0)
+    with pytest.raises(
+        RecordingError, match=r"joint '.' differs by .* of its motion between the period from 4"
+    ) as caught:
+        average_periods(doubled(recording, N + 100, 5))
+    assert len(str(caught.value).splitlines()) == 1
+    q = recording.q.copy()
+    q[N + 50 : N + 60, 1] += 0.3
+    with pytest.raises(RecordingError, match=r"joint 'b' differs by"):
+        average_periods(replace(recording, q=q))
+    noisy = recorded(np.random.default_rng(15), periods=3, settled=0.0, noise=(0.05, 0.2))
+    assert average_periods(noisy).count == 3  # noise of 10 % is noise
+
+
+def test_a_joint_that_stands_still_need_not_repeat():
+    recording = recorded(np.random.default_rng(15), periods=4, settled=0.0)
+    rng = np.random.default_rng(0)
+    for drift in (0.0, 1e-5):
+        q = np.column_stack([recording.q, 0.3 + drift * recording.time + 1e-5 * rng.standard_normal(len(recording))])
+        three = Recording(("a", "b", "c"), recording.time, q, torque=q, about=recording.about)
+        assert average_periods(three).count == 4
+
+
+def test_a_clock_that_jumps_in_a_gap_is_noticed():
+    recording = recorded(np.random.default_rng(6), periods=8, settled=0.0)
+    time = recording.time.copy()
+    time[3 * N + 40 :] += 0.5  # half a second passes unseen
+    average = average_periods(replace(recording, time=time))
+    assert average.count == 4
+    assert average.time[0] == pytest.approx(16.0)
+    assert any("without samples" in why for why in average.left_out)
+
+
 def test_drift_between_periods_is_told():
     recording = recorded(np.random.default_rng(8), settled=0.0)
     steady = average_periods(recording)
@@ -185,6 +245,11 @@ def test_no_period_at_all_is_refused():
         average_periods(recorded(np.random.default_rng(9)), period=2.7)
     with pytest.raises(RecordingError, match="period of the motion is not known"):
         average_periods(recorded(np.random.default_rng(9), period=None))
+    for settled in (np.nan, np.inf):
+        with pytest.raises(RecordingError, match="give a time"):
+            average_periods(recorded(np.random.default_rng(9)), settled=settled)
+        with pytest.raises(RecordingError, match="give a time"):
+            About(settled=settled)
     with pytest.raises(RecordingError, match="no whole period of 100 s"):
         average_periods(recorded(np.random.default_rng(9)), period=100.0)
 
@@ -207,6 +272,27 @@ def test_period_of_a_motion_without_one_is_not_invented():
 
 
 # -- pieces --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+@pytest.mark.parametrize("lost", [0.0, 0.03])
+def test_an_average_is_the_mean_of_cubics_whatever_the_pieces(size, lost):
+    """Against the cubic through all samples at once, with jitter and lost samples."""
+    recording = recorded(np.random.default_rng(13), periods=4.5, jitter=0.8, settled=0.3, start=1.0)
+    recording = recording[np.random.default_rng(1).random(len(recording)) >= lost]
+    averages = [average_periods(source) for source in (recording, lambda: recording.chunks(size))]
+    count, samples = averages[0].count, len(averages[0].time)
+    assert count == averages[1].count == 4
+    at = averages[0].time[0] + 4.0 * np.arange(count)[:, None] + np.arange(samples) * (4.0 / samples)
+    both = np.hstack([recording.q, recording.torque])
+    mean = local_cubic(recording.time, both, at.ravel())[0].reshape(count, samples, 4).mean(axis=0)
+    for average in averages:
+        assert np.hstack([average.q, average.torque]) == pytest.approx(mean, abs=1e-12)
+
+
+def test_a_period_that_ends_with_the_log_counts():
+    recording = recorded(np.random.default_rng(14), periods=3, settled=0.0)
+    assert average_periods(recording).count == average_periods(lambda: recording.chunks(1)).count == 3
 
 
 @pytest.mark.parametrize("size", [37, 777])

@@ -11,8 +11,10 @@ from exciter.experiment.quality.repairs import Repairs
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.periods import BrokenPositions
 from exciter.experiment.signals.prewhitening import Prewhitening
 from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.resample import round_rate, sampling_rate
 from exciter.experiment.signals.route import Route, StreamingRoute
 
 FEWEST_PERIODS = 2.0  # one period has no average, and says nothing of its noise
@@ -27,55 +29,67 @@ class Prepared:
 
 
 def process(recording: Recording, route: Route | None = None, repairs: Repairs | None = None) -> Prepared:
-    """Motion and torque for identification; ``usual_route`` unless a route is given.
+    """Motion and torque for identification; ``usual_route`` unless a route is given, and filtered differences where
+    that one is refused for another reason than positions that no motion makes.
 
-    Parts that are too short for the route are left out, and this is told; when none is left, the reason is the error.
+    Open choices of a route are made once, from all parts. Parts that are too short for it are left out, and this is
+    told; when none is left, the reason is the error.
     """
     repaired = repair(recording, repairs)
     words = list(repaired.words)
-    if route is None:
-        route, why = usual_route(recording)
-        words.append(why)
-    if isinstance(route, StreamingRoute):
-        segments = [_undone(segment, words) for segment in repaired.segments]
-        parts = _joined(route.stream(segments))  # one choice of its settings for all parts
-        words += [f"left out {_span(segment)}: too short" for segment in segments if not _inside(segment, parts)]
-    else:
-        parts = _one_by_one(route, repaired.segments, words)
-    words += [word for part in parts for word in part.words]
-    return Prepared(tuple(parts), tuple(dict.fromkeys(words)))
+    if route is not None:
+        return _prepared(route, repaired.segments, words)
+    route, why = usual_route(recording)
+    try:
+        return _prepared(route, repaired.segments, [*words, why])
+    except RecordingError as error:
+        if isinstance(route, FilteredDifferences) or isinstance(error, BrokenPositions):
+            raise
+        return _prepared(FilteredDifferences(), repaired.segments, [*words, f"low-passed and differentiated: {error}"])
 
 
 def usual_route(recording: Recording) -> tuple[Route, str]:
     """Spectral differentiation for a motion that repeats, filtered differences for any other; and why, in words."""
     about = recording.about
-    if about.period is not None and len(recording):
-        settled = recording.duration if about.settled is None else recording.time[-1] - about.settled
-        if settled >= FEWEST_PERIODS * about.period:
-            return FourierFit(), f"the motion repeats every {about.period:g} s: averaged, and differentiated as series"
-    return FilteredDifferences(), "the motion does not repeat, or not often enough: low-passed and differentiated"
+    if about.period is None:
+        return FilteredDifferences(), "no period is given: low-passed and differentiated"
+    start = recording.time[0] if about.settled is None else max(about.settled, recording.time[0])
+    count = (recording.time[-1] - start) / about.period
+    if count >= FEWEST_PERIODS:
+        return FourierFit(), f"the motion repeats every {about.period:g} s: averaged, and differentiated as series"
+    return FilteredDifferences(), (
+        f"{count:.3g} periods of {about.period:g} s are too few to average: low-passed and differentiated"
+    )
 
 
-def _undone(segment: Recording, words: list[str]) -> Recording:
-    """Without the analogue filter of the torque, where the recording names one."""
-    if segment.about.filter is None:
-        return segment
-    undone = Prewhitening().apply(segment)
-    words.append(undone.about.notes["prewhitening"])
-    return undone
+def _prepared(route: Route, segments: Sequence[Recording], words: list[str]) -> Prepared:
+    words = list(words)
+    if isinstance(route, StreamingRoute):
+        undone = _undone(segments, words)
+        parts = _joined(route.stream(undone, Recording.join(undone)))
+        words += [f"left out {_span(segment)}: too short" for segment in undone if not _inside(segment, parts)]
+    else:
+        parts = [route.apply(Recording.join(segments))]  # it sees gaps, and leaves them out
+    words += [word for part in parts for word in part.words]
+    return Prepared(tuple(parts), tuple(dict.fromkeys(words)))
 
 
-def _one_by_one(route: Route, segments: Sequence[Recording], words: list[str]) -> list[Processed]:
-    parts, refused = [], RecordingError("nothing was recorded")
+def _undone(segments: Sequence[Recording], words: list[str]) -> list[Recording]:
+    """Without the analogue filter of the torque, where the recording names one; at one rate, so to one bandwidth."""
+    if segments[0].about.filter is None:
+        return list(segments)
+    rate = round_rate(sampling_rate(Recording.join(segments).time))
+    undone, refused = [], RecordingError("nothing was recorded")
     for segment in segments:
         try:
-            parts.append(route.apply(segment))
+            undone.append(Prewhitening().apply(segment, rate))
+            words.append(undone[-1].about.notes["prewhitening"])
         except RecordingError as error:
             refused = error
             words.append(f"left out {_span(segment)}: {error}")
-    if not parts:
+    if not undone:
         raise refused
-    return parts
+    return undone
 
 
 def _joined(pieces: Iterable[Processed]) -> list[Processed]:

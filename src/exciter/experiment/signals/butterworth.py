@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
-from exciter.experiment.signals.low_pass import STOPPED, LowPass
-
-Array = NDArray[np.float64]
+from exciter.experiment.signals.low_pass import STOPPED, Design, LowPass
 
 
 @dataclass(frozen=True)
@@ -23,8 +19,9 @@ class Butterworth(LowPass):
 
     order: int = 4
 
-    def _design(self, wn: float) -> Array:
-        return np.asarray(signal.butter(self.order, wn, output="sos"))
+    def _design(self, wn: float) -> Design:
+        zeros, poles, gain = signal.butter(self.order, wn, output="zpk")
+        return zeros, poles, gain
 
     def _stop_ratio(self) -> float:
         return float((1.0 / STOPPED - 1.0) ** (0.5 / self.order))

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.errors import RecordingError
-from exciter.experiment.signals.low_pass import STOPPED, LowPass
-
-Array = NDArray[np.float64]
+from exciter.experiment.signals.low_pass import STOPPED, Design, LowPass
 
 
 @dataclass(frozen=True)
@@ -29,8 +26,9 @@ class Chebyshev(LowPass):
         if not 0.0 < self.ripple <= 3.0:
             raise RecordingError(f"{self}: the ripple must be above 0 and at most 3 dB")
 
-    def _design(self, wn: float) -> Array:
-        return np.asarray(signal.cheby1(self.order, self.ripple, wn, output="sos"))
+    def _design(self, wn: float) -> Design:
+        zeros, poles, gain = signal.cheby1(self.order, self.ripple, wn, output="zpk")
+        return zeros, poles, gain
 
     def _stop_ratio(self) -> float:
         epsilon = np.sqrt(10.0 ** (self.ripple / 10.0) - 1.0)

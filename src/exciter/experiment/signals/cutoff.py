@@ -40,7 +40,7 @@ TRIED = 200  # cut-offs
 class CutoffChoice:
     """cutoff [Hz] for all joints, and why. per_joint (n,): what each joint alone would choose; bandwidth (n,) [Hz]: up
     to where its motion shows above the noise; noise (n,): σ of one sample; error (n,): predicted RMS error at the
-    cut-off, of q̈ or of the torque."""
+    cut-off, of q̈."""
 
     cutoff: float
     reason: str
@@ -155,45 +155,35 @@ def zero_phase_shares(order: int, derivative: int) -> Shares:
     return shares
 
 
-def least_error(spectrum: Spectrum, shares: Shares, candidates: Array) -> tuple[int, Array, NDArray[np.int64]]:
-    """Index of the best candidate for all joints, errors (candidates, n), and the best index of each joint.
+def least_error(spectrum: Spectrum, shares: Shares, candidates: Array) -> tuple[int, int, Array, NDArray[np.int64]]:
+    """Index of the best candidate for all joints, the joint that is worst off with it for its own motion, errors
+    (candidates, n), and the best index of each joint.
 
     All joints together: the least sum of errors, each relative to what that joint's signal has to lose.
     """
     errors = spectrum.errors(shares, candidates)
     all_lost = spectrum.errors(shares, np.array([1e-6 * spectrum.frequency[0]]))[0]
     moving = all_lost > 0.0
-    relative = errors[:, moving] / all_lost[moving]
-    best = int(np.argmin(relative.sum(axis=1))) if relative.size else len(candidates) - 1
-    return best, errors, np.argmin(errors, axis=0)
+    relative = np.where(moving, errors / np.maximum(all_lost, 1e-300), 0.0)
+    best = int(np.argmin(relative.sum(axis=1))) if moving.any() else len(candidates) - 1
+    return best, int(np.argmax(relative[best])), errors, np.argmin(errors, axis=0)
 
 
 def choose_cutoff(time: Array, q: Array, rate: float, order: int = 4) -> CutoffChoice:
     """Low-pass of positions (N, n) at uniform times (N,) [s] for their second derivative; order: of the Butterworth
     filter, one pass."""
-    return _choose(time, q, rate, order, 2, ("q", "q̈"))
-
-
-def choose_row_cutoff(time: Array, torque: Array, rate: float, order: int = 4) -> CutoffChoice:
-    """Low-pass of rows (torque and regressor together), from the band in which torques (N, n) show above noise."""
-    return _choose(time, torque, rate, order, 0, ("the rows", "the torque"))
-
-
-def _choose(time: Array, x: Array, rate: float, order: int, derivative: int, words: tuple[str, str]) -> CutoffChoice:
-    shown = spectrum(x, rate)
+    shown = spectrum(q, rate)
     candidates = np.geomspace(max(shown.frequency[0], 1e-4 * rate), 0.4 * rate, TRIED)
-    best, errors, each = least_error(shown, zero_phase_shares(order, derivative), candidates)
+    best, worst, errors, each = least_error(shown, zero_phase_shares(order, 2), candidates)
     cutoff, error = float(candidates[best]), np.sqrt(errors[best])
-    worst = int(np.argmax(error))
-    what, derived = words
     half, twice = (int(np.argmin(np.abs(candidates - k * cutoff))) for k in (0.5, 2.0))
     lower, higher = np.sqrt(errors[[half, twice], worst])
     band = float(shown.bandwidth[worst])
     seen = f"its motion shows up to {band:.3g} Hz" if band > 0.0 else "no motion shows"
     top = " (the highest that is tried: noise hardly matters)" if best == TRIED - 1 else ""
     reason = (
-        f"{cutoff:.3g} Hz{top} for {what} balances motion lost and noise let through: for the worst of the joints "
-        f"{seen} above a noise of {shown.sigma[worst]:.2g}, and an error of {error[worst]:.2g} in {derived} is "
+        f"{cutoff:.3g} Hz{top} for q balances motion lost and noise let through: for joint {worst + 1}, the worst for "
+        f"its own q̈, {seen} above a noise of {shown.sigma[worst]:.2g}, and an error of {error[worst]:.2g} in q̈ is "
         f"expected, {lower:.2g} at half the cut-off, {higher:.2g} at twice"
     )
     return CutoffChoice(cutoff, reason, candidates[each], shown.bandwidth, shown.sigma, error)

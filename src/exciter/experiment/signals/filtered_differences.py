@@ -5,23 +5,27 @@ The torque is resampled and nothing else: low-passing it alone would bias every 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals.analog import torque_bandwidth
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.central_differences import first_difference, second_difference
-from exciter.experiment.signals.chunks import Margin, Piece, overlapped, peeked, segments, split_at_gaps
+from exciter.experiment.signals.chunks import Margin, Piece
+from exciter.experiment.signals.cutoff import choose_cutoff
 from exciter.experiment.signals.low_pass import EDGE, FINEST_EDGE, NEGLIGIBLE
+from exciter.experiment.signals.moving import most_moving, moves
+from exciter.experiment.signals.noise import FEWEST, estimate_noise
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.resample import REACH, resample, round_rate
+from exciter.experiment.signals.resample import REACH, check_complete, resample, round_rate, sampling_rate
 from exciter.experiment.signals.route import StreamingRoute
 from exciter.robot.motion import Motion
 
-BEGINNING = 100_000  #: samples of a stream from which open choices are made
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -45,76 +49,57 @@ class FilteredDifferences(StreamingRoute):
         if self.bridge < 1 or not FINEST_EDGE <= self.edge < 1.0:
             raise RecordingError(f"{self}: bridge must be at least 1 interval, edge within {FINEST_EDGE:g} … 1")
 
-    def apply(self, recording: Recording) -> Processed:
-        plan = self._plan(recording)
-        parts = split_at_gaps(recording, plan.gap)
-        if len(parts) > 1:
-            before, after = parts[0].time[-1], parts[1].time[0]
-            raise RecordingError(
-                f"there is a gap of {after - before:.3g} s at {before:.6g} s, more than the {plan.gap:.3g} s that are "
-                "bridged; cut the recording there (split_at_gaps), or bridge more intervals"
-            )
-        processed = plan.processed(Piece(recording, slice(0, len(recording)), True, True))
-        if processed is None:
-            raise RecordingError(plan.too_short(recording.duration))
-        return processed
+    @property
+    def is_open(self) -> bool:
+        return self.cutoff is None
 
-    def stream(self, chunks: Iterable[Recording]) -> Iterator[Processed]:
-        """The same for a log larger than memory, in pieces; a gap in time between two of them is one of the log.
-
-        Equal to ``apply`` but for the choices left open (cutoff, rate), which are made from the beginning of the log.
-        """
-        beginning, stream = peeked(chunks, BEGINNING, Recording.join)
-        if beginning is None:
-            raise RecordingError("nothing was recorded")
-        plan, nothing, short = self._plan(beginning), True, (0, 0.0)
-        for segment in segments(stream, plan.gap):
-            for piece in overlapped(segment, plan.margin, Recording.join):
-                processed = plan.processed(piece)
-                if processed is None:
-                    short = short[0] + 1, short[1] + piece.whole.duration
-                elif len(processed):
-                    nothing = False
-                    left_out = (
-                        f"{short[0]} parts between gaps so far were too short to filter: {short[1]:.3g} s left out"
-                    )
-                    yield replace(processed, words=(*plan.words, left_out)) if short[0] else processed
-        if nothing:
-            raise RecordingError(plan.too_short(beginning.duration))
-
-    def _plan(self, recording: Recording) -> _Plan:
-        """Every choice made, from a recording or its beginning."""
+    def plan(self, recording: Recording) -> _Plan:
         if self.use_measured_velocity and recording.qd is None:
             raise RecordingError("no velocity was recorded; leave use_measured_velocity off to differentiate positions")
-        interval = recording.interval
-        rounded = round_rate(interval)
-        rate = rounded if self.rate is None else self.rate
-        gap = (self.bridge + 0.5) * interval
-        words = [
-            f"resampled to {rate:g} Hz by a cubic spline at the true times (median interval {1e3 * interval:.6g} ms)"
-        ]
-        if rate * interval < 0.9:
+        recorded = sampling_rate(recording.time)
+        rate = round_rate(recorded) if self.rate is None else self.rate
+        gap = (self.bridge + 0.5) / recorded
+        words = [f"resampled to {rate:g} Hz by a cubic spline at the true times (recorded: {recorded:.6g} Hz)"]
+        if rate < 0.9 * recorded:
             words.append(f"the rate is below the recorded one: torque above {rate / 2:g} Hz is folded down")
-        cutoff, reason = self.cutoff, ""
-        if cutoff is None:
-            from exciter.experiment.signals.cutoff import choose_cutoff
-
-            longest = max(split_at_gaps(recording, gap), key=len)
-            uniform = resample(replace(longest, qd=None, torque=None, current=None), rate)
-            choice = choose_cutoff(uniform.time, uniform.q, rate)
-            cutoff, reason = choice.cutoff, f": {choice.reason}"
+        part = most_moving(recording, gap)
+        cutoff, reason = self._chosen(part, rate) if self.cutoff is None else (self.cutoff, "")
         low_pass = Butterworth(cutoff, self.order)
+        bandwidth, left_in = torque_bandwidth(recording.about)
         cut = max(1, low_pass.settle(rate, self.edge))
         what = "velocities" if self.use_measured_velocity else "positions"
         words += [
             f"positions through a Butterworth filter of order {self.order} forwards and backwards, "
             f"−6 dB at {cutoff:.4g} Hz{reason}",
             f"central differences of {what}; {cut} samples ({cut / rate:.3g} s) cut at each end",
+            *left_in,
         ]
-        return _Plan(low_pass, rate, gap, cut, self.use_measured_velocity, tuple(words))
+        noises = _noises(part, low_pass, rate, bandwidth)
+        return _Plan(low_pass, rate, gap, cut, self.use_measured_velocity, noises, tuple(words), bandwidth)
+
+    def _chosen(self, part: Recording, rate: float) -> tuple[float, str]:
+        """Cut-off [Hz], and why."""
+        uniform = resample(replace(part, qd=None, torque=None, current=None), rate)
+        choice = choose_cutoff(uniform.time, uniform.q, rate, self.order)
+        if not moves(part):
+            raise RecordingError("no joint moves: a cut-off cannot be chosen from standstill; give cutoff")
+        return choice.cutoff, f": {choice.reason}"
 
 
-@dataclass(frozen=True)
+def _noises(part: Recording, low_pass: Butterworth, rate: float, bandwidth: float) -> tuple[Array | None, Array | None]:
+    """(n,) σ of q behind the filter and of the torque as recorded, white noise assumed; none of a torque whose filter
+    was undone, which has nothing left in the band where noise would show."""
+    if len(part) < FEWEST:
+        return None, None
+    whole = replace(part, torque=part.needed_torque(), qd=None, current=None)
+    check_complete(whole)
+    share = min(1.0, 2.0 * low_pass.noise_bandwidth(rate) / rate)
+    position = estimate_noise(whole.time, whole.q).sigma * np.sqrt(share)
+    torque = estimate_noise(whole.time, whole.needed_torque()).sigma if np.isinf(bandwidth) else None
+    return position, torque
+
+
+@dataclass(frozen=True, eq=False)
 class _Plan:
     """gap [s]: the longest that is bridged; cut: samples at each end of a segment."""
 
@@ -123,7 +108,9 @@ class _Plan:
     gap: float
     cut: int
     measured_velocity: bool
+    noises: tuple[Array | None, Array | None]
     words: tuple[str, ...]
+    torque_bandwidth: float
 
     @property
     def margin(self) -> Margin:
@@ -134,8 +121,8 @@ class _Plan:
         lost = f"{self.cut / self.rate:.3g} s are lost at each end with a cut-off of {self.low_pass.cutoff:.4g} Hz"
         return f"{duration:.3g} s are too short: {lost}; give a higher cut-off, or record longer"
 
-    def processed(self, piece: Piece[Recording]) -> Processed | None:
-        """The inner part of a piece; None where a whole segment is too short."""
+    def processed(self, piece: Piece[Recording], start_of_segment: float) -> Processed | None:
+        """See ``Plan``; nothing depends on where the segment starts."""
         given, alone = piece.whole, piece.first and piece.last
         if alone and given.duration * self.rate < 2 * self.cut:
             return None
@@ -153,4 +140,5 @@ class _Plan:
         else:
             qd = self.low_pass.zero_phase(whole.qd, self.rate)[start - 1 : end + 1]
             qd, qdd = qd[1:-1], first_difference(qd, self.rate)
-        return Processed(Motion(time[inner], q[1:-1], qd, qdd), torque[inner], self.rate, words=self.words)
+        motion = Motion(time[inner], q[1:-1], qd, qdd)
+        return Processed(motion, torque[inner], self.rate, *self.noises, self.words, self.torque_bandwidth)

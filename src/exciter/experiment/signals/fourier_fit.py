@@ -15,14 +15,16 @@ from scipy import linalg
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals.analog import left_in, passes
 from exciter.experiment.signals.fourier_series import FourierSeries
-from exciter.experiment.signals.periods import PeriodAverage, average_periods
+from exciter.experiment.signals.fourier_sums import normal_equations, values
+from exciter.experiment.signals.period_averager import STILL
+from exciter.experiment.signals.periods import BLUR, BrokenPositions, PeriodAverage, average_periods
 from exciter.experiment.signals.prewhitening import Prewhitening
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
 
 Array = NDArray[np.float64]
-BLOCK = 1 << 14  # samples at a time
 PENALTY = 4.6  # times its noise: what a harmonic must exceed; noise alone does so once in a hundred (e^−4.6)
 EXACT = 1e-9  # of the motion: less is rounding, not motion
 
@@ -41,6 +43,8 @@ class FourierFit(Route):
     prewhitening: Prewhitening | None = field(default_factory=Prewhitening)
 
     def __post_init__(self) -> None:
+        if isinstance(self.harmonics, bool):
+            raise RecordingError(f"harmonics is {self.harmonics}; give how many, or which")
         if self.harmonics is not None:
             if not isinstance(self.harmonics, int):
                 object.__setattr__(self, "harmonics", tuple(int(l) for l in self.harmonics))
@@ -56,16 +60,18 @@ class FourierFit(Route):
 
     def of_average(self, average: PeriodAverage) -> tuple[Processed, FourierSeries]:
         """The same from an average, of a log larger than memory; positions are fitted as averaged."""
-        return self._fitted(average, average.time, average.q, average.count)
+        return self._fitted(self._undone(average), average.time, average.q, average.count)
+
+    def _undone(self, average: PeriodAverage) -> PeriodAverage:
+        if (analog := average.filter) is None:
+            return average
+        if self.prewhitening is not None:
+            return self.prewhitening.of_average(average)
+        limit, words = min(average.torque_bandwidth, passes(analog)), (*average.words, left_in(analog))
+        return replace(average, words=words, torque_bandwidth=limit)
 
     def _processed(self, recording: Recording) -> tuple[Processed, FourierSeries]:
-        average = average_periods(recording, self.period, self.settled)
-        if recording.about.filter is not None:
-            if self.prewhitening is None:
-                told = f"the torque is as the filter left it ({recording.about.filter}): late and attenuated"
-                average = replace(average, words=(*average.words, told))
-            else:
-                average = self.prewhitening.of_average(average, recording.about.filter)
+        average = self._undone(average_periods(recording, self.period, self.settled))
         spacing = average.period / len(average.time)
         part = recording.between(average.time[0] - 0.5 * spacing, average.end - 0.5 * spacing)
         return self._fitted(average, part.time, part.q, 1)
@@ -76,15 +82,19 @@ class FourierFit(Route):
         common = tuple(sorted(set().union(*numbers)))
         _check_rate(common, average)
         series = _least_squares(average, common, numbers, time, q, worth)
-        left = _residual(series, time, q) * np.sqrt(worth)
+        left = _residual(series, time, q)
+        if average.position_noise is not None:  # of one recorded sample, also where means of them were fitted
+            left = np.sqrt(left**2 + average.position_noise**2 * (1.0 - 1.0 / worth))
         noise = left if average.position_noise is None else average.position_noise
         series = replace(series, noise=noise)
+        if self.harmonics is None:
+            _refuse_jumps(series, average, left)
         words += _fit_words(series, left, known=average.position_noise is not None)
         motion = series.motion(average.time)
         torque_noise = average.torque_noise_of_mean
-        words = list(average.words) + words
+        told, limit = (*average.words, *words), average.torque_bandwidth
         remaining = series.noise_of_derivatives[0]
-        return Processed(motion, average.torque, average.rate, remaining, torque_noise, tuple(words)), series
+        return Processed(motion, average.torque, average.rate, remaining, torque_noise, told, limit), series
 
     def _harmonics(self, average: PeriodAverage) -> tuple[list[tuple[int, ...]], list[str]]:
         """For each joint, and why."""
@@ -100,6 +110,7 @@ class FourierFit(Route):
         weight = np.arange(1.0, len(power) + 1.0) ** 4  # errors count as they do in q̈
         gain = np.cumsum((power - PENALTY * floor) * weight[:, None], axis=0)
         counts = np.where(gain.max(axis=0) > 0.0, np.argmax(gain, axis=0) + 1, 1)
+        counts = np.minimum(counts, max(1, int(min(average.torque_bandwidth * average.period, len(power)))))
         listed = ", ".join(f"{name} {count}" for name, count in zip(average.joints, counts, strict=True))
         level = np.sqrt(floor).max() * 2.0
         why = f"harmonics chosen, those whose share in q̈ rises above noise (amplitude {level:.2g}): {listed}"
@@ -122,22 +133,17 @@ def _least_squares(
     q: Array,
     worth: int,
 ) -> FourierSeries:
-    """Normal equations, summed block by block; nearly diagonal for samples spread over whole periods."""
-    family, start = Fourier(average.period, common), float(average.time[0])
-    size, n = family.coefficients, q.shape[1]
+    """Normal equations; nearly diagonal for samples spread over whole periods."""
+    start, n, size = float(average.time[0]), q.shape[1], 2 * len(common) + 1
     centre = q.mean(axis=0)
-    gram, right = np.zeros((size, size)), np.zeros((size, n))
-    for first in range(0, len(time), BLOCK):
-        part = slice(first, first + BLOCK)
-        (basis,) = family.basis(time[part] - start, order=0)
-        gram += basis.T @ basis
-        right += basis.T @ (q[part] - centre)
+    gram, right = normal_equations(Fourier(average.period, common), time - start, q - centre)
     used = np.array([[l in own for l in common] * 2 + [True] for own in numbers])
     delta = np.zeros((n, size))
     scale = np.sqrt(np.diag(gram))
+    scaled = gram / np.outer(scale, scale)
     for joint in range(n):
         chosen = np.flatnonzero(used[joint])
-        block = (gram / np.outer(scale, scale))[np.ix_(chosen, chosen)]
+        block = scaled[np.ix_(chosen, chosen)]
         try:
             solution = linalg.solve(block, right[chosen, joint] / scale[chosen], assume_a="pos")
         except (linalg.LinAlgError, linalg.LinAlgWarning):
@@ -154,11 +160,23 @@ def _least_squares(
 def _residual(series: FourierSeries, time: Array, q: Array) -> Array:
     """(n,) σ of what the series does not explain, coefficients counted."""
     squares = np.zeros(q.shape[1])
-    for first in range(0, len(time), BLOCK):
-        part = slice(first, first + BLOCK)
-        (basis,) = series.trajectory.basis(time[part] - series.start, order=0)
-        squares += ((q[part] - basis @ series.delta.T) ** 2).sum(axis=0)
+    for part, value in values(series.trajectory, time - series.start, series.delta):
+        squares += ((q[part] - value) ** 2).sum(axis=0)
     return np.asarray(np.sqrt(squares / np.maximum(len(time) - series.used.sum(axis=1), 1)))
+
+
+def _refuse_jumps(series: FourierSeries, average: PeriodAverage, left: Array) -> None:
+    """As many harmonics as show do not follow a position that jumps (an angle that was wrapped)."""
+    size = average.q.std(axis=0)
+    counts = (left > 1.3 * series.noise) & (size > STILL * size.max())
+    unexplained = np.where(counts, left / np.where(size > 0.0, size, 1.0), 0.0)
+    joint = int(np.argmax(unexplained))
+    if unexplained[joint] > BLUR and average.position_noise is not None:
+        raise BrokenPositions(
+            f"a Fourier series leaves {100 * unexplained[joint]:.2g} % of the motion of '{series.joints[joint]}' "
+            "unexplained, more than its noise: does its position jump (an angle wrapped by 2π)? Repair it, or "
+            "give harmonics"
+        )
 
 
 def _fit_words(series: FourierSeries, left: Array, known: bool) -> list[str]:

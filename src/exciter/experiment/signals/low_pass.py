@@ -8,8 +8,9 @@ continuous); what this guess changes fades from the ends as fast as the filter f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,10 @@ from scipy import signal
 from exciter.errors import RecordingError
 
 Array = NDArray[np.float64]
+Design = tuple[Any, Any, float]
 NEGLIGIBLE = 1e-16  #: what a margin may leave of an edge's influence: nothing that counts after two differences
 EDGE = 1e-3  #: what may be left of an edge's influence where samples are kept
+SLOWEST = 1e-6  #: cut-off over the rate: below, poles are too close to 1 to be told from it
 FINEST_EDGE = 1e-6  #: so that an edge ends well within the first piece of a stream
 STOPPED = 0.01  #: gain (both passes) below which nothing passes to speak of
 
@@ -36,8 +39,8 @@ class LowPass(ABC):
             raise RecordingError(f"{self}: the order must be 1 … 20 and the cut-off a positive frequency [Hz]")
 
     @abstractmethod
-    def _design(self, wn: float) -> Array:
-        """Second-order sections of one pass; wn: cut-off over half the rate."""
+    def _design(self, wn: float) -> Design:
+        """Zeros, poles and gain of one pass; wn: cut-off over half the rate."""
 
     @abstractmethod
     def _stop_ratio(self) -> float:
@@ -46,6 +49,10 @@ class LowPass(ABC):
 
     def sections(self, rate: float) -> Array:
         """(sections, 6) of one pass at ``rate`` [Hz]."""
+        if self.cutoff < SLOWEST * rate:
+            raise RecordingError(
+                f"a cut-off of {self.cutoff:g} Hz is too low for samples at {rate:g} Hz; least: {SLOWEST * rate:g} Hz"
+            )
         if not self.cutoff < 0.5 * rate:
             raise RecordingError(
                 f"a cut-off of {self.cutoff:g} Hz needs samples at more than {2 * self.cutoff:g} Hz, they come at "
@@ -61,6 +68,12 @@ class LowPass(ABC):
     def stop(self, rate: float) -> float:
         """[Hz] from here on at most 1 % passes (both passes, bilinear transformation of the analogue filter)."""
         return float(rate / np.pi * np.arctan(self._stop_ratio() * np.tan(np.pi * self.cutoff / rate)))
+
+    def stopped_at(self, frequency: float, rate: float) -> Self:
+        """The same filter with the cut-off at which ``stop`` is there [Hz]."""
+        end = min(frequency, 0.499 * rate)
+        bent = np.tan(np.pi * end / rate) / self._stop_ratio()
+        return replace(self, cutoff=float(rate / np.pi * np.arctan(bent)))
 
     def noise_bandwidth(self, rate: float) -> float:
         """[Hz] White noise comes out with the variance it would have behind an ideal low-pass of this width."""
@@ -78,5 +91,5 @@ class LowPass(ABC):
 @lru_cache(maxsize=64)
 def _designed(low_pass: LowPass, rate: float) -> tuple[Array, float]:
     """Sections, and the modulus of the slowest pole; a stream asks for them again and again."""
-    sections = low_pass._design(2.0 * low_pass.cutoff / rate)
-    return sections, float(np.abs(signal.sos2zpk(sections)[1]).max())
+    zeros, poles, gain = low_pass._design(2.0 * low_pass.cutoff / rate)
+    return np.asarray(signal.zpk2sos(zeros, poles, gain)), float(np.abs(poles).max())

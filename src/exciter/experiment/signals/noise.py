@@ -17,6 +17,7 @@ from exciter.errors import RecordingError
 
 Array = NDArray[np.float64]
 ORDERS = range(2, 9)  # of the differences
+FEWEST = 2 * (ORDERS[-1] + 1)  # samples
 MOST = 200_000  # samples looked at: more do not sharpen the estimate
 KEPT = 0.9  # of the differences, the smallest: jumps (stiction, reversals, gaps) are not noise
 SAME = 1.05  # an estimate within this of the smallest is as good, and a lower order is less sensitive to colour
@@ -44,10 +45,8 @@ def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> No
 
     judge_low_pass: also ask whether they were low-passed before; for torques and currents only.
     """
-    if len(x) < 2 * (ORDERS[-1] + 1):
-        raise RecordingError(
-            f"noise cannot be estimated from {len(x)} samples; at least {2 * ORDERS[-1] + 2} are needed"
-        )
+    if len(x) < FEWEST:
+        raise RecordingError(f"noise cannot be estimated from {len(x)} samples; at least {FEWEST} are needed")
     parts = _parts(len(x))
     found = np.array([_by_differences(time, x, order, parts) for order in ORDERS])  # (orders, n)
     first = np.argmax(found <= SAME * found.min(axis=0), axis=0)

@@ -23,6 +23,7 @@ from exciter.experiment.signals.rows import Rows, model_rows
 
 Array = NDArray[np.float64]
 DECIMATION = 10  #: factor of [12.21]ff.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,9 @@ class ParallelFilter:
     A factor left open is 10 without a low_pass; with one the largest whose half rate lets at most 1 % pass: for
     Chebyshev filters that of ``decimate``, for Butterworth of order 4 rate / (3.6 · cutoff). edge: equations at both
     ends of a segment are cut until the filter's guess about what lies beyond has faded to this.
+
+    Rows whose y was cut by an analogue filter (``Rows.torque_bandwidth``) are stopped below: a low_pass left open is
+    lowered, and ``Rows.words`` says so; one that passes more than 1 % there is refused.
     """
 
     low_pass: LowPass | None = None
@@ -42,14 +46,24 @@ class ParallelFilter:
         if (self.factor is not None and self.factor < 1) or not FINEST_EDGE <= self.edge < 1.0:
             raise RecordingError(f"{self}: factor must be at least 1, edge within {FINEST_EDGE:g} … 1")
 
-    def at(self, rate: float) -> tuple[LowPass, int]:
-        """The filter and the factor for samples at ``rate`` [Hz]."""
-        if self.low_pass is None:
+    def at(self, rate: float, torque_bandwidth: float = float("inf")) -> tuple[LowPass, int]:
+        """The filter and the factor for samples at ``rate`` [Hz] whose y was cut above ``torque_bandwidth`` [Hz]."""
+        low_pass = self.low_pass
+        if low_pass is None:
             factor = DECIMATION if self.factor is None else self.factor
-            return Chebyshev(0.8 * 0.5 * rate / factor), factor
-        self.low_pass.sections(rate)  # refuses a cut-off the rate is too low for
-        automatic = max(1, int(0.5 * rate / self.low_pass.stop(rate)))
-        return self.low_pass, automatic if self.factor is None else self.factor
+            low_pass = Chebyshev(0.8 * 0.5 * rate / factor)
+            if low_pass.stop(rate) <= torque_bandwidth:
+                return low_pass, factor
+            low_pass = low_pass.stopped_at(torque_bandwidth, rate)
+        low_pass.sections(rate)  # refuses a cut-off the rate is too low for
+        stop = low_pass.stop(rate)
+        if stop > torque_bandwidth * (1.0 + ROUNDING):
+            raise RecordingError(
+                f"a cut-off of {low_pass.cutoff:.4g} Hz lets the regressor pass up to {stop:.4g} Hz, the torque has "
+                f"nothing above {torque_bandwidth:.4g} Hz (analogue filter); give a cut-off of at most "
+                f"{0.999 * low_pass.stopped_at(torque_bandwidth, rate).cutoff:.4g} Hz, or none"
+            )
+        return low_pass, max(1, int(0.5 * rate / stop)) if self.factor is None else self.factor
 
     def apply(self, rows: Rows) -> Rows:
         """Rows that are all in memory and of one segment."""
@@ -61,9 +75,9 @@ class ParallelFilter:
         beginning, stream = peeked(rows, 1, Rows.join)
         if beginning is None:
             raise RecordingError("there are no equations to filter")
-        work = _Work.plan(self, beginning.rate)
+        work = _Work.plan(self, beginning.rate, beginning.torque_bandwidth)
         count = 0
-        for segment in segments(_of_one_rate(stream, work.rate), 1.5 / work.rate):
+        for segment in segments(_alike(stream, work), 1.5 / work.rate):
             for piece in work.segment(segment):
                 count += len(piece)
                 yield piece
@@ -83,11 +97,19 @@ class _Work:
     rate: float
     cut: int
     bandwidth: float
+    words: str
 
     @classmethod
-    def plan(cls, settings: ParallelFilter, rate: float) -> _Work:
-        low_pass, factor = settings.at(rate)
-        return cls(low_pass, factor, rate, low_pass.settle(rate, settings.edge), low_pass.noise_bandwidth(rate))
+    def plan(cls, settings: ParallelFilter, rate: float, torque_bandwidth: float) -> _Work:
+        low_pass, factor = settings.at(rate, torque_bandwidth)
+        words = (
+            f"both sides of the equations through a {type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz, "
+            f"one of {factor} kept"
+        )
+        if settings.low_pass is None and (usual := settings.at(rate)[0]) != low_pass:
+            words += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {torque_bandwidth:.4g} Hz"
+        cut, bandwidth = low_pass.settle(rate, settings.edge), low_pass.noise_bandwidth(rate)
+        return cls(low_pass, factor, rate, cut, bandwidth, words)
 
     def segment(self, parts: Iterable[Rows]) -> Iterator[Rows]:
         done = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
@@ -107,13 +129,28 @@ class _Work:
             moving = equation.any(axis=1)  # many columns of W are zero: those of links before the joint
             sides[joint, moving] = self.low_pass.zero_phase(equation[moving], self.rate, axis=1)[:, kept]
         rate, bandwidth = self.rate / self.factor, min(rows.bandwidth, self.bandwidth)
-        return replace(rows, time=time, sides=sides.transpose(2, 0, 1), rate=rate, bandwidth=bandwidth)
+        return replace(
+            rows,
+            time=time,
+            sides=sides.transpose(2, 0, 1),
+            rate=rate,
+            bandwidth=bandwidth,
+            torque_bandwidth=float("inf"),
+            words=(*rows.words, self.words),
+        )
 
 
-def _of_one_rate(stream: Iterable[Rows], rate: float) -> Iterator[Rows]:
+def _alike(stream: Iterable[Rows], work: _Work) -> Iterator[Rows]:
+    """Refuses rows for which the filter was not planned."""
+    stop = work.low_pass.stop(work.rate)
     for rows in stream:
-        if abs(rows.rate / rate - 1.0) > 1e-9:
-            raise RecordingError(f"equations at {rows.rate:g} Hz follow others at {rate:g} Hz; filter them apart")
+        if abs(rows.rate / work.rate - 1.0) > 1e-9:
+            raise RecordingError(f"equations at {rows.rate:g} Hz follow others at {work.rate:g} Hz; filter them apart")
+        if stop > rows.torque_bandwidth * (1.0 + ROUNDING):
+            raise RecordingError(
+                f"equations whose torque ends at {rows.torque_bandwidth:.4g} Hz follow others that need not stop "
+                f"below {stop:.4g} Hz; filter them apart, or give a low_pass that stops there"
+            )
         yield rows
 
 
@@ -128,12 +165,18 @@ def filtered_rows(
 
 
 def filtered_pair(
-    measured: Array, predicted: Array, rate: float, parallel_filter: ParallelFilter
+    measured: Array,
+    predicted: Array,
+    rate: float,
+    parallel_filter: ParallelFilter,
+    torque_bandwidth: float = float("inf"),
 ) -> tuple[Array, Array]:
-    """Torques (N, n) [N·m], measured and predicted, through the same filter, edges and decimation."""
+    """Torques (N, n) [N·m], measured and predicted, through the same filter, edges and decimation; torque_bandwidth:
+    as in ``Processed``."""
     if measured.shape != predicted.shape or measured.ndim != 2:
         raise RecordingError(f"measured torque {measured.shape} and predicted {predicted.shape} must both be (N, n)")
     joints = [f"joint {j + 1}" for j in range(measured.shape[1])]
-    rows = Rows.of(np.arange(len(measured)) / rate, predicted[:, :, None], measured, rate, joints, ["predicted"])
+    time = np.arange(len(measured)) / rate
+    rows = Rows.of(time, predicted[:, :, None], measured, rate, joints, ["predicted"], torque_bandwidth)
     both = parallel_filter.apply(rows)
     return both.y, both.w[:, :, 0]

@@ -11,10 +11,11 @@ from exciter.errors import RecordingError
 from exciter.experiment.recording.about import About
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.local_cubic import local_cubic
-from exciter.experiment.signals.resample import check_complete
+from exciter.experiment.signals.resample import LONG, check_complete, sampling_rate
 
 Array = NDArray[np.float64]
-GAP = 10.0  # intervals: over more missing time than this nothing is interpolated
+STILL = 1e-3  # of the largest motion: a joint that moves less is not asked whether it repeats
+BEYOND = 2  # samples behind the last instant of a period that its interpolation needs
 MOST_SAMPLES = 10_000_000  # per period
 
 
@@ -45,6 +46,7 @@ class PeriodAverager:
         self._starts: list[float] = []
         self._steps: list[Array] = []
         self._timing: list[Array] = []  # Σ (x_{j+1} − x_j) ẋ and Σ ẋ² of positions, per pair
+        self._rough: list[Array] = []  # ¼ mean of squared differences of x_{j+1} − x_j from sample to sample, per pair
         self._gains = 0.0
         self._previous: Array | None = None
         self._waiting: list[Recording] = []
@@ -61,10 +63,12 @@ class PeriodAverager:
             raise RecordingError("the period of the motion is not known; give it (period [s] in recording.yaml)")
         if not 0.0 < period < float("inf"):
             raise RecordingError(f"period is {period!r}; give a positive number of seconds")
-        samples = period / piece.interval
+        if settled is not None and not np.isfinite(settled):
+            raise RecordingError(f"settled is {settled!r}; give a time [s]")
+        samples = period * (rate := sampling_rate(piece.time))
         if not 8 <= samples <= MOST_SAMPLES:
             raise RecordingError(
-                f"a period of {period:.6g} s at {1.0 / piece.interval:.6g} Hz is {samples:.6g} samples; "
+                f"a period of {period:.6g} s at {rate:.6g} Hz is {samples:.6g} samples; "
                 f"8 … {MOST_SAMPLES} can be averaged"
             )
         start = float(piece.time[0]) if settled is None else max(float(settled), float(piece.time[0]))
@@ -80,13 +84,24 @@ class PeriodAverager:
             return
         self.last = float(piece.time[-1])
         self._waiting.append(replace(piece, torque=piece.needed_torque(), qd=None, current=None))
+        self._whole_periods(BEYOND)
+
+    def finish(self) -> None:
+        """There are no more pieces: a last period may end with the recording."""
+        self._whole_periods(0)
+
+    def _whole_periods(self, beyond: int) -> None:
+        """Every period that has so many samples behind its last instant: the cubic there leans on two."""
         spacing = self.period / self.samples
-        while self.most is None or self._next < self.most:
+        while self._waiting and (self.most is None or self._next < self.most):
             begin = self.start + self._next * self.period
             end = begin + (self.samples - 1) * spacing
             if self.last < end - 1e-6 * spacing:
                 break
             held = Recording.join(self._waiting) if len(self._waiting) > 1 else self._waiting[0]
+            self._waiting = [held]
+            if len(held) - np.searchsorted(held.time, end, "right") < beyond:
+                break
             self._one(held, begin, self.instants(begin))
             self._next += 1
             after = int(np.searchsorted(held.time, begin + self.period)) - 3
@@ -97,10 +112,9 @@ class PeriodAverager:
         part = held[max(int(first) - 2, 0) : int(last) + 3]
         check_complete(part)
         steps = np.diff(part.time)
-        if (widest := steps.max()) > GAP * self.period / self.samples:
+        if (widest := steps.max()) > LONG * self.period / self.samples:
             where = part.time[int(np.argmax(steps))]
             self.left_out.append(f"period from {begin:.6g} s: {widest:.3g} s without samples at {where:.6g} s")
-            self._previous = None
             return
         values, gain = local_cubic(part.time, np.hstack([part.q, part.needed_torque()]), at)
         self._accumulate(values, gain, begin)
@@ -114,6 +128,7 @@ class PeriodAverager:
         if self._previous is not None:
             step = values - self._previous
             self._steps.append(0.5 * (step**2).mean(axis=0))
+            self._rough.append(0.25 * (np.diff(step, axis=0) ** 2).mean(axis=0))
             n = len(self.joints)
             rate = np.gradient(0.5 * (values + self._previous)[:, :n], self.period / self.samples, axis=0)
             self._timing.append(np.stack([(step[:, :n] * rate).sum(axis=0), (rate**2).sum(axis=0)]))
@@ -142,6 +157,24 @@ class PeriodAverager:
     @property
     def steps(self) -> Array:
         return np.array(self._steps).reshape(-1, self.mean.shape[1])
+
+    @property
+    def unlike(self) -> Array:
+        """(K, n) by how much of its motion the position of each joint differs from that in the period before, noise
+        apart; 0 for the first, and for joints that stand still.
+
+        Noise is rough from sample to sample, what does not repeat (a jump, a shift in time) is not.
+        """
+        n = len(self.joints)
+        unlike = np.zeros((self.count, n))
+        if self.count < 2:
+            return unlike
+        rough, spread = np.array(self._rough)[:, :n], self.spread[:n]
+        moving = (spread > 5.0 * np.sqrt(np.median(rough, axis=0))) & (spread > STILL * spread.max())
+        by_chance = 1.0 + 5.0 / np.sqrt(self.samples)
+        smooth = np.sqrt(np.maximum(self.steps[:, :n] - by_chance * rough, 0.0))
+        unlike[1:] = np.where(moving, smooth / np.where(moving, spread, 1.0), 0.0)
+        return unlike
 
     @property
     def spread(self) -> Array:

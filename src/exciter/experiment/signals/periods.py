@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
+from exciter.experiment.recording.about import AnalogFilter
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals.analog import noted_bandwidth
 from exciter.experiment.signals.chunks import peeked
 from exciter.experiment.signals.period_averager import PeriodAverager
 
@@ -28,6 +30,10 @@ BLUR = 0.01  # of the motion: a wrong period that smears the mean by more is ref
 DIFFERENT = 0.2  # of the motion: periods that differ by more do not repeat
 
 
+class BrokenPositions(RecordingError):
+    """Positions that no motion makes; another route would not do better."""
+
+
 @dataclass(frozen=True, eq=False)
 class PeriodAverage:
     """One period: ``time`` (N,) [s] of the first one averaged; mean q and torque (N, n).
@@ -35,7 +41,8 @@ class PeriodAverage:
     end [s]: where the last of the ``count`` periods ends that were averaged.
 
     position_noise, torque_noise (n,): σ of one recorded sample; …_of_mean: σ of one sample of the mean. Both are None
-    for a single period. position_drift, torque_drift (n,): how far the mean wanders from period to period beyond
+    for a single period. filter: the analogue one the torque still has to be freed of; torque_bandwidth: as in
+    ``Processed``. position_drift, torque_drift (n,): how far the mean wanders from period to period beyond
     noise, zero where the data repeat. left_out: which periods, and why.
     """
 
@@ -54,6 +61,8 @@ class PeriodAverage:
     torque_drift: Array | None = None
     left_out: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    filter: AnalogFilter | None = None
+    torque_bandwidth: float = float("inf")
 
     @property
     def rate(self) -> float:
@@ -82,9 +91,19 @@ def average_periods(
         kept = _longest_steady_run(averager)
         left_out = _told(averager, kept)
         if len(kept) < averager.count:
-            averager = _gather(pieces(), period, float(averager.starts[kept[0]]), len(kept))
+            averager = _gather(pieces(), period, float(averager.starts[kept[0]]), _periods(averager, kept))
         words.append(_transient_words(averager, left_out))
+    broken = averager.unlike.max(axis=1) > BLUR
+    if broken.any():
+        kept = _longest_unbroken_run(averager, broken)
+        left_out += [*averager.left_out, *_broken_words(averager, kept)]
+        averager = _gather(pieces(), period, float(averager.starts[kept[0]]), _periods(averager, kept))
     return _judged(averager, words, left_out)
+
+
+def _periods(averager: PeriodAverager, kept: range) -> int:
+    """How many periods a run takes, those between that were left out included."""
+    return round(float(averager.starts[kept[-1]] - averager.starts[kept[0]]) / averager.period) + 1
 
 
 def _gather(
@@ -96,6 +115,7 @@ def _gather(
     averager = PeriodAverager.of(beginning, period, settled, most)
     for piece in pieces:
         averager.add(piece)
+    averager.finish()
     if averager.count == 0:
         raise RecordingError(
             f"no whole period of {averager.period:.6g} s in {averager.first:.6g} … {averager.last:.6g} s"
@@ -133,6 +153,35 @@ def _told(averager: PeriodAverager, kept: range) -> list[str]:
     return told
 
 
+def _longest_unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> range:
+    """The longest run of periods that are alike; refused where no two are."""
+    best = current = range(1)
+    for j in range(1, averager.count):
+        current = range(j if broken[j] else current.start, j + 1)
+        best = current if len(current) > len(best) else best
+    if len(best) < 2:
+        _period_words(averager)  # a wrong period has a better word for it
+        j, joint = (int(k) for k in np.unravel_index(np.argmax(averager.unlike), averager.unlike.shape))
+        raise BrokenPositions(
+            f"the position of joint '{averager.joints[joint]}' differs by {100 * averager.unlike[j, joint]:.3g} % of "
+            f"its motion between the period from {averager.starts[j]:.6g} s and the one before, and no two are alike: "
+            "does it jump, are samples doubled or missing? Cut the recording there"
+        )
+    return best
+
+
+def _broken_words(averager: PeriodAverager, kept: range) -> list[str]:
+    told = []
+    for j in sorted(set(range(averager.count)) - set(kept)):
+        between = slice(j + 1, kept.start + 1) if j < kept.start else slice(kept.stop, j + 1)
+        breaks = averager.unlike[between].max(axis=0)
+        told.append(
+            f"period from {averager.starts[j]:.6g} s: between it and those averaged the position of joint "
+            f"'{averager.joints[int(np.argmax(breaks))]}' breaks by {100 * breaks.max():.3g} % of its motion"
+        )
+    return told
+
+
 def _transient_words(averager: PeriodAverager, left_out: list[str]) -> str:
     if averager.count == 1:
         return "one period only: what is transient in it cannot be told"
@@ -148,7 +197,7 @@ def _judged(averager: PeriodAverager, words: list[str], left_out: list[str]) -> 
     words.insert(
         0, f"mean of {count} period{'s' * (count > 1)} of {averager.period:.6g} s, {averager.samples} samples each"
     )
-    left_out += averager.left_out
+    left_out = list(dict.fromkeys([*left_out, *averager.left_out]))
     noises: dict[str, Array] = {}
     if count > 1:
         words += _period_words(averager)
@@ -174,6 +223,8 @@ def _judged(averager: PeriodAverager, words: list[str], left_out: list[str]) -> 
         count,
         left_out=tuple(left_out),
         words=tuple(words),
+        filter=averager.about.filter,
+        torque_bandwidth=noted_bandwidth(averager.about),
         **noises,
     )
 

@@ -9,7 +9,10 @@ equivalent between:
 * periodic data: exactly, harmonic by harmonic, on the averaged period;
 * other data: by convolution with the finite kernel of 1/H, faded out above a bandwidth limit.
 
-1/H grows without bound, and white noise of the samples with it; hence the limit, where signal no longer exceeds noise.
+1/H grows without bound, and white noise of the samples with it; hence the limit. Above it the torque is cut and the
+regressor is not, which would bias every estimate: the limit goes with the data (``Processed.torque_bandwidth``), and
+equations are refused until both sides were low-passed below it. So the limit need not follow the noise: a row filter
+does that.
 Or both sides are delayed alike: ``filtered_alike`` passes the positions through H, too.
 """
 
@@ -26,27 +29,22 @@ from scipy import fft, signal
 from exciter.errors import RecordingError
 from exciter.experiment.recording.about import About, AnalogFilter
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.cutoff import spectrum
+from exciter.experiment.signals.analog import NOTE, named, noted_bandwidth, passes, response
 from exciter.experiment.signals.periods import PeriodAverage
 from exciter.experiment.signals.resample import resample
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
-LARGEST = 30.0  # times: no noise is amplified more than this at any frequency
-PENALTY = 4.6  # times its noise: what a harmonic must exceed to be taken for signal
-FADE = 1.5  # the kernel of other data fades out from the limit to this times it
-REST = 1e-7  # of a kernel's energy may lie outside its ends
-
-
-def response(analog: AnalogFilter, frequency: Array) -> Complex:
-    """H(j2πf) of the analogue Butterworth filter at frequencies [Hz]."""
-    zeros, poles, gain = signal.butter(analog.order, 2.0 * np.pi * analog.cutoff, analog=True, output="zpk")
-    return np.asarray(signal.freqs_zpk(zeros, poles, gain, 2.0 * np.pi * frequency)[1])
+USUAL = 10.0  # times: noise is amplified up to this at a frequency unless a bandwidth is given
+LARGEST = 30.0  # times: and never more than this
+TOP = 0.4  # of the rate: the kernel needs room to fade out
+FADE = 1.2  # the kernel of other data fades out from the limit to this times it
+ACCURACY, ROUGHLY = 1e-5, 1e-3  # of a kernel's response up to the limit, and above
 
 
 @dataclass(frozen=True)
 class Prewhitening:
-    """bandwidth [Hz] up to which the filter is undone, None: chosen from signal and noise, and told."""
+    """bandwidth [Hz] up to which the filter is undone, None: where noise is amplified ten times."""
 
     bandwidth: float | None = None
 
@@ -54,16 +52,26 @@ class Prewhitening:
         if self.bandwidth is not None and not 0.0 < self.bandwidth < float("inf"):
             raise RecordingError(f"bandwidth is {self.bandwidth!r}; give a positive frequency [Hz]")
 
-    # -- periodic data ---------------------------------------------------------------------------------------------
+    def limit(self, analog: AnalogFilter, rate: float) -> float:
+        """[Hz] the bandwidth for samples at ``rate`` [Hz]."""
+        if self.bandwidth is None:
+            return _amplified(analog, USUAL, rate)
+        if self.bandwidth > (top := _amplified(analog, LARGEST, rate)) * (1.0 + 1e-9):
+            raise RecordingError(
+                f"a bandwidth of {self.bandwidth:g} Hz is too much for this filter and rate: noise grows "
+                f"{LARGEST:g}-fold or samples end at {top:.4g} Hz; give that or less"
+            )
+        return self.bandwidth
 
-    def of_average(self, average: PeriodAverage, analog: AnalogFilter) -> PeriodAverage:
+    def of_average(self, average: PeriodAverage) -> PeriodAverage:
         """The averaged torque before the filter, harmonic by harmonic; what lies above the bandwidth is dropped."""
+        if (analog := average.filter) is None:
+            raise RecordingError(NO_FILTER)
         count = len(average.time)
         lines = np.fft.rfft(average.torque, axis=0)
         frequency = np.arange(len(lines)) / average.period
-        inverse = 1.0 / response(analog, frequency)
-        limit, why = self._of_lines(average, analog, lines, frequency)
-        inverse[(frequency > limit) | (frequency >= 0.5 * average.rate)] = 0.0
+        limit = self.limit(analog, average.rate)
+        inverse = np.where(frequency <= limit, 1.0 / response(analog, frequency), 0.0)
         torque = np.fft.irfft(lines * inverse[:, None], count, axis=0)
         gain = float(np.sqrt((2.0 * (np.abs(inverse[1:]) ** 2).sum() + 1.0) / count))
         return replace(
@@ -71,38 +79,22 @@ class Prewhitening:
             torque=torque,
             torque_noise=None if average.torque_noise is None else gain * average.torque_noise,
             torque_noise_of_mean=None if average.torque_noise_of_mean is None else gain * average.torque_noise_of_mean,
-            words=(*average.words, _words(analog, limit, gain, why)),
+            words=(*average.words, _words(analog, limit, gain)),
+            filter=None,
+            torque_bandwidth=min(limit, average.torque_bandwidth),
         )
 
-    def _of_lines(
-        self, average: PeriodAverage, analog: AnalogFilter, lines: Complex, frequency: Array
-    ) -> tuple[float, str]:
-        top = _highest(analog, average.rate)
-        if self.bandwidth is not None:
-            return _allowed(self.bandwidth, top), "as given"
-        if average.torque_noise_of_mean is None:
-            return top, "noise is not known from one period"
-        inside = (frequency > 0.0) & (frequency <= top)
-        noise = average.torque_noise_of_mean**2 * len(average.time)
-        weight = 1.0 / np.abs(response(analog, frequency[inside])) ** 2
-        excess = np.abs(lines[inside]) ** 2 - PENALTY * noise
-        won = np.cumsum(excess * weight[:, None] / np.maximum(noise, 1e-300), axis=0).sum(axis=1)
-        if not len(won) or won.max() <= 0.0:
-            return top, "no harmonic of the torque shows above noise"
-        return float(frequency[inside][int(np.argmax(won))]), "the highest harmonics that show above noise"
+    def apply(self, recording: Recording, rate: float | None = None) -> Recording:
+        """Torque and current before the filter, at uniform instants (``rate`` [Hz]: as for ``resample``); the ends are
+        cut by half the kernel's length.
 
-    # -- other data ------------------------------------------------------------------------------------------------
-
-    def apply(self, recording: Recording) -> Recording:
-        """Torque and current before the filter, at uniform instants; the ends are cut by half the kernel's length.
-
-        What was done, bandwidth and noise amplification are in ``about.notes['prewhitening']``.
+        What was done is in ``about.notes['prewhitening']``, the bandwidth beside it, for ``analog.torque_bandwidth``.
         """
         analog = _named(recording)
-        uniform = resample(recording)
+        uniform = resample(recording, rate)
         rate = 1.0 / uniform.interval
-        limit, why = self._of_spectrum(uniform, analog, rate)
-        kernel = _kernel(lambda f: _fade(f, limit, rate) / response(analog, f), analog, rate)
+        limit = self.limit(analog, rate)
+        kernel = _kernel(lambda f: _fade(f, limit, rate) / response(analog, f), analog, limit, rate)
         gain = float(np.sqrt((kernel**2).sum()))
         half = len(kernel) // 2
         inner = _inner(uniform, half)
@@ -111,21 +103,8 @@ class Prewhitening:
             for name in ("torque", "current")
             if name in uniform.signals
         }
-        words = f"{_words(analog, limit, gain, why)}; {half / rate:.3g} s cut at each end"
-        return replace(inner, **changed, about=_noted(recording, words))
-
-    def _of_spectrum(self, uniform: Recording, analog: AnalogFilter, rate: float) -> tuple[float, str]:
-        top = _highest(analog, rate)
-        if self.bandwidth is not None:
-            return _allowed(self.bandwidth, top), "as given"
-        seen = spectrum(uniform.needed_torque(), rate)
-        inside = seen.frequency <= top
-        weight = seen.width[inside] / np.abs(response(analog, seen.frequency[inside])) ** 2
-        worth = (seen.signal[inside] - seen.noise[inside]) / np.maximum(seen.noise[0], 1e-300)
-        won = np.cumsum(weight[:, None] * worth, axis=0).sum(axis=1)
-        if not len(won) or won.max() <= 0.0:
-            return top, "no signal shows above noise"
-        return float(min(seen.frequency[int(np.argmax(won))] * 2 ** (1 / 12), top)), "signal exceeds noise up to there"
+        words = f"{_words(analog, limit, gain)}; {half / rate:.3g} s cut at each end"
+        return replace(inner, **changed, about=_noted(recording, words, limit))
 
 
 def filtered_alike(recording: Recording) -> Recording:
@@ -137,37 +116,49 @@ def filtered_alike(recording: Recording) -> Recording:
     analog = _named(recording)
     uniform = resample(recording)
     rate = 1.0 / uniform.interval
-    kernel = _kernel(lambda f: response(analog, f), analog, rate)
+    kernel = _kernel(lambda f: _fade(f, TOP * rate, rate) * response(analog, f), analog, analog.cutoff, rate)
     inner = _inner(uniform, len(kernel) // 2)
     changed: dict[str, Any] = {
         name: _convolved(getattr(uniform, name), kernel) for name in ("q", "qd") if name in uniform.signals
     }
-    return replace(inner, **changed, about=_noted(recording, f"positions went through {_name(analog)}, too"))
+    words = f"positions went through {named(analog)}, too"
+    return replace(inner, **changed, about=_noted(recording, words, passes(analog)))
 
 
 # -- kernels ----------------------------------------------------------------------------------------------------------
 
 
-def _kernel(wanted: Callable[[Array], Complex], analog: AnalogFilter, rate: float) -> Array:
-    """(2 L + 1,) samples of the impulse response, its middle at time zero, sum 1; as long as its energy asks."""
-    size = fft.next_fast_len(int(400.0 * rate / analog.cutoff) + 512, real=True)
+def _kernel(wanted: Callable[[Array], Complex], analog: AnalogFilter, limit: float, rate: float) -> Array:
+    """(2 L + 1,) samples of the impulse response, its middle at time zero, sum 1; as short as its accuracy up to the
+    limit [Hz] allows."""
+    size = fft.next_fast_len(int(400.0 * rate / min(analog.cutoff, 4.0 * limit)) + 512, real=True)
     frequency = np.asarray(np.fft.rfftfreq(size, 1.0 / rate), dtype=np.float64)
-    whole = np.fft.fftshift(np.fft.irfft(wanted(frequency), size))
-    middle = size // 2
-    reach = min(middle, size - 1 - middle)
-    centred = whole[middle - reach : middle + reach + 1]
-    energy = centred[reach:] ** 2
-    energy[1:] += centred[:reach][::-1] ** 2
-    outside = energy.sum() - np.cumsum(energy)
-    half = int(np.argmax(outside <= REST * energy.sum()))
-    kernel = centred[reach - half : reach + half + 1]
-    return np.asarray(kernel / kernel.sum())
+    aim = wanted(frequency)
+    whole = np.fft.irfft(aim, size)
+    allowed = np.where(frequency <= limit, ACCURACY, ROUGHLY) * np.maximum(np.abs(aim), 1.0)
+
+    def cut(half: int) -> Array:
+        kept = np.concatenate([whole[size - half :], whole[: half + 1]])
+        return np.asarray(kept / kept.sum())
+
+    def accurate(half: int) -> bool:
+        padded = np.zeros(size)
+        kernel = cut(half)
+        padded[: half + 1], padded[size - half :] = kernel[half:], kernel[:half]
+        return bool((np.abs(np.fft.rfft(padded) - aim) <= allowed).all())
+
+    low, high = 0, (size - 1) // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if accurate(middle) else (middle, high)
+    return cut(high)
 
 
 def _fade(frequency: Array, limit: float, rate: float) -> Array:
+    """1 up to the limit, then to 0 with three continuous derivatives: a kernel without long tails."""
     end = min(FADE * limit, 0.5 * rate)
-    inside = np.clip((frequency - limit) / max(end - limit, 1e-12), 0.0, 1.0)
-    return np.asarray(0.5 + 0.5 * np.cos(np.pi * inside))
+    x = np.clip((frequency - limit) / max(end - limit, 1e-12), 0.0, 1.0)
+    return np.asarray(1.0 - x**4 * (35.0 - 84.0 * x + 70.0 * x**2 - 20.0 * x**3))
 
 
 def _convolved(x: Array, kernel: Array) -> Array:
@@ -186,36 +177,29 @@ def _inner(uniform: Recording, half: int) -> Recording:
 # -- limits and words --------------------------------------------------------------------------------------------------
 
 
-def _highest(analog: AnalogFilter, rate: float) -> float:
-    """[Hz] where 1/|H| reaches LARGEST, or the samples end."""
-    return float(min(analog.cutoff * (LARGEST**2 - 1.0) ** (0.5 / analog.order), 0.48 * rate))
+NO_FILTER = "no analogue filter is named for this recording; give filter: {order, cutoff}"
 
 
-def _allowed(bandwidth: float, top: float) -> float:
-    if bandwidth > top * (1.0 + 1e-9):
-        raise RecordingError(
-            f"a bandwidth of {bandwidth:g} Hz is too much for this filter and rate: noise grows {LARGEST:g}-fold or "
-            f"samples end at {top:.4g} Hz; give that or less"
-        )
-    return bandwidth
+def _amplified(analog: AnalogFilter, times: float, rate: float) -> float:
+    """[Hz] where 1/|H| is that much, or the samples end."""
+    return float(min(analog.cutoff * (times**2 - 1.0) ** (0.5 / analog.order), TOP * rate))
 
 
 def _named(recording: Recording) -> AnalogFilter:
     if recording.about.filter is None:
-        raise RecordingError("no analogue filter is named for this recording; give filter: {order, cutoff}")
+        raise RecordingError(NO_FILTER)
     return recording.about.filter
 
 
-def _noted(recording: Recording, words: str) -> About:
-    return replace(recording.about, filter=None, notes={**recording.about.notes, "prewhitening": words})
+def _noted(recording: Recording, words: str, limit: float) -> About:
+    limit = min(limit, noted_bandwidth(recording.about))
+    notes = {**recording.about.notes, "prewhitening": words, NOTE: repr(float(limit))}
+    return replace(recording.about, filter=None, notes=notes)
 
 
-def _name(analog: AnalogFilter) -> str:
-    return f"the analogue Butterworth filter of order {analog.order} and {analog.cutoff:g} Hz"
-
-
-def _words(analog: AnalogFilter, limit: float, gain: float, why: str) -> str:
+def _words(analog: AnalogFilter, limit: float, gain: float) -> str:
+    most = 1.0 / abs(response(analog, np.array([limit]))[0])
     return (
-        f"{_name(analog)} undone up to {limit:.4g} Hz ({why}), the torque has nothing above; white noise of its "
-        f"samples times {gain:.2g}, at most times {1.0 / abs(response(analog, np.array([limit]))[0]):.3g} at one line"
+        f"{named(analog)} undone up to {limit:.4g} Hz, the torque has nothing above and equations must be low-passed "
+        f"below; white noise of its samples times {gain:.2g}, at most times {most:.3g} at one line"
     )

@@ -19,8 +19,9 @@ class Processed:
     """Motion and torque (N, n) at the same uniform instants, ``rate`` [Hz].
 
     The torque is as measured (resampled or averaged, never low-passed): rows are filtered on both sides together,
-    see ``rows``. position_noise, torque_noise (n,): standard deviation of what is left in one sample of q and of the
-    torque, where it could be estimated. words: what was done, and why.
+    see ``rows``. torque_bandwidth [Hz]: above it an analogue filter took away what could not be brought back;
+    infinite where there was none. position_noise, torque_noise (n,): standard deviation of what is left in one sample
+    of q and of the torque, where it could be estimated. words: what was done, and why.
     """
 
     motion: Motion
@@ -29,6 +30,7 @@ class Processed:
     position_noise: Array | None = None
     torque_noise: Array | None = None
     words: tuple[str, ...] = ()
+    torque_bandwidth: float = float("inf")
 
     def __post_init__(self) -> None:
         torque = np.array(self.torque, dtype=np.float64)
@@ -42,12 +44,23 @@ class Processed:
 
     def __getitem__(self, part: slice) -> Processed:
         """Some of the samples, in order; a step in the slice lowers the rate."""
+        refuse_folding(part, self.torque_bandwidth)
         rate = self.rate / abs(part.step or 1)
-        return Processed(self.motion[part], self.torque[part], rate, self.position_noise, self.torque_noise, self.words)
+        return replace(self, motion=self.motion[part], torque=self.torque[part], rate=rate)
 
     @staticmethod
     def join(pieces: Sequence[Processed]) -> Processed:
         """Pieces that follow each other, together; noise and words are those of the last."""
         motions = [piece.motion for piece in pieces]
         signals = [np.concatenate([getattr(m, name) for m in motions]) for name in ("time", "q", "qd", "qdd")]
-        return replace(pieces[-1], motion=Motion(*signals), torque=np.concatenate([p.torque for p in pieces]))
+        torque, bandwidth = np.concatenate([p.torque for p in pieces]), min(p.torque_bandwidth for p in pieces)
+        return replace(pieces[-1], motion=Motion(*signals), torque=torque, torque_bandwidth=bandwidth)
+
+
+def refuse_folding(part: slice, torque_bandwidth: float) -> None:
+    """Left-out samples fold the regressor's upper band down; where the torque has no such band, nothing helps then."""
+    if abs(part.step or 1) > 1 and np.isfinite(torque_bandwidth):
+        raise RecordingError(
+            f"the torque was cut above {torque_bandwidth:.4g} Hz by an analogue filter, the motion was not: leaving "
+            "out samples would fold the difference down; use a ParallelFilter, which low-passes both sides first"
+        )

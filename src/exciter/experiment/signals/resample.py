@@ -25,16 +25,33 @@ from exciter.experiment.signals.chunks import Margin, overlapped, segments
 Array = NDArray[np.float64]
 REACH = 56  #: samples to each side beyond which a spline does not notice: 2⁻⁵⁶ is below the last digit
 MOST_INSTANTS = 100  #: for one sample: beyond that there is hardly anything measured in the result
+LONG = 10.0  #: intervals: a gap, not lost samples
 ROUNDING = 1e-6  #: intervals by which a time stamp may miss a grid instant and still reach it
 
 
-def round_rate(interval: float) -> float:
-    """[Hz] The rate of fewest digits within 0.2 % of 1/interval: 1000 for a log at 1.0007 ms."""
-    if not 0.0 < interval < float("inf"):
-        raise RecordingError(f"the interval between samples is {interval:g} s; is the time column right?")
-    exact = 1.0 / interval
+def round_rate(exact: float) -> float:
+    """[Hz] The rate of fewest digits within 0.2 % of the exact one: 1000 for a log at 999.3 Hz."""
     rounded = (float(f"{exact:.{digits}e}") for digits in range(17))
     return next(rate for rate in rounded if abs(rate / exact - 1.0) < 2e-3)
+
+
+def sampling_rate(time: Array) -> float:
+    """[Hz] Samples per second while samples come, from increasing times (N,) [s].
+
+    Jitter averages out, a lost sample counts as the intervals it spans, long gaps do not count; where jitter is so
+    large that this cannot be told, the median interval is left.
+    """
+    if len(time) < 2:
+        raise RecordingError(f"a recording of {len(time)} samples has no rate; at least 2 are needed")
+    steps = np.diff(time)
+    usual = float(np.median(steps))
+    if not 0.0 < usual < float("inf"):
+        raise RecordingError(f"the interval between samples is {usual:g} s; is the time column right?")
+    steps = steps[steps < LONG * usual]
+    counts = np.round(steps / usual)
+    if np.mean(np.abs(steps / usual - counts) > 0.4) > 0.02:
+        return 1.0 / usual
+    return float(counts.sum() / steps.sum())
 
 
 def grid(start: float, end: float, rate: float) -> Array:
@@ -44,12 +61,15 @@ def grid(start: float, end: float, rate: float) -> Array:
 
 
 def resample(recording: Recording, rate: float | None = None) -> Recording:
-    """All signals at the instants of the grid within the recording; rate [Hz], from the median interval unless given.
+    """All signals at the instants of the grid within the recording; rate [Hz]: a round one near ``sampling_rate``
+    unless given.
 
     Everything between two samples is interpolated: long gaps are cut before (``split_at_gaps``). A rate below the
     recorded one folds what lies above half of it into the result.
     """
-    rate = round_rate(recording.interval) if rate is None else rate
+    if rate is None:
+        check_complete(recording)
+        rate = round_rate(sampling_rate(recording.time))
     if not 0.0 < rate < float("inf"):
         raise RecordingError(f"rate is {rate!r}; give a positive number of samples per second [Hz]")
     check_complete(recording)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed import Processed, refuse_folding
 
 Array = NDArray[np.float64]
 
@@ -25,6 +25,8 @@ class Rows:
 
     sides (N, n, p + 1): W and, as its last column, y. joints: one name per equation of an instant.
     bandwidth [Hz]: the narrowest equivalent noise bandwidth the rows went through, infinite for rows as measured.
+    torque_bandwidth [Hz]: above it y, and y alone, was cut by an analogue filter; infinite where it was not, and again
+    once both sides were low-passed below it. words: what was done to the rows.
     Arrays that can be written to are copied.
     """
 
@@ -34,6 +36,8 @@ class Rows:
     joints: tuple[str, ...]
     parameters: tuple[str, ...]
     bandwidth: float = float("inf")
+    torque_bandwidth: float = float("inf")
+    words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("time", "sides"):
@@ -47,11 +51,19 @@ class Rows:
 
     @classmethod
     def of(
-        cls, time: ArrayLike, w: ArrayLike, y: ArrayLike, rate: float, joints: Sequence[str], parameters: Sequence[str]
+        cls,
+        time: ArrayLike,
+        w: ArrayLike,
+        y: ArrayLike,
+        rate: float,
+        joints: Sequence[str],
+        parameters: Sequence[str],
+        torque_bandwidth: float = float("inf"),
     ) -> Rows:
-        """From W (N, n, p) and y (N, n) as they were measured."""
+        """From W (N, n, p) and y (N, n) as they were measured; torque_bandwidth: as in ``Processed``."""
         sides = np.concatenate([w, np.asarray(y, dtype=float)[:, :, None]], axis=2)
-        return cls(np.asarray(time, dtype=float), sides, rate, tuple(joints), tuple(parameters))
+        at = np.asarray(time, dtype=float)
+        return cls(at, sides, rate, tuple(joints), tuple(parameters), torque_bandwidth=torque_bandwidth)
 
     @property
     def w(self) -> Array:
@@ -76,7 +88,15 @@ class Rows:
 
     def equations(self, noise: ArrayLike | None = None) -> tuple[Array, Array]:
         """w (N·n, p) and y (N·n,), instant after instant, each equation divided by the standard deviation ``noise``
-        (n,) of its joint when given: what ``Information.add`` wants."""
+        (n,) of its joint when given: what ``Information.add`` wants.
+
+        Refused where y lacks what W has: an analogue filter cut it, and the rows were not low-passed below.
+        """
+        if np.isfinite(self.torque_bandwidth):
+            raise RecordingError(
+                f"an analogue filter took away what the torque had above {self.torque_bandwidth:.4g} Hz, the regressor "
+                "still has it: equations would be biased; pass the rows through a ParallelFilter, which stops below"
+            )
         scale = np.ones(len(self.joints)) if noise is None else np.asarray(noise, dtype=float)
         if scale.shape != (len(self.joints),) or not ((scale > 0) & np.isfinite(scale)).all():
             raise RecordingError(f"noise is {scale.tolist()}; give {len(self.joints)} positive numbers, one per joint")
@@ -90,6 +110,7 @@ class Rows:
 
     def __getitem__(self, part: slice) -> Rows:
         """Some of the instants, in order; a step in the slice lowers the rate."""
+        refuse_folding(part, self.torque_bandwidth)
         sides = self.sides[part].copy(order="K")  # a view would keep all of them in memory
         return replace(self, time=self.time[part], sides=_read_only(sides), rate=self.rate / abs(part.step or 1))
 
@@ -102,7 +123,8 @@ class Rows:
             return parts[0]
         sides = np.concatenate([part.sides.transpose(1, 2, 0) for part in parts], axis=2)  # time is last in memory
         time = np.concatenate([part.time for part in parts])
-        return replace(parts[0], time=time, sides=_read_only(sides.transpose(2, 0, 1)))
+        bandwidth = min(part.torque_bandwidth for part in parts)
+        return replace(parts[0], time=time, sides=_read_only(sides.transpose(2, 0, 1)), torque_bandwidth=bandwidth)
 
 
 def model_rows(
@@ -131,7 +153,8 @@ def model_rows(
             sides[:, :-1] = phi.transpose(1, 2, 0)[:, chosen]
             sides[:, -1] = piece.torque[part].T
             both = _read_only(sides.transpose(2, 0, 1))
-            yield Rows(piece.motion.time[part], both, piece.rate, joints, parameters)
+            limit = piece.torque_bandwidth
+            yield Rows(piece.motion.time[part], both, piece.rate, joints, parameters, torque_bandwidth=limit)
 
 
 def _refuse_torn_memory(model: DynamicModel, piece: Processed, end: float) -> None:

@@ -7,7 +7,6 @@ the number of samples does, and a long log can be worked on in overlapping piece
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,11 +15,13 @@ from scipy import interpolate, linalg
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.chunks import Margin, Piece, overlapped, peeked, segments, split_at_gaps
+from exciter.experiment.signals.analog import torque_bandwidth
+from exciter.experiment.signals.chunks import Margin, Piece
 from exciter.experiment.signals.cutoff import Shares, least_error, spectrum
+from exciter.experiment.signals.moving import most_moving, moves
 from exciter.experiment.signals.noise import estimate_noise
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.resample import REACH, check_complete, resample, round_rate
+from exciter.experiment.signals.resample import REACH, check_complete, resample, round_rate, sampling_rate
 from exciter.experiment.signals.route import StreamingRoute
 from exciter.robot.motion import Motion
 
@@ -29,7 +30,6 @@ FEWEST = 64  # samples
 PER_KNOT = 3.0  # samples at least
 TRIED = 200  # knot densities
 MEMORY = 80  # knot intervals beyond which a sample is forgotten
-BEGINNING = 100_000  # samples of a stream from which open choices are made
 
 
 @dataclass(frozen=True)
@@ -52,79 +52,51 @@ class SmoothingSpline(StreamingRoute):
         if self.knots_per_second is not None and not 0.0 < self.knots_per_second < float("inf"):
             raise RecordingError(f"knots_per_second is {self.knots_per_second!r}; give a positive number")
 
-    def apply(self, recording: Recording) -> Processed:
-        plan = self._plan(recording)
-        parts = split_at_gaps(recording, plan.gap)
-        if len(parts) > 1:
-            raise RecordingError(
-                f"there is a gap of {parts[1].time[0] - parts[0].time[-1]:.3g} s at {parts[0].time[-1]:.6g} s, more "
-                f"than the {plan.gap:.3g} s that are bridged; cut the recording there, or allow more (bridge)"
-            )
-        start = float(recording.time[0])
-        processed = plan.processed(Piece(recording, slice(0, len(recording)), True, True), start)
-        if processed is None:
-            raise RecordingError(plan.too_short(recording.duration))
-        return processed
+    @property
+    def is_open(self) -> bool:
+        return self.knots_per_second is None
 
-    def stream(self, chunks: Iterable[Recording]) -> Iterator[Processed]:
-        """The same for a log larger than memory; choices left open are made from its beginning. Parts between two
-        gaps that are too short to smooth are left out."""
-        beginning, stream = peeked(chunks, BEGINNING, Recording.join)
-        if beginning is None:
-            raise RecordingError("nothing was recorded")
-        plan = self._plan(beginning)
-        nothing = True
-        for segment in segments(stream, plan.gap):
-            start = 0.0
-            for piece in overlapped(segment, plan.margin, Recording.join):
-                start = float(piece.whole.time[0]) if piece.first else start
-                processed = plan.processed(piece, start)
-                if processed is not None and len(processed):
-                    nothing = False
-                    yield processed
-        if nothing:
-            raise RecordingError(plan.too_short(beginning.duration))
-
-    def _plan(self, recording: Recording) -> _Plan:
+    def plan(self, recording: Recording) -> _Plan:
         if len(recording) < FEWEST:
             raise RecordingError(f"{len(recording)} samples are too few to smooth; at least {FEWEST} are needed")
-        interval = recording.interval
-        rate = round_rate(interval) if self.rate is None else self.rate
+        check_complete(replace(recording, qd=None))
+        recorded = sampling_rate(recording.time)
+        interval = 1.0 / recorded
+        rate = round_rate(recorded) if self.rate is None else self.rate
         gap = (self.bridge + 0.5) * interval
-        longest = max(split_at_gaps(recording, gap), key=len)
-        longest = replace(longest, torque=longest.needed_torque(), current=None)
-        check_complete(longest)
-        noise = estimate_noise(longest.time, longest.q).sigma
-        density, reason = self._density(longest)
+        part = most_moving(recording, gap)
+        noise = estimate_noise(part.time, part.q).sigma
+        density, reason = self._density(part, recorded)
         if density * interval * PER_KNOT > 1.0 + 1e-9:
             raise RecordingError(
-                f"{density:g} knots per second are too many for samples at {1.0 / interval:.6g} Hz; at most a third"
+                f"{density:g} knots per second are too many for samples at {recorded:.6g} Hz; at most a third"
             )
         if gap * density > self.degree:
             gap = self.degree / density
-        torque = estimate_noise(longest.time, longest.needed_torque()).sigma
+        bandwidth, left_in = torque_bandwidth(recording.about)
+        torque = estimate_noise(part.time, part.needed_torque()).sigma if np.isinf(bandwidth) else None
         words = (
             f"least-squares B-spline of degree {self.degree} with {density:.3g} knots per second: {reason}",
-            f"resampled from {1.0 / interval:.6g} to {rate:g} Hz; {self.edge / density:.3g} s cut at each end",
+            f"resampled from {recorded:.6g} to {rate:g} Hz; {self.edge / density:.3g} s cut at each end",
+            *left_in,
         )
-        return _Plan(
-            self.degree, density, rate, gap, self.edge / density, noise * np.sqrt(density * interval), torque, words
-        )
+        left, cut = noise * np.sqrt(density * interval), self.edge / density
+        return _Plan(self.degree, density, rate, gap, cut, left, torque, words, bandwidth)
 
-    def _density(self, recording: Recording) -> tuple[float, str]:
+    def _density(self, recording: Recording, rate: float) -> tuple[float, str]:
         """Knots per second, and why."""
         if self.knots_per_second is not None:
             return self.knots_per_second, "as given"
-        rate = 1.0 / recording.interval
+        if not moves(recording):
+            raise RecordingError("no joint moves: knots cannot be chosen from standstill; give knots_per_second")
         uniform = resample(replace(recording, qd=None, torque=None, current=None), rate)
         seen = spectrum(uniform.q, rate)
         candidates = np.geomspace(2.0 / recording.duration, rate / PER_KNOT, TRIED)
-        best, errors, _ = least_error(seen, spline_shares(self.degree), candidates)
-        worst = int(np.argmax(errors[best]))
+        best, worst, errors, _ = least_error(seen, spline_shares(self.degree), candidates)
         return float(candidates[best]), (
-            f"they follow motion up to {0.5 * candidates[best]:.3g} Hz; that of the worst joint shows up to "
-            f"{seen.bandwidth[worst]:.3g} Hz above a noise of {seen.sigma[worst]:.2g}, and the error expected in its "
-            f"q̈, {np.sqrt(errors[best, worst]):.2g}, is then least"
+            f"they follow motion up to {0.5 * candidates[best]:.3g} Hz; that of '{recording.joints[worst]}', the "
+            f"worst for its own q̈, shows up to {seen.bandwidth[worst]:.3g} Hz above a noise of "
+            f"{seen.sigma[worst]:.2g}, and the error expected in it, {np.sqrt(errors[best, worst]):.2g}, is then least"
         )
 
 
@@ -158,8 +130,9 @@ class _Plan:
     gap: float
     cut: float
     position_noise: Array
-    torque_noise: Array
+    torque_noise: Array | None
     words: tuple[str, ...]
+    torque_bandwidth: float
 
     @property
     def margin(self) -> Margin:
@@ -189,7 +162,7 @@ class _Plan:
         q, qd, qdd = (spline(part.time - start, nu=k) for k in range(3))
         motion = Motion(part.time, q, qd, qdd)
         noises = self.position_noise, self.torque_noise
-        return Processed(motion, part.needed_torque(), self.rate, *noises, self.words)
+        return Processed(motion, part.needed_torque(), self.rate, *noises, self.words, self.torque_bandwidth)
 
     def _fit(self, whole: Recording, start: float) -> interpolate.BSpline:
         """Inner knots at start + k/density: pieces of a segment share them."""
