@@ -8,7 +8,9 @@ import numpy as np
 from scipy.interpolate import CubicSpline, make_interp_spline
 
 from exciter.dynamics.model import DynamicModel
+from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording import About, Recording
+from exciter.experiment.virtual import Sampling, VirtualRobot, draw
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Motion, Robot, library
 
@@ -92,3 +94,26 @@ def changed(recording: Recording, signal: str, joint: int, values: np.ndarray) -
     x = getattr(recording, signal).copy()
     x[:, joint] = values
     return replace(recording, **{signal: x})
+
+
+def late(recording: Recording, samples: int) -> Recording:
+    """With the torque so many samples later, exactly: rows are cut, none is invented."""
+    count = len(recording) - abs(samples)
+    behind, ahead = recording[max(samples, 0) :][:count], recording[max(-samples, 0) :][:count]
+    return replace(behind, torque=ahead.torque)
+
+
+def executed(name: str, seed: int) -> tuple[Recording, Robot]:
+    """Two settled periods of 5 s that a virtual robot of that kind executed, and the robot it is of."""
+    robot = library.embedded(name)
+    family, (lower, upper) = Fourier(5.0, 5), robot.position_range()
+    coefficients = np.random.default_rng(seed).standard_normal((robot.n, len(family.labels)))
+    coefficients[:, -1] = 0.0
+    motion = family.curve(coefficients).motion(np.linspace(0.0, 5.0, 1001))
+    fastest = np.where(np.isfinite(robot.limit("velocity")), robot.limit("velocity"), 3.0)
+    half = np.minimum(0.4 * (upper - lower), 1.5)
+    coefficients *= np.minimum(half / np.abs(motion.q).max(0), 0.7 * fastest / np.abs(motion.qd).max(0))[:, None]
+    coefficients[:, -1] = 0.5 * (lower + upper)
+    machine = VirtualRobot(robot, draw(robot, seed), sampling=Sampling(RATE))
+    recording = machine.run(family.curve(coefficients), periods=2, seed=seed).recording
+    return recording.between((recording.about.settled or 0.0) + 0.3, np.inf), robot

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,6 +76,7 @@ def test_compared_with_the_planned_motion(panda, log, tmp_path, capsys):
 
 def described(panda, folder, repair):
     """A foreign log of the recording, described with a repair section."""
+    folder.mkdir(exist_ok=True)
     np.savez(folder / "raw.npz", t=panda.time, q=np.degrees(panda.q), tau=panda.torque)
     yaml_data = {
         "file": "raw.npz",
@@ -126,7 +128,7 @@ def test_bad_input_is_one_line_and_exit_2(panda, log, tmp_path, capsys):
     for arguments, words in (
         (("inspect", "panda", tmp_path / "none.csv"), "there is no file"),
         (("inspect", "panda", log, tmp_path / "other.npz", "-o", tmp_path / "x.csv"), "-o writes one recording"),
-        (("inspect", "ur10e", log), "unknown joint"),
+        (("inspect", "ur10e", log), "no joint"),
         (("inspect", "panda", log, "--planned", tmp_path / "none.csv"), "none.csv"),
         (("inspect", "panda", log, "-o", tmp_path / "clean.mat"), ".csv or .npz"),
         (("inspect", "panda"), "LOG"),
@@ -135,6 +137,41 @@ def test_bad_input_is_one_line_and_exit_2(panda, log, tmp_path, capsys):
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert words in error
+
+
+def test_the_repaired_log_never_replaces_what_it_is_read_from(panda, log, tmp_path, capsys):
+    yaml_path = described(panda, tmp_path, {})
+    other = described(panda, (tmp_path / "sub"), {})
+    (tmp_path / "log.yaml").write_text("file: log.csv\nformat: exciter\n", encoding="utf-8")
+    (tmp_path / "link.csv").symlink_to(log)
+    for given, output in (
+        (log, log),
+        (log, tmp_path / "sub" / ".." / "log.csv"),
+        (log, tmp_path / "link.csv"),
+        (tmp_path / "log.yaml", log),
+        (tmp_path / "log.yaml", tmp_path / "log.CSV"),
+        (yaml_path, tmp_path / "raw.npz"),
+        (yaml_path, tmp_path / "recording.csv"),  # whose companion is recording.yaml
+        (other, tmp_path / "sub" / "raw.npz"),
+    ):
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
+        assert run("inspect", "panda", given, "-o", output) == 2, (given, output)
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert "would write over" in error
+        assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
+    assert run("inspect", "panda", yaml_path, "-o", tmp_path / "recording.npz") == 0
+
+
+@pytest.mark.parametrize("asked", [{}, {"contradicting": True}])
+def test_contradicting_duplicates_are_judged_as_they_are_repaired(panda, tmp_path, capsys, asked):
+    twice = panda[np.sort(np.concatenate([np.arange(len(panda)), [500]]))]
+    q = twice.q.copy()
+    q[501] += 1e-3
+    path = described(replace(twice, q=q), tmp_path, asked)
+    assert run("inspect", "panda", path) == 1
+    assert "contradicting: true" in " ".join(capsys.readouterr().out.split())
+    assert run("inspect", "panda", path, "-o", tmp_path / "clean.npz") == (0 if asked else 2)
 
 
 def test_the_log_that_fails_is_named(panda, tmp_path, capsys):

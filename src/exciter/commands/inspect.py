@@ -34,6 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
     usable, reports, out = True, [], console()
     for path in arguments.logs:
         file = open_recording(path, arguments.data)
+        if arguments.output is not None:
+            refuse_overwriting(file, arguments.output)
         repairs = Repairs.from_dict(file.repair, f"{path}: repair")
         with naming(path):
             quality = check_stream(file.chunks(), robot, planned=planned)
@@ -52,6 +54,23 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json_text({"robot": robot.name, "usable": usable, "logs": reports}), end="")
     return 0 if usable else 1
+
+
+def refuse_overwriting(file: RecordingFile, output: Path) -> None:
+    """Neither the repaired log nor what is written beside it may be what it is read from."""
+    written = [output] if output.suffix.lower() == ".npz" else [output, output.with_suffix(".yaml")]
+    read = [file.path, file.path.with_suffix(".yaml"), *(path for _, path in file.files)]
+    for path in read:
+        for target in written:
+            if path.exists() and (same(path, target) or (path.is_dir() and path.resolve() in target.resolve().parents)):
+                raise ExciterError(
+                    f"-o {output} would write over {path}, which the log is read from; give another name"
+                )
+
+
+def same(a: Path, b: Path) -> bool:
+    """One file, whatever it is called."""
+    return a.resolve() == b.resolve() or (a.exists() and b.exists() and a.samefile(b))
 
 
 @contextmanager

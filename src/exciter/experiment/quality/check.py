@@ -14,10 +14,12 @@ from exciter.experiment.quality.constant import repeated_rows, stuck
 from exciter.experiment.quality.delay import delay
 from exciter.experiment.quality.evidence import Evidence
 from exciter.experiment.quality.excitation import excitation, moves_too_little
+from exciter.experiment.quality.explained import explained, with_reasons
 from exciter.experiment.quality.finding import Finding, Quality
+from exciter.experiment.quality.jumps import jumps
 from exciter.experiment.quality.low_pass import low_pass
 from exciter.experiment.quality.missing import missing_values
-from exciter.experiment.quality.order import order_and_signs
+from exciter.experiment.quality.order import order_and_signs, unjudged
 from exciter.experiment.quality.periodicity import periodicity
 from exciter.experiment.quality.planned import planned as planned_motion
 from exciter.experiment.quality.refresh import held, quantisation
@@ -29,6 +31,7 @@ from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.timing import duplicates, jitter, lost_samples, rate
 from exciter.experiment.quality.units import torque_scale, units
 from exciter.experiment.quality.velocity import velocity
+from exciter.experiment.quality.zero import zero
 from exciter.experiment.recording.recording import Recording
 from exciter.robot.robot import Robot
 
@@ -44,12 +47,15 @@ FURTHER: tuple[Check, ...] = (
     quantisation,
     saturation,
     beyond_limits,
+    jumps,
     outliers,
     standstill,
     resting_joints,
     velocity,
     order_and_signs,
     torque_scale,
+    zero,
+    explained,
     delay,
     low_pass,
     periodicity,
@@ -92,16 +98,19 @@ def check_stream(
     evidence = Evidence(seen, limits, robot, model, planned)
     with threadpool_limits(1):  # small matrices: threads would wait for each other
         chosen = CHECKS if enough(seen, limits) else FIRST
-        findings = tuple(finding for one in chosen for finding in one(evidence))
-        left_out = tuple(skipped(evidence)) if chosen is CHECKS else ("too little is there to judge anything else",)
+        findings = with_reasons([finding for one in chosen for finding in one(evidence)])
+        left_out = (
+            tuple(skipped(evidence)) if chosen is CHECKS else ("too little of use is there to judge anything else",)
+        )
     timing = seen.timing
     return Quality(seen.joints, timing.samples, timing.duration, timing.rate, findings, left_out)
 
 
 def enough(seen: Survey, limits: Thresholds) -> bool:
-    """Whether every channel has numbers in most of its samples, and there are some samples."""
-    most = max(seen.missing.count.values(), default=0)
-    return seen.timing.samples >= limits.fewest_samples and most <= 0.5 * seen.timing.samples
+    """Whether every channel has numbers in most of its samples, and there are some samples, at sane times."""
+    most, timing = max(seen.missing.count.values(), default=0), seen.timing
+    there = timing.samples >= limits.fewest_samples and most <= 0.5 * timing.samples
+    return there and timing.longest <= limits.longest_step
 
 
 def skipped(evidence: Evidence) -> Iterator[str]:
@@ -119,5 +128,9 @@ def skipped(evidence: Evidence) -> Iterator[str]:
         yield "currents without gains: judged in amperes; identification needs gains [N·m/A]"
     if evidence.smooth is None:
         yield "the recording is too short or too torn for a filter: what needs derivatives was not judged"
+    if joints := unjudged(evidence):
+        yield f"the joint order of {', '.join(joints)}: their torques could be exchanged without being noticed"
+    if evidence.delays is not None and not evidence.delays.known:
+        yield f"the delay between torque and position could not be determined: {evidence.delays.why_not()}"
     if evidence.planned is None:
         yield "no planned motion was given to compare with"

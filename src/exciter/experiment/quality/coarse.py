@@ -9,6 +9,7 @@ from exciter.experiment.recording.recording import Recording
 
 BIN = 0.02  # [s]
 MOST = 2**18  # bins; beyond it neighbours are merged
+FARTHEST = 2.0**53  # bins: times beyond are absurd, and told elsewhere
 
 
 class Coarse:
@@ -27,7 +28,7 @@ class Coarse:
             return
         if self._start is None:
             self._start = float(time[0])
-        index = ((time[good] - self._start) / self.width).astype(np.int64)
+        index = np.minimum((time[good] - self._start) / self.width, FARTHEST).astype(np.int64)
         self._add(index, np.column_stack([q[good], np.ones(int(good.sum()))]))
         while sum(map(len, self._index)) > MOST:
             index, sums = np.concatenate(self._index) // 2, np.concatenate(self._sums)

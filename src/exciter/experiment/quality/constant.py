@@ -10,6 +10,7 @@ import numpy as np
 
 from exciter.experiment.quality.finding import Finding, problem, warning
 from exciter.experiment.quality.tally import Array, runs
+from exciter.experiment.quality.words import number, percent
 from exciter.experiment.recording.recording import Recording
 
 if TYPE_CHECKING:
@@ -114,10 +115,10 @@ def _never_changes(evidence: Evidence, name: str, j: int) -> Iterator[Finding]:
     joint, numbers = evidence.joints[j], {"signal": name, "value": value}
     others = (evidence.survey.values.range("q") > 0).any()
     if name == "q":
-        words = f"the position is {value:.6g} throughout: the joint does not move, or its sensor is not connected"
+        words = f"the position is {number(value, 6)} throughout: it does not move, or its sensor is not connected"
         yield warning("joint does not move", words, joint, **numbers)
     elif others:
-        words = f"{name} is {value:.6g} throughout while the robot moves; is it the right column?"
+        words = f"{name} is {number(value, 6)} throughout while the robot moves; is it the right column?"
         moves = evidence.survey.values.range("q")[j] > 0
         yield (problem if moves or name != "qd" else warning)("stuck sensor", words, joint, **numbers)
 
@@ -128,7 +129,7 @@ def repeated_rows(evidence: Evidence) -> Iterator[Finding]:
     share = plateaus.repeated / samples
     if len(evidence.signals) > 1 and share > evidence.thresholds.repeated_rows:
         words = (
-            f"{100 * share:.2g} % of the rows repeat the one before in every channel, up to {plateaus.longest_repeat} "
+            f"{percent(share)} of the rows repeat the one before in every channel, up to {plateaus.longest_repeat} "
             "on end: a packet that was logged again; derivatives jump there, smooth generously"
         )
         yield warning("repeated rows", words, share=share, count=plateaus.repeated, longest=plateaus.longest_repeat)

@@ -11,19 +11,21 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.delay import Delays, delays_of
 from exciter.experiment.quality.excitation import Excitation, excitation_of
+from exciter.experiment.quality.finding import Finding
 from exciter.experiment.quality.match import Match, match
+from exciter.experiment.quality.order import found_order
 from exciter.experiment.quality.rest import Rest, rest_of
 from exciter.experiment.quality.smooth import Piece, Smooth, smooth, uniform_pieces
 from exciter.experiment.quality.survey import Survey
 from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.thresholds import Thresholds
+from exciter.experiment.quality.units import foreign_units
 from exciter.experiment.recording.recording import Recording
 from exciter.parameters.consistency import consistency
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot.robot import Robot
 
-DEGREES = 180.0 / np.pi
-TURNS = 4.0 * np.pi  # [rad] positions beyond two turns are rare without a description that says so
+RARE = 0.01  # share of positions at either end that may be outliers
 USUAL_TERMS = (RotorInertia(), Viscous(), Coulomb(), Offset())
 
 
@@ -83,19 +85,19 @@ class Evidence:
         return rest_of(self.survey.coarse, self.thresholds)
 
     @cached_property
+    def foreign_units(self) -> dict[int, str]:
+        """deg or mm, by joint whose positions look like it; wrong single samples and angles that wrap do not count."""
+        q = np.concatenate([window.q for window in self.windows])
+        if not np.isfinite(q).any(axis=0).all():
+            return {}
+        low, high = np.nanquantile(q, (RARE, 1.0 - RARE), axis=0)
+        found = foreign_units(low, high, self.robot)
+        return {j: name for j, name in found.items() if j not in self.survey.spikes.turns}
+
+    @property
     def degrees(self) -> bool:
-        """Whether positions look like degrees: outside of what is allowed, and within it when converted."""
-        low, high = self.survey.values.lowest["q"], self.survey.values.highest["q"]
-        if not (np.isfinite(low).all() and np.isfinite(high).all()):
-            return False
-        if self.robot is None:
-            return bool(max(np.abs(low).max(), np.abs(high).max()) > TURNS)
-        turns = np.array([not joint.is_prismatic for joint in self.robot.joints])
-        lower, upper = self.robot.position_range()
-        span = upper - lower
-        far = turns & ((low < lower - span) | (high > upper + span))
-        fits = (low / DEGREES >= lower - 0.1 * span) & (high / DEGREES <= upper + 0.1 * span)
-        return bool(far.any() and fits[turns].all())
+        """Whether a position is in another unit than it should be."""
+        return bool(self.foreign_units)
 
     # -- the robot -------------------------------------------------------------------------------------------------
 
@@ -134,11 +136,16 @@ class Evidence:
         return excitation_of(rows, data.effort, self.model.base.names, data.independent)
 
     @cached_property
+    def order(self) -> tuple[Finding, ...]:
+        """What is wrong with joint order and signs."""
+        return tuple(found_order(self))
+
+    @cached_property
     def delays(self) -> Delays | None:
         """None without effort, or without rows at all."""
         if self.smooth is None or self.smooth.effort is None:
             return None
-        return delays_of(self.smooth, self.regressor)
+        return delays_of(self.smooth, self.regressor, self.survey.about.period)
 
     @cached_property
     def regressor(self) -> Array | None:

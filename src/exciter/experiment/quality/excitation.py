@@ -10,6 +10,7 @@ import numpy as np
 
 from exciter.experiment.quality.finding import Finding, note, warning
 from exciter.experiment.quality.tally import Array
+from exciter.experiment.quality.words import number
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence
@@ -100,9 +101,9 @@ def excitation(evidence: Evidence) -> Iterator[Finding]:
     }
     poor = [int(k) for k in np.argsort(-found.inflation) if found.inflation[k] > limits.inflation]
     numbers["poor"] = [found.names[k] for k in poor]
-    named = ", ".join(f"{found.names[k]} (σ × {found.inflation[k]:.3g})" for k in poor[:SHOWN])
+    named = ", ".join(f"{found.names[k]} (σ × {number(found.inflation[k])})" for k in poor[:SHOWN])
     named += f" and {len(poor) - SHOWN} more" if len(poor) > SHOWN else ""
-    words = f"condition number {found.condition:.3g} (unit columns) of {b} base parameters"
+    words = f"condition number {number(found.condition)} (unit columns) of {b} base parameters"
     if not np.isfinite(found.condition):
         words = f"the motion does not determine all {b} base parameters; unknown remain {named}"
         yield warning("poor excitation", words, **numbers)

@@ -10,6 +10,8 @@ import numpy as np
 
 from exciter.experiment.quality.finding import Finding, problem, warning
 from exciter.experiment.quality.tally import runs
+from exciter.experiment.quality.words import count as counted
+from exciter.experiment.quality.words import number, percent
 from exciter.experiment.recording.recording import Recording
 
 if TYPE_CHECKING:
@@ -70,8 +72,8 @@ def missing_values(evidence: Evidence) -> Iterator[Finding]:
         span, at = missing.longest[name, j]
         burst = share > limits.nan_share or span > max(limits.nan_run, 2.0 * evidence.survey.timing.interval)
         words = (
-            f"{count} samples of {name} ({100 * share:.2g} %) are no numbers, up to {1e3 * span:.4g} ms on end "
-            f"after {at:.6g} s; "
+            f"{counted(count, 'sample')} of {name} ({percent(share)}) without a number, up to "
+            f"{number(1e3 * span)} ms on end after {at:.6g} s; "
         )
         words += "a burst is not made up for: cut it out with windows" if burst else "interpolated by repair"
         numbers = {"signal": name, "count": count, "share": share, "longest": span, "at": at}

@@ -19,6 +19,7 @@ from exciter.experiment.quality.finding import Finding, problem
 from exciter.experiment.quality.match import Match, match, unknown_terms
 from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.thresholds import Thresholds
+from exciter.experiment.quality.words import number, unit
 from exciter.robot.motion import Motion
 
 if TYPE_CHECKING:
@@ -35,6 +36,25 @@ SURE = 6.0  # standard errors
 
 def order_and_signs(evidence: Evidence) -> Iterator[Finding]:
     """Torque columns permuted or of the wrong sign; whole joints exchanged; axes counted the other way round."""
+    yield from evidence.order
+
+
+def unjudged(evidence: Evidence) -> list[str]:
+    """Joints that may be exchanged without anybody noticing: their torque follows the model's too little, or that of
+    another joint about as well. None where inertias are unknown, and nothing is judged."""
+    if evidence.match is None:
+        return []
+    like = likeness(evidence, evidence.match)
+    z, own = np.arctanh(np.minimum(like, 1.0 - 1e-9)), like.diagonal()
+    others = z - np.diag(np.full(len(z), np.inf))
+    clear = z.diagonal() - np.maximum(others.max(axis=0), others.max(axis=1)) > CLEARLY
+    told = {name for f in evidence.order for name in (f.joint, f.numbers.get("belongs_to"))}
+    sure = (own > evidence.thresholds.conclusive) & clear
+    return [name for name, fine in zip(evidence.joints, sure, strict=True) if not fine and name not in told]
+
+
+def found_order(evidence: Evidence) -> Iterator[Finding]:
+    """What ``order_and_signs`` says."""
     smooth, model = evidence.smooth, evidence.model
     if smooth is None or smooth.effort is None or model is None:
         return
@@ -49,11 +69,7 @@ def order_and_signs(evidence: Evidence) -> Iterator[Finding]:
 
 def _torque_columns(evidence: Evidence, found: Match) -> Iterator[Finding]:
     """Positions are right, torque columns are not: Hungarian assignment on correlations, either sign."""
-    c, limits = found.correlation, evidence.thresholds
-    like = np.abs(c)
-    if evidence.effort_unit == "N·m":  # a torque that would have to be scaled beyond reason belongs to another joint
-        scale = np.abs(found.scale)
-        like = np.where((scale < limits.torque_scale) & (scale > 1.0 / limits.torque_scale), like, 0.0)
+    c, limits, like = found.correlation, evidence.thresholds, likeness(evidence, found)
     _, columns = linear_sum_assignment(-like)
     for i, j in [(i, j) for cycle in cycles(columns.tolist()) if _sure(like, cycle, limits) for i, j in cycle]:
         words = (
@@ -68,6 +84,15 @@ def _torque_columns(evidence: Evidence, found: Match) -> Iterator[Finding]:
             "gain, in recording.yaml"
         )
         yield problem("sign", words, evidence.joints[j], correlation=float(c[j, j]), of="torque")
+
+
+def likeness(evidence: Evidence, found: Match) -> Array:
+    """(n, n) how much the torque of row i is like the model's of column j, whatever its sign."""
+    like, most = np.abs(found.correlation), evidence.thresholds.torque_scale
+    if evidence.effort_unit != "N·m":
+        return like
+    scale = np.abs(found.scale)  # a torque that would have to be scaled beyond reason belongs to another joint
+    return np.where((scale < most) & (scale > 1.0 / most), like, 0.0)
 
 
 def cycles(order: Sequence[int]) -> list[list[tuple[int, int]]]:
@@ -182,8 +207,9 @@ def driving_friction(evidence: Evidence) -> Iterator[Finding]:
         friction, error = judged
         size = float(np.sqrt(np.mean((y - y.mean()) ** 2)))
         if friction < -max(SURE * error, evidence.thresholds.driving_friction * size):
+            value = f"{number(friction)} ± {number(error, 2)} {unit(evidence, 'effort', j)}"
             words = (
-                f"its friction would drive the joint ({friction:.3g} ± {error:.2g} {evidence.effort_unit} at usual "
+                f"its friction would drive the joint ({value} at usual "
                 "speed): torque or position counts the other way round; see signs in recording.yaml"
             )
             yield problem("sign", words, joint, friction=friction, error=error, of="torque or position")

@@ -9,6 +9,7 @@ import numpy as np
 
 from exciter.experiment.quality.finding import Finding, note, warning
 from exciter.experiment.quality.tally import Array, runs
+from exciter.experiment.quality.words import number, unit
 from exciter.experiment.signals.noise import quantisation_step
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ def quantisation(evidence: Evidence) -> Iterator[Finding]:
         values = getattr(evidence.windows[0], name)
         steps = np.array([quantisation_step(column[np.isfinite(column)]) for column in values.T])
         steps[steps < VISIBLE * evidence.survey.values.range(name)] = 0.0
-        if (steps > 0).any():
-            listed = ", ".join(f"{step:.2g}" if step else "–" for step in steps)
-            words = f"{name} comes in steps of {listed}"
+        if seen := [int(j) for j in np.flatnonzero(steps)]:
+            each = (f"{number(steps[j], 2)} {unit(evidence, name, j)} ({evidence.joints[j]})" for j in seen)
+            words = f"{name} comes in steps of {', '.join(each)}"
             yield note("quantisation", words, signal=name, steps=[float(step) for step in steps])
 
 

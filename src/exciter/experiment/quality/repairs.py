@@ -16,14 +16,16 @@ class Repairs:
 
     duplicates: drop samples that copy the one before, time included. contradicting: also drop those that say
     something else at the same time. interpolate [s]: fill runs of NaN up to that long; 0: none. spikes: replace
-    isolated outliers. longest_gap [s]: split the recording at longer ones, nothing is ever bridged there.
-    cut_standstill: cut the standstill before and after the motion. shortest [s]: leave out pieces that are shorter.
+    isolated outliers. unwrap: continue angles that wrap around over whole turns. longest_gap [s]: split the recording
+    at longer ones, nothing is ever bridged there. cut_standstill: cut the standstill before and after the motion.
+    shortest [s]: leave out pieces that are shorter.
     """
 
     duplicates: bool = True
     contradicting: bool = False
     interpolate: float = 0.05
     spikes: bool = False
+    unwrap: bool = False
     longest_gap: float = 0.05
     cut_standstill: bool = False
     shortest: float = 0.5
@@ -44,6 +46,7 @@ class Repairs:
                 contradicting=section.flag("contradicting", plain.contradicting),
                 interpolate=section.number("interpolate", plain.interpolate, least=0.0),
                 spikes=section.flag("spikes", plain.spikes),
+                unwrap=section.flag("unwrap", plain.unwrap),
                 longest_gap=section.number("longest_gap", plain.longest_gap, above=0.0),
                 cut_standstill=section.flag("cut_standstill", plain.cut_standstill),
                 shortest=section.number("shortest", plain.shortest, least=0.0),

@@ -11,10 +11,13 @@ from exciter.experiment.quality.constant import BESIDE, DEAD_STOP
 from exciter.experiment.quality.finding import Finding, note, problem, warning
 from exciter.experiment.quality.tally import Array, runs
 from exciter.experiment.quality.values import placeholder
+from exciter.experiment.quality.words import count as counted
+from exciter.experiment.quality.words import number, percent, unit
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence
 
+LIMITS = {"qd": "velocity", "torque": "torque", "current": "torque"}
 NAMES = {"q": "position", "qd": "velocity", "torque": "torque", "current": "current"}
 
 
@@ -33,7 +36,8 @@ def saturation(evidence: Evidence) -> Iterator[Finding]:
                 if count < limits.flat_samples:
                     continue
                 words = (
-                    f"{count} samples ({100 * share:.2g} %) are cut off at {value:.6g}: the {NAMES[name]} was larger "
+                    f"{counted(count, 'sample')} ({percent(share)}) are cut off at {number(value, 6)} "
+                    f"{unit(evidence, name, j)}: the {NAMES[name]} was larger "
                     "than the sensor, the drive or the logger allows; leave these samples out, or move more gently"
                 )
                 numbers = {"signal": name, "value": float(value), "count": count, "share": share}
@@ -59,10 +63,8 @@ def _flat(x: Array, value: float, shortest: int) -> int:
 
 
 def beyond_limits(evidence: Evidence) -> Iterator[Finding]:
-    """Positions, velocities and torques against the description."""
-    values, limits = evidence.survey.values, evidence.thresholds
-    if evidence.degrees:
-        return  # told already, with its cause
+    """Positions, velocities and torques (currents times gains) against the description."""
+    values = evidence.survey.values
     for name, (lower, upper) in values.limits.items():
         if name not in evidence.signals:
             continue
@@ -72,19 +74,46 @@ def beyond_limits(evidence: Evidence) -> Iterator[Finding]:
             reached = np.where(limited, 1.0 + outside / np.where(limited, 0.5 * (upper - lower), 1.0), 0.0)
         else:
             reached = np.maximum(values.highest[name], -values.lowest[name]) / upper
-        known = not placeholder(upper)
-        for j, joint in enumerate(evidence.joints):
-            if not np.isfinite(reached[j]):
-                continue
-            share = float(values.at_limit[name][j] / evidence.survey.timing.samples)
-            numbers = {"signal": name, "reached": float(reached[j]), "share": share}
-            if reached[j] > limits.beyond_limit:
-                words = (
-                    f"the {NAMES[name]} ({values.lowest[name][j]:.4g} … {values.highest[name][j]:.4g}) is far beyond "
-                    f"the description's limit ({lower[j]:.4g} … {upper[j]:.4g}); "
-                )
-                words += "unit, gain or joint order may be wrong" if known else "the limit looks like a placeholder"
-                yield (warning if known else note)("beyond limit", words, joint, **numbers)
-            elif name != "q" and known and share * evidence.survey.timing.samples >= limits.flat_samples:
-                words = f"the {NAMES[name]} is at the description's limit for {100 * share:.2g} % of the samples"
+        yield from _against(evidence, name, reached)
+
+
+def _against(evidence: Evidence, name: str, reached: Array) -> Iterator[Finding]:
+    """reached (n,): over the limit."""
+    limits, values = evidence.thresholds, evidence.survey.values
+    _, upper = values.limits[name]
+    count = values.at_limit[name]
+    known = not placeholder(evidence.robot.limit(LIMITS[name]) if evidence.robot and name in LIMITS else upper)
+    at: dict[str, float] = {}
+    for j, joint in enumerate(evidence.joints):
+        if not np.isfinite(reached[j]) or j in evidence.foreign_units:
+            continue  # the latter was told already, with its cause
+        share = float(count[j] / evidence.survey.timing.samples)
+        numbers = {"signal": name, "reached": float(reached[j]), "share": share}
+        if reached[j] > limits.beyond_limit:
+            words = _beyond(evidence, name, j)
+            words += "unit, gain or joint order may be wrong" if known else "the limit looks like a placeholder"
+            absurd = reached[j] > limits.torque_scale and count[j] >= limits.flat_samples and name in LIMITS
+            yield ((problem if absurd else warning) if known else note)("beyond limit", words, joint, **numbers)
+        elif name in LIMITS and known and count[j] >= limits.flat_samples:
+            at[joint] = share
+            if name != "qd":
+                words = f"the {NAMES[name]} is at the description's limit for {percent(share)} of the samples"
                 yield warning("at limit", words, joint, **numbers)
+    if name == "qd" and at:  # where motions are designed to be
+        least, most = percent(min(at.values())), percent(max(at.values()))
+        often = least if least == most else f"{least.removesuffix(' %')} … {most}"
+        words = f"the velocity is at the description's limit for {often} of the samples ({', '.join(at)})"
+        yield note("at limit", words, signal=name, share=at)
+
+
+def _beyond(evidence: Evidence, name: str, j: int) -> str:
+    """What the joint reached and what it may, in one unit."""
+    values = evidence.survey.values
+    ends = values.lowest[name][j], values.highest[name][j], values.limits[name][0][j], values.limits[name][1][j]
+    of, what = name, f"the {NAMES[name]}"
+    if name == "current":
+        gain = abs((evidence.survey.about.gains or ())[j])
+        ends, of, what = tuple(gain * end for end in ends), "torque", "the current times its gain"
+    low, high, lower, upper = (number(end, 4) for end in ends)
+    one = unit(evidence, of, j)
+    return f"{what} ({low} … {high} {one}) is far beyond the description's limit ({lower} … {upper} {one}); "

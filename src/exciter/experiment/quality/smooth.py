@@ -43,13 +43,16 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Smooth:
-    """Rows (N, n) of all pieces: motion, measured velocity, effort; piece (N,) numbers them.
+    """Rows (N, n) of all pieces: motion, sign(q̇) as the filter rounds it and how fast that turns [1/s], measured
+    velocity, effort; piece (N,) numbers them.
 
     cutoff [Hz] of the filter; duration [s] that the rows stand for; courses: the filtered effort of every piece as a
     function of time, without what the filter's ends spoil.
     """
 
     motion: Motion
+    direction: Array
+    turning: Array
     qd: Array | None
     effort: Array | None
     piece: NDArray[np.int64]
@@ -75,7 +78,7 @@ def uniform_pieces(
         names = [name for name in ("q", "qd", effort) if name is not None and getattr(window, name) is not None]
         good = np.all([np.isfinite(getattr(window, name)).all(axis=1) for name in names], axis=0)
         good[1:] &= np.diff(window.time) > 0
-        good &= ~isolated(window.q, OUTLIER).any(axis=1)
+        good &= ~isolated(window.time, window.q, OUTLIER).any(axis=1)
         kept = window[good]
         cuts = np.flatnonzero((np.diff(kept.time) > gap) | _jumps(kept, interval)) + 1
         for first, last in zip([0, *cuts], [*cuts, len(kept)], strict=True):
@@ -136,6 +139,8 @@ def smooth(pieces: Sequence[Piece], interval: float, most_rows: int) -> Smooth |
     motion = Motion(whole["time"], whole["q"], whole["qd"], whole["qdd"])
     return Smooth(
         motion,
+        whole["direction"],
+        whole["turning"],
         whole.get("measured"),
         whole.get("effort"),
         number,
@@ -153,7 +158,9 @@ def _rows(piece: Piece, sections: Array, interval: float) -> dict[str, Array]:
         return np.asarray(np.gradient(x, interval, axis=0))
 
     q = low_passed(piece.q)
-    rows = {"time": piece.time, "q": q, "qd": rate(q), "qdd": rate(rate(q))}
+    qd = rate(q)
+    direction = low_passed(np.sign(qd))
+    rows = {"time": piece.time, "q": q, "qd": qd, "qdd": rate(qd), "direction": direction, "turning": rate(direction)}
     if piece.qd is not None:
         rows["measured"] = low_passed(piece.qd)
     if piece.effort is not None:

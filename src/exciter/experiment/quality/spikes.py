@@ -1,4 +1,4 @@
-"""Outliers: single samples far from both neighbours, and steps that no motion makes."""
+"""Outliers: single samples far from both neighbours, which come back to where they were."""
 
 from __future__ import annotations
 
@@ -8,83 +8,135 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.experiment.quality.finding import Finding, note, problem, warning
+from exciter.experiment.quality.finding import Finding, note, warning
+from exciter.experiment.quality.jumps import Steps, steps_of, turns_of, unwrapped
 from exciter.experiment.quality.tally import Array
+from exciter.experiment.quality.words import count as counted
 from exciter.experiment.recording.recording import Recording
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence
 
+ROWS = "rows"  # in place of a signal's name
 SIGMA = 1.4826  # standard deviation over median absolute deviation, Gaussian
 QUANTA = 5.0  # steps of the channel that a spike has at least
+GAP = 2.5  # usual intervals: beyond it a sample is no neighbour
 RELATIVE = 1e-3  # of the range that a spike has at least
 AROUND = np.concatenate([np.arange(-16, -1), np.arange(2, 17)])  # samples that tell how rough it is there
-WRAP = 0.02  # relative to a turn
+BACK = 1.0  # of a spike: how far from where it stood the channel may go on
+ROW = 0.5  # of the joints: more at one time are one event
 
 
 class Spikes:
-    """Isolated outliers and impossible steps of position per channel: how many, and the first [s].
+    """Isolated outliers per channel and of whole rows, turns and impossible steps of position: how many, and the first.
 
-    fastest (n,): speed beyond which a step is none of motion; jump: least part of the joint's range that it has.
+    fastest (n,): speed beyond which a step is none of motion; jump: least part of the joint's range that it has;
+    turning (n,): joints whose angle may wrap around. Turns are taken out before anything else is looked for.
     """
 
-    def __init__(self, deviations: float, fastest: Array | None, jump: float) -> None:
-        self._deviations, self._fastest, self._jump = deviations, fastest, jump
-        self.count: dict[tuple[str, int], int] = {}
-        self.first: dict[tuple[str, int], float] = {}
-        self.jumps: dict[int, int] = {}
-        self.jump: dict[int, tuple[float, float]] = {}
+    def __init__(
+        self, deviations: float, fastest: Array | None, jump: float, turning: NDArray[np.bool_] | None = None
+    ) -> None:
+        self._deviations, self._fastest, self._jump, self._turning = deviations, fastest, jump, turning
+        self._settled: dict[tuple[str, int], tuple[int, float]] = {}
+        self._pending: dict[tuple[str, int], tuple[int, float]] = {}
+        self.turns: dict[int, Steps] = {}
+        self.jumps: dict[int, Steps] = {}
 
     def see(self, piece: Recording, old: int) -> None:
         if len(piece) < 3:
             return
-        for name in piece.signals:
-            at = isolated(getattr(piece, name), self._deviations)
-            at[: max(old - 1, 0)] = False  # the last old sample had no right neighbour before
-            for j in np.flatnonzero(at.any(axis=0)):
-                key = (name, int(j))
-                self.count[key] = self.count.get(key, 0) + int(at[:, j].sum())
-                self.first.setdefault(key, float(piece.time[np.flatnonzero(at[:, j])[0]]))
-            if name == "q":
-                self._see_jumps(piece, max(old - 1, 0), at)
+        new, open_ = slice(max(old - 2, 0), len(piece) - 2), slice(len(piece) - 2, None)
+        self._pending = {}
+        q = unwrapped(piece.q, self._turning)
+        found = {
+            name: isolated(piece.time, q if name == "q" else getattr(piece, name), self._deviations)
+            for name in piece.signals
+        }
+        self._see_steps(piece, q, max(old - 1, 0), found["q"])
+        rows = np.max([at.mean(axis=1) for at in found.values()], axis=0) > (ROW if piece.n > 1 else 1.0)
+        for name, at in [(ROWS, rows[:, None]), *((name, at & ~rows[:, None]) for name, at in found.items())]:
+            _add(self._settled, name, at[new], piece.time[new])
+            _add(self._pending, name, at[open_], piece.time[open_])  # until what follows has been seen
 
-    def _see_jumps(self, piece: Recording, old: int, spike: NDArray[np.bool_]) -> None:
-        step, dt = np.diff(piece.q[old:], axis=0), np.diff(piece.time[old:])
-        calm = ~(spike[old:-1] | spike[old + 1 :])
-        if self._fastest is None:
-            far = np.zeros(step.shape, dtype=bool)
-        else:
-            far = np.abs(step) > self._fastest * np.maximum(dt, 1e-12)[:, None]
-            far &= (dt > 0)[:, None] & (np.abs(step) > self._jump * _usual_range(piece.q))
-        turn = np.abs(np.abs(step) - 2.0 * np.pi) < WRAP * 2.0 * np.pi
-        far = (far | turn) & calm
-        for j in np.flatnonzero(far.any(axis=0)):
-            at = int(np.flatnonzero(far[:, j])[0])
-            self.jumps[int(j)] = self.jumps.get(int(j), 0) + int(far[:, j].sum())
-            self.jump.setdefault(int(j), (float(piece.time[old + at]), float(step[at, j])))
-
-
-def isolated(x: Array, deviations: float) -> NDArray[np.bool_]:
-    """(N, n): samples that stand out from both neighbours on the same side, by ``deviations`` robust standard
-    deviations of what a sample differs from its neighbours' mean."""
-    out = np.zeros(x.shape, dtype=bool)
-    if len(x) < 3:
+    @property
+    def found(self) -> dict[tuple[str, int], tuple[int, float]]:
+        """How many outliers a channel has, and when the first comes [s]."""
+        out = dict(self._settled)
+        for key, (count, first) in self._pending.items():
+            known, at = out.get(key, (0, first))
+            out[key] = (known + count, at)
         return out
-    before, after = x[1:-1] - x[:-2], x[1:-1] - x[2:]
+
+    def _see_steps(self, piece: Recording, q: Array, old: int, spike: NDArray[np.bool_]) -> None:
+        time = piece.time[old:-1]
+        turns = turns_of(piece.q, self._turning)[old:]
+        for j, steps in steps_of(turns != 0, time, np.diff(piece.q[old:], axis=0)).items():
+            self.turns[j] = self.turns[j] + steps if j in self.turns else steps
+        if self._fastest is None:
+            return
+        step, dt = np.diff(q[old:], axis=0), np.diff(piece.time[old:])
+        far = np.abs(step) > self._fastest * np.maximum(dt, 1e-12)[:, None]
+        far &= (dt > 0)[:, None] & (np.abs(step) > self._jump * _usual_range(q))
+        far &= ~(spike[old:-1] | spike[old + 1 :])
+        for j, steps in steps_of(far, time, step).items():
+            self.jumps[j] = self.jumps[j] + steps if j in self.jumps else steps
+
+
+def _add(sums: dict[tuple[str, int], tuple[int, float]], name: str, at: NDArray[np.bool_], time: Array) -> None:
+    for j in map(int, np.flatnonzero(at.any(axis=0))):
+        known, first = sums.get((name, j), (0, float(time[np.flatnonzero(at[:, j])[0]])))
+        sums[name, j] = (known + int(at[:, j].sum()), first)
+
+
+def isolated(time: Array, x: Array, deviations: float) -> NDArray[np.bool_]:
+    """(N, n): samples that stand out from both neighbours on the same side, by ``deviations`` robust standard
+    deviations of what a sample differs from its neighbours' mean.
+
+    A spike comes back: what goes on from elsewhere is a jump. Beside a gap there is no neighbour.
+    Beside a larger outlier a good sample seems to be one: it is not.
+    """
+    out = np.zeros(x.shape, dtype=bool)
+    dt = np.diff(time)
+    if len(x) < 3 or not (dt > 0).any():
+        return out
+    close = dt <= GAP * np.median(dt[dt > 0])
+    flanked = (close[:-1] & close[1:])[:, None]
+    before, after = (np.where(flanked, x[1:-1] - side, np.nan) for side in (x[:-2], x[2:]))
+    away = _away(x)
     for j in range(x.shape[1]):
-        size = np.abs(np.diff(x[:, j]))
-        moving = size[(size > 0) & np.isfinite(size)]
-        middle = np.abs(before[:, j] + after[:, j])[np.isfinite(before[:, j] + after[:, j])]
-        if moving.size < 3 or not middle.size:
-            continue
-        floor = max(QUANTA * float(np.quantile(moving, 0.01)), RELATIVE * float(_usual_range(x[:, j])))
-        threshold = max(deviations * SIGMA * 0.5 * float(np.median(middle)), floor)
-        least = np.minimum(np.abs(before[:, j]), np.abs(after[:, j]))
-        at = np.flatnonzero((before[:, j] * after[:, j] > 0) & (least > threshold))
-        around = np.abs(before[:, j] + after[:, j])[np.clip(at[:, None] + AROUND, 0, len(least) - 1)]
-        local = deviations * SIGMA * 0.5 * np.nanmedian(around, axis=1) if at.size else np.zeros(0)
-        out[1 + at[least[at] > local], j] = True
+        least = _outstanding(x[:, j], np.abs(np.diff(x[:, j]))[close], before[:, j], after[:, j], deviations)
+        least[away[:, j] > BACK * least] = 0.0
+        beside = np.maximum(np.concatenate([[0.0], least[:-1]]), np.concatenate([least[1:], [0.0]]))
+        out[1:-1, j] = (least > 0) & (least >= beside)
     return out
+
+
+def _away(x: Array) -> Array:
+    """(N − 2, n) how far a channel is, after each sample, from where its step before or after would have led it."""
+    step, across = np.diff(x, axis=0), x[2:] - x[:-2]
+    if len(step) < 3:
+        return np.zeros(across.shape)
+    before, after = np.concatenate([step[2:3], step[:-2]]), np.concatenate([step[2:], step[-3:-2]])
+    return np.asarray(np.fmin(np.abs(across - 2.0 * before), np.abs(across - 2.0 * after)))
+
+
+def _outstanding(x: Array, steps: Array, before: Array, after: Array, deviations: float) -> Array:
+    """(N − 2,) how far a sample stands off the nearer of its neighbours; 0 where that is usual."""
+    least = np.zeros(len(before))
+    moving, middle = steps[(steps > 0) & np.isfinite(steps)], np.abs(before + after)
+    if moving.size < 3 or not np.isfinite(middle).any():
+        return least
+    floor = max(QUANTA * float(np.quantile(moving, 0.01)), RELATIVE * float(_usual_range(x)))
+    threshold = max(deviations * SIGMA * 0.5 * float(np.nanmedian(middle)), floor)
+    size = np.where(before * after > 0, np.minimum(np.abs(before), np.abs(after)), 0.0)
+    for at in np.flatnonzero(size > threshold):
+        near = at + AROUND
+        around = middle[near[(near >= 0) & (near < len(middle))]]
+        around = around[np.isfinite(around)]
+        if not around.size or size[at] > deviations * SIGMA * 0.5 * float(np.median(around)):
+            least[at] = size[at]
+    return least
 
 
 def _usual_range(x: Array) -> Array:
@@ -96,21 +148,15 @@ def _usual_range(x: Array) -> Array:
 
 
 def outliers(evidence: Evidence) -> Iterator[Finding]:
-    """Spikes of any channel; steps of a position that are no motion."""
+    """Spikes of any channel, and of whole rows in one line."""
     spikes, samples = evidence.survey.spikes, evidence.survey.timing.samples
-    for (name, j), count in spikes.count.items():
-        words = (
-            f"{count} single samples of {name} stand far off their neighbours, the first at "
-            f"{spikes.first[name, j]:.6g} s; repair: {{spikes: true}} replaces them"
-        )
-        numbers = {"signal": name, "count": count, "share": count / samples, "at": spikes.first[name, j]}
+    for (name, j), (count, first) in spikes.found.items():
+        numbers = {"signal": name, "count": count, "share": count / samples, "at": first}
+        where = f"the first at {first:.6g} s; repair: {{spikes: true}} replaces them"
+        if name == ROWS:
+            words = f"{counted(count, 'whole row')} far off the rows beside, {where}"
+            yield warning("spikes", words, **numbers)
+            continue
+        words = f"{counted(count, 'sample')} of {name} far off both neighbours, {where}"
         grave = name == "q" or count / samples > evidence.thresholds.spike_share
         yield (warning if grave else note)("spikes", words, evidence.joints[j], **numbers)
-    if evidence.degrees:
-        return
-    for j, count in spikes.jumps.items():
-        at, size = spikes.jump[j]
-        turn = abs(abs(size) - 2.0 * np.pi) < WRAP * 2.0 * np.pi
-        cause = "the angle wraps around" if turn else "an encoder jumped, or samples are missing without a gap in time"
-        words = f"{count} steps of the position are no motion, the first of {size:.4g} after {at:.6g} s: {cause}"
-        yield problem("jumps", words, evidence.joints[j], count=count, at=at, size=size)

@@ -51,6 +51,7 @@ def survey(pieces: Iterable[Recording], robot: Robot | None, thresholds: Thresho
     stream = iter(pieces)
     head = _head(stream)
     interval = _interval(head)
+    turning = None if robot is None else np.array([not joint.is_prismatic for joint in robot.joints])
     fastest = None if robot is None else thresholds.impossible_speed * robot.limit("velocity")
     result = Survey(
         head.joints,
@@ -60,7 +61,7 @@ def survey(pieces: Iterable[Recording], robot: Robot | None, thresholds: Thresho
         Missing(),
         Values(limits_of(robot), thresholds.at_limit),
         Plateaus(max(thresholds.stuck, 5.0 * interval)),
-        Spikes(thresholds.spike, fastest, thresholds.jump),
+        Spikes(thresholds.spike, fastest, thresholds.jump, turning),
         Coarse(interval),
         Windows(thresholds.window, thresholds.most_samples),
     )

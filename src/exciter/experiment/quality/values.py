@@ -10,17 +10,20 @@ from exciter.experiment.quality.tally import Array, Index
 from exciter.experiment.recording.recording import Recording
 from exciter.robot.robot import Robot
 
+TINY = 1e-300  # a gain of zero has no limit
+
 
 class Values:
     """lowest, highest (n,) per signal; at_limit (n,): samples at or beyond the description's limit."""
 
     def __init__(self, limits: Mapping[str, tuple[Array, Array]], near: float) -> None:
-        self.limits, self._near = limits, near
+        self.limits, self._near = dict(limits), near
         self.lowest: dict[str, Array] = {}
         self.highest: dict[str, Array] = {}
         self.at_limit: dict[str, Index] = {}
 
     def see(self, piece: Recording, old: int) -> None:
+        self._limit_current(piece)
         for name in piece.signals:
             x = getattr(piece, name)[old:]
             finite = np.isfinite(x)
@@ -32,6 +35,13 @@ class Values:
                 margin = self._near * np.where(np.isfinite(upper - lower), upper - lower, 0.0)
                 count = ((x <= lower + margin) | (x >= upper - margin)).sum(axis=0)
                 self.at_limit[name] = self.at_limit.get(name, np.zeros_like(count)) + count
+
+    def _limit_current(self, piece: Recording) -> None:
+        """The torque's limits as currents, where gains are known and no torque was recorded."""
+        gains = piece.about.gains
+        if "torque" in self.limits and "current" in piece.signals and "torque" not in piece.signals and gains:
+            most = self.limits["torque"][1] / np.maximum(np.abs(gains), TINY)
+            self.limits["current"] = (-most, most)
 
     def range(self, name: str) -> Array:
         """(n,) highest − lowest, 0 where nothing is known."""

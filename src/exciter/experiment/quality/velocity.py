@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from exciter.experiment.quality.finding import Finding, note, problem, warning
+from exciter.experiment.quality.words import number
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence
@@ -44,18 +45,21 @@ def velocity(evidence: Evidence) -> Iterator[Finding]:
             words = f"the measured velocity is not the derivative of position ({100 * rest:.0f} % of it is left over)"
             yield warning("velocity", words, joint, **numbers)
         elif factor < 0:
-            words = f"the measured velocity is {factor:.3g} times the derivative of position: one of them counts the "
+            words = (
+                f"the measured velocity is {number(factor)} times the derivative of position: one of them counts the "
+            )
             yield problem("velocity", words + "other way round; see signs in recording.yaml", joint, **numbers)
         elif abs(factor - 1.0) > limits.velocity_factor:
             name = next((f", {word}?" for f, word in NAMED.items() if abs(factor / f - 1.0) < CLOSE), "")
-            words = f"the measured velocity is {factor:.4g} times the derivative of position{name}"
+            words = f"the measured velocity is {number(factor, 4)} times the derivative of position{name}"
             yield problem("velocity", words, joint, **numbers)
         elif abs(delay) > max(2.0 * interval, LATE / smooth.cutoff):
             late[joint] = float(delay)
     if late:
         least, most = 1e3 * min(late.values()), 1e3 * max(late.values())
         words = (
-            f"the measured velocity comes {least:.3g} … {most:.3g} ms after the position ({', '.join(late)}): it was "
+            f"the measured velocity comes {number(least)} … {number(most)} ms after the position "
+            f"({', '.join(late)}): it was "
         )
         yield note(
             "velocity", words + "filtered, or logged late; derivatives of position do not mix with it", delay=late
