@@ -33,6 +33,7 @@ PART = 0.1  # of the longest piece, at most: rows that a shift would push over i
 PER_PERIOD = 4.0  # points of the scan per period of the cut-off
 STEPS = 20
 EXPLAINED = 0.1  # of the delay that a filter explains: fast motion is delayed a little more
+BEYOND_DOUBT = 10.0  # errors: such a delay is told even if it explains little
 FITS = 0.5  # of the residual's power without shift: a valley so much lower is no chance
 
 
@@ -205,13 +206,14 @@ def delay(evidence: Evidence) -> Iterator[Finding]:
     if evidence.regressor is None:  # what q, q̇, q̈ of each joint alone cannot explain may look like a delay
         words += ", roughly: without a robot coupled motion is not understood"
         sure &= found.power < FITS
+    beyond_doubt = abs(mean) > BEYOND_DOUBT * error
     given = evidence.survey.about.filter
     expected = 0.0 if given is None else group_delay(given)
     allowed = max(limits.delay_errors * error, limits.delay_samples * interval, EXPLAINED * expected)
     if given is not None and abs(mean - expected) < allowed:
         words += f", as the filter given explains (expected {span(expected)})"
         yield note("delay", words, expected=expected, **numbers)
-    elif sure and effect > limits.delay_effect:
+    elif sure and effect > limits.delay_effect and (beyond_doubt or found.power < limits.delay_power):
         words += f": it changes the torque by {percent(effect)}; nothing is shifted by itself"
         if given is None:
             words += "; if an analogue filter did it, say filter: {order: …, cutoff: …}"

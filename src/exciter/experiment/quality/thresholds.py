@@ -95,8 +95,10 @@ class Thresholds:
     #: Delays [samples] below this are within what time stamps mean; and standard errors to be sure of one.
     delay_samples: float = 1.0
     delay_errors: float = 3.0
-    #: A delay matters when it changes the torque by this share of its RMS.
+    #: A delay matters when it changes the torque by this share of its RMS, and leaves at most this part of what was
+    #: unexplained: one that explains less may as well be friction or poor excitation.
     delay_effect: float = 0.01
+    delay_power: float = 0.9
     #: Planned against executed: RMS over the planned range. 5 % is a poorly tuned controller, 50 % another motion.
     planned: float = 0.05
     planned_other: float = 0.5
