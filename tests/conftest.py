@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from exciter.robot import Joint, Limits, Motion, Robot, library, load
 
 ROBOTS = Path(__file__).parent / "robots"
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+# The same examples on every run, so that a failure is the change's; HYPOTHESIS_PROFILE=default looks for new ones.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 def benchmark(name: str) -> ModuleType:
