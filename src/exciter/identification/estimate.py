@@ -1,0 +1,74 @@
+"""An estimate: values, how sure they are, and what that rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from exciter.identification.information import Information
+
+Array = NDArray[np.float64]
+POORLY = 10.0  #: relative σ over the smallest one, beyond which a parameter counts as poorly identified [12.10]
+WELL, POOR, INSIGNIFICANT = "well identified", "poorly identified", "not significant"
+WHITE = "every equation has an error of its own, of one variance per joint, and W is exact"
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Parameters (p,) by name, with their covariance (p, p).
+
+    joints, noise (J,): equations of an instant and the σ of their errors. freedom: rows less parameters, of
+    independent rows. assumption: what the covariance rests on, in words. condition_number (…_normalized: columns of
+    length one): of W. standard: a full set of standard parameters, where the estimator gives one.
+    words: what was done and decided, in words.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: Array
+    covariance: Array
+    joints: tuple[str, ...]
+    noise: Array
+    freedom: float
+    assumption: str = WHITE
+    condition_number: float = float("nan")
+    condition_number_normalized: float = float("nan")
+    standard: Array | None = None
+    words: tuple[str, ...] = field(default=())
+
+    @property
+    def std(self) -> Array:
+        return np.sqrt(np.maximum(self.covariance.diagonal(), 0.0))
+
+    @property
+    def relative_std_percent(self) -> Array:
+        """σ % [12.10]; infinite for a parameter that is zero."""
+        size = np.abs(self.values)
+        return np.where(size > 0.0, 100.0 * self.std / np.where(size > 0.0, size, 1.0), np.inf)
+
+    @property
+    def status(self) -> tuple[str, ...]:
+        """Per parameter: not significant when zero is within its 95 % interval, poorly identified when its relative σ
+        is more than ten times the smallest one [12.10], else well identified."""
+        relative = self.relative_std_percent
+        limit = POORLY * relative[relative > 0.0].min(initial=np.inf)
+        insignificant = np.abs(self.values) <= self.quantile() * self.std
+        words = np.where(insignificant, INSIGNIFICANT, np.where(relative > limit, POOR, WELL))
+        return tuple(str(word) for word in words)
+
+    def quantile(self, level: float = 0.95) -> float:
+        """How many σ a confidence interval reaches to both sides (Student)."""
+        return float(stats.t.ppf(0.5 + 0.5 * level, max(self.freedom, 1.0)))
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """Lower and upper ends (p,) of the confidence interval of each parameter."""
+        reach = self.quantile(level) * self.std
+        return self.values - reach, self.values + reach
+
+    @property
+    def information(self) -> Information:
+        """As information, for what comes next: more data, a design, a payload."""
+        return Information.of_estimate(self.values, self.covariance)

@@ -1,0 +1,1 @@
+"""Estimators: how equations are solved. Independent of where they come from."""

@@ -1,0 +1,48 @@
+"""Weighted least squares: every joint's equations over the standard deviation of its noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.identification.compressed import Compressed
+from exciter.identification.estimate import WHITE, Estimate
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.problem import Problem
+from exciter.identification.solution import enough_rows, linear_estimate, noise_of
+
+Array = NDArray[np.float64]
+ROUNDS = 100
+SETTLED = 1e-10  # relative change of noise
+
+
+@dataclass(frozen=True)
+class WeightedLeastSquares(Estimator):
+    """noise: σ per equation of an instant (period statistics, for example); None: from the residuals, again and again
+    until weights and residuals agree."""
+
+    noise: tuple[float, ...] | None = None
+
+    def estimate(self, problem: Problem) -> Estimate:
+        compressed = problem.compressed
+        enough_rows(compressed)
+        if self.noise is not None:
+            noise = np.array(self.noise, dtype=float)
+            values, _ = compressed.information(noise).solve(problem.names)
+            return linear_estimate(problem, compressed, values, noise, noise, WHITE + "; σ was given")
+        values, noise = reweighted(compressed, problem.names)
+        return linear_estimate(problem, compressed, values, noise, noise, WHITE)
+
+
+def reweighted(compressed: Compressed, names: tuple[str, ...]) -> tuple[Array, Array]:
+    """Parameters (p,) and noise (J,) that agree with each other."""
+    values, _ = compressed.information().solve(names)
+    noise = noise_of(compressed, values, np.ones(len(compressed.joints)))
+    for _ in range(ROUNDS):
+        values, _ = compressed.information(noise).solve(names)
+        before, noise = noise, noise_of(compressed, values, noise)
+        if (np.abs(noise - before) <= SETTLED * noise).all():
+            break
+    return values, noise

@@ -1,0 +1,1 @@
+"""Formulations: which equations a motion and its torque give. Independent of how they are solved."""

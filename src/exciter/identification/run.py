@@ -1,0 +1,80 @@
+"""One run of the robot, ready for identification: motion and torque, and what is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.errors import RecordingError
+from exciter.experiment.process import process
+from exciter.experiment.quality.repairs import Repairs
+from exciter.experiment.recording import Payload, Recording
+from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.route import Route
+from exciter.robot.motion import Motion
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """parts: pieces of motion and torque in order of time, that can be gone through again and again: a tuple, or for
+    logs larger than memory anything whose ``__iter__`` reads them anew.
+
+    span [s]: first and last instant; found by itself where parts is a tuple. period [s]: of a motion that repeats.
+    payload: a known one that was carried. recording: what was measured, where it is at hand. words: what was done.
+    """
+
+    parts: Iterable[Processed]
+    name: str = "run"
+    span: tuple[float, float] | None = None
+    period: float | None = None
+    payload: Payload | None = None
+    recording: Recording | None = None
+    words: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.parts, Sequence):
+            object.__setattr__(self, "parts", tuple(self.parts))
+            if not self.parts:
+                raise RecordingError(f"{self.name} has no samples")
+            if self.span is None:
+                ends = self.parts[0].motion.time[0], self.parts[-1].motion.time[-1]
+                object.__setattr__(self, "span", (float(ends[0]), float(ends[1])))
+        if self.span is None:
+            raise RecordingError(f"{self.name} is read piece by piece; say from when to when it lasts (span)")
+
+    @classmethod
+    def of(
+        cls, recording: Recording, route: Route | None = None, repairs: Repairs | None = None, name: str = "run"
+    ) -> Run:
+        """Processed for identification, see ``process``; its joints must be the robot's (``Recording.arranged``)."""
+        prepared = process(recording, route, repairs)
+        about = recording.about
+        return cls(
+            prepared.parts,
+            name,
+            period=about.period,
+            payload=about.payload,
+            recording=recording,
+            words=prepared.words,
+        )
+
+    @classmethod
+    def at(cls, motion: Motion, torque: ArrayLike, rate: float, name: str = "run") -> Run:
+        """A motion that is known exactly, with the torque (N, n) it took, at ``rate`` [Hz]."""
+        return cls((Processed(motion, np.asarray(torque, dtype=float), rate),), name)
+
+    def fold(self, time: Array, folds: int) -> NDArray[np.int64]:
+        """Which of ``folds`` pieces instants [s] belong to: pieces of the period where the motion repeats, for a fold
+        must not have been seen in another period; else stretches of time."""
+        assert self.span is not None
+        first, last = self.span
+        if self.period is not None:
+            phase = ((time - first) / self.period) % 1.0
+        else:
+            phase = (time - first) / max(last - first, 1e-300)
+        return np.asarray(np.clip((phase * folds).astype(np.int64), 0, folds - 1))
