@@ -141,4 +141,5 @@ class _Plan:
             qd = self.low_pass.zero_phase(whole.qd, self.rate)[start - 1 : end + 1]
             qd, qdd = qd[1:-1], first_difference(qd, self.rate)
         motion = Motion(time[inner], q[1:-1], qd, qdd)
-        return Processed(motion, torque[inner], self.rate, *self.noises, self.words, self.torque_bandwidth)
+        limits = self.torque_bandwidth, self.low_pass.cutoff
+        return Processed(motion, torque[inner], self.rate, *self.noises, self.words, *limits)

@@ -20,7 +20,8 @@ class Processed:
 
     The torque is as measured (resampled or averaged, never low-passed): rows are filtered on both sides together,
     see ``rows``. torque_bandwidth [Hz]: above it an analogue filter took away what could not be brought back;
-    infinite where there was none. position_noise, torque_noise (n,): standard deviation of what is left in one sample
+    infinite where there was none. position_bandwidth [Hz]: cut-off of the filter the positions went through, if any.
+    position_noise, torque_noise (n,): standard deviation of what is left in one sample
     of q and of the torque, where it could be estimated. words: what was done, and why.
     """
 
@@ -31,6 +32,7 @@ class Processed:
     torque_noise: Array | None = None
     words: tuple[str, ...] = ()
     torque_bandwidth: float = float("inf")
+    position_bandwidth: float = float("inf")
 
     def __post_init__(self) -> None:
         torque = np.array(self.torque, dtype=np.float64)
