@@ -7,7 +7,9 @@ from exciter.excitation.design import design
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.synthetic import synthetic
-from exciter.identification.least_squares import weighted_least_squares
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load
 
@@ -21,7 +23,8 @@ print(f"log det of the covariance {designed.value:.2f}; all limits hold at every
 
 log = motion(designed.trajectory, designed.delta, np.arange(1500) / 150.0)
 data = synthetic(model, log, model.nominal, noise)
-found = weighted_least_squares(model, data.motion, data.torque, data.noise)
+run = Run.at(data.motion, data.torque, rate=150.0)
+found = WeightedLeastSquares(tuple(noise)).estimate(Problem(model, (run,)))
 for name, true, value, std in zip(
     found.names, model.base.base_values(model.nominal), found.values, found.std, strict=True
 ):

@@ -10,7 +10,9 @@ from exciter.excitation.design import design
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.synthetic import synthetic
-from exciter.identification.least_squares import weighted_least_squares
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
 from exciter.parameters.terms import Viscous
 from exciter.robot import Motion, load
 
@@ -31,7 +33,8 @@ def best_motion(known: np.ndarray) -> Motion:
 def identified(log: Motion) -> np.ndarray:
     data = synthetic(model, log, model.nominal, noise, seed=next(experiments))
     known = np.zeros(len(model.standard))
-    known[base] = weighted_least_squares(model, log, data.torque, noise).values
+    run = Run.at(log, data.torque, rate=10.0)
+    known[base] = WeightedLeastSquares(noise).estimate(Problem(model, (run,))).values
     return known
 
 

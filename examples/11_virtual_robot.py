@@ -9,7 +9,9 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.recording import AnalogFilter, Payload
 from exciter.experiment.virtual import Encoder, GravityPD, Sampling, TorqueMeter, VirtualRobot, draw
-from exciter.identification.least_squares import weighted_least_squares
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import Motion, load
 
@@ -38,12 +40,11 @@ model = DynamicModel(robot, (RotorInertia(), Viscous(), Coulomb()))
 rows = np.flatnonzero(slips.all(axis=1))
 true = simulated.motion
 motion = Motion(true.time[rows], true.q[rows], true.qd[rows], true.qdd[rows])
-found = weighted_least_squares(model, motion, log.torque[rows], virtual.meter.std(robot))
+run = Run.at(motion, log.torque[rows], rate=virtual.sampling.rate)
+found = WeightedLeastSquares(tuple(virtual.meter.std(robot))).estimate(Problem(model, (run,)))
 expected = model.base.base_values(truth.chi)
 error = np.abs(found.values - expected) / found.std
-print(
-    f"{len(expected)} base parameters, {int((error < 2).sum())} within 2 σ of the truth, residual {found.sigma0:.3f} σ"
-)
+print(f"{len(expected)} base parameters, {int((error < 2).sum())} within 2 σ of the truth")
 for name, value, was, std in list(zip(found.names, found.values, expected, found.std, strict=True))[:4]:
     print(f"{name:6} identified {value:8.4f} ± {std:.4f}   true {was:8.4f}")
 

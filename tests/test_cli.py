@@ -13,7 +13,7 @@ import pytest
 from conftest import ROBOTS
 from exciter import cli
 from exciter.demo import joint_error
-from exciter.identification.least_squares import Estimate
+from exciter.identification.estimate import Estimate
 from exciter.robot import library
 
 
@@ -174,7 +174,7 @@ def test_the_demos_joint_error_falls_into_its_range_as_often_as_it_says():
     covariance = root @ root.T
     inside = []
     for error in rng.standard_normal((500, 30)):
-        found = Estimate(("x",) * 30, root @ error, covariance, 1.0)
+        found = Estimate(("x",) * 30, ("",) * 30, root @ error, covariance, ("j",), np.ones(1), 100.0)
         distance, (low, high) = joint_error(found, np.zeros(30))
         assert distance == pytest.approx(error @ error, rel=1e-4)
         inside.append(low <= distance <= high)

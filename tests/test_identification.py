@@ -1,86 +1,176 @@
-"""Square-root information and weighted least squares: any order, exact on exact data, honest σ by Monte Carlo."""
+"""Every estimator on every formulation, on exact data; and identification from beginning to end."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import chi2
 
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
-from exciter.errors import ParameterError
+from exciter.errors import ExciterError, ParameterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.synthetic import synthetic
-from exciter.identification.information import Information
-from exciter.identification.least_squares import weighted_least_squares
-from exciter.parameters.terms import Coulomb, Dahl, Viscous
+from exciter.experiment.recording import Payload
+from exciter.experiment.signals.butterworth import Butterworth
+from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.identification.estimators.consistent import PhysicallyConsistent
+from exciter.identification.estimators.essential import Essential
+from exciter.identification.estimators.nonnegative import NonNegative
+from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
+from exciter.identification.estimators.prior import Prior
+from exciter.identification.estimators.robust import Huber, IterativelyReweighted
+from exciter.identification.estimators.sequential import Sequential
+from exciter.identification.estimators.total import TotalLeastSquares
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.formulations.energy import Energy
+from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
+from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.power import Power
+from exciter.identification.identification import identify
+from exciter.identification.load import load_torque
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
+from exciter.identification.stages.sequences import LinkByLink, TwoStep
+from exciter.identification.uncertainty.correlated import with_correlated_errors
+from exciter.parameters.terms import Coulomb, Dahl, RotorInertia, Viscous
 from exciter.robot import Motion, load
 
-USUAL = (Viscous(), Coulomb())
+GENTLE = ParallelFilter(Butterworth(20.0))
+FORMULATIONS = {
+    "dynamic": InverseDynamic(),
+    "parallel filter": InverseDynamic(GENTLE),
+    "filtered": FilteredDynamic(GENTLE),
+    "energy": Energy(),
+    "power": Power(GENTLE),
+}
+ESTIMATORS = (
+    OrdinaryLeastSquares(),
+    WeightedLeastSquares(),
+    Huber(),
+    IterativelyReweighted(),
+    TotalLeastSquares(),
+    Sequential(),
+    NonNegative(),
+    PhysicallyConsistent(),
+    Prior(weight=0.0),
+    Essential(),
+    LinkByLink(),
+    TwoStep(1),
+)
+RATE = 500.0
 
 
-def fourier_motion(delta: np.ndarray, period: float, samples: int, periods: int = 1) -> Motion:
-    trajectory = Fourier(period=period, harmonics=delta.shape[1] // 2)
-    return motion_of(trajectory, delta, np.arange(periods * samples) * period / samples)
+@pytest.fixture(scope="module")
+def model() -> DynamicModel:
+    return DynamicModel(load("kuka-ir361-asme"), (RotorInertia(), Viscous(), Coulomb()))
 
 
-def test_information_adds_up_in_any_order():
-    """Square-root information against NumPy's least squares, in pieces, merged either way round."""
-    rng = np.random.default_rng(4)
-    w, y = rng.standard_normal((60, 5)), rng.standard_normal(60)
-    expected, residual, *_ = np.linalg.lstsq(w, y)
-    parts = [Information.empty(5).add(w[k : k + 20], y[k : k + 20]) for k in (0, 20, 40)]
-    for first, second, third in ((0, 1, 2), (2, 0, 1)):
-        total = parts[first].merge(parts[second]).merge(parts[third])
-        values, covariance = total.solve()
-        assert_allclose(values, expected, rtol=1e-10)
-        assert_allclose(covariance, np.linalg.inv(w.T @ w), rtol=1e-9)
-        assert_allclose(total.residual, residual[0], rtol=1e-10)
-        assert total.rows == 60
-    with pytest.raises(ParameterError, match="do not determine"):
-        Information.empty(5).add(w[:3], y[:3]).solve()
+def physical(model: DynamicModel) -> np.ndarray:
+    """Parameters that bodies can have, friction and rotors above zero."""
+    chi = model.nominal.copy()
+    chi[10 * model.n :] = np.where(chi[10 * model.n :] > 0, chi[10 * model.n :], 1.0)
+    return chi
 
 
-def test_reported_uncertainty_is_the_real_one():
-    """Monte Carlo: unbiased, and the normalised errors follow the χ² that the covariance promises."""
-    model = DynamicModel(load("kuka-ir361"), USUAL, NumpyEngine())
-    noise = np.sqrt([25.0, 26.0, 10.0])
-    delta = 0.5 * np.random.default_rng(5).standard_normal((3, 11))
-    motion, true, runs = fourier_motion(delta, 10.0, 300), model.base.base_values(model.nominal), 200
-    squares, errors = [], []
-    for seed in range(runs):
-        data = synthetic(model, motion, model.nominal, noise, seed)
-        found = weighted_least_squares(model, motion, data.torque, noise)
-        error = found.values - true
-        errors.append(error / found.std)
-        squares.append(error @ np.linalg.solve(found.covariance, error))
-    low, high = chi2.ppf([0.001, 0.999], 21 * runs)
-    assert low < sum(squares) < high
-    assert (np.abs(np.mean(errors, axis=0)) < 4 / np.sqrt(runs)).all()
+def exciting(model: DynamicModel, seed: int, seconds: float = 6.0) -> Motion:
+    delta = 0.5 * np.random.default_rng(seed).standard_normal((model.n, 11))
+    return motion_of(Fourier(6.0, 5), delta, np.arange(int(seconds * RATE)) / RATE)
 
 
-def test_least_squares_of_a_long_exact_log_is_exact():
-    """Longer than the pieces it is cut into, with friction that remembers: nothing may be lost at the cuts."""
-    model = DynamicModel(load("gautier-khalil"), (Viscous(), Coulomb(Dahl(0.05))), NumpyEngine())
-    delta = np.random.default_rng(6).standard_normal((3, 7))
-    motion = fourier_motion(delta, 5.0, 3000, periods=2)
+@pytest.fixture(scope="module")
+def problems(model):
+    motion = exciting(model, 0)
+    run = Run.at(motion, model.torque(motion, physical(model)), RATE)
+    return {name: Problem(model, (run,), formulation) for name, formulation in FORMULATIONS.items()}
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_any_estimator_on_any_formulation(model, problems, estimator, formulation):
+    """Exact data give exact parameters, or one line that says why the two do not go together."""
+    problem = problems[formulation]
+    if len(problem.joints) == 1 and isinstance(estimator, LinkByLink | TwoStep):
+        with pytest.raises(ExciterError, match="joint"):
+            estimator.estimate(problem)
+        return
+    found = estimator.estimate(problem)
+    truth = model.base.base_values(physical(model))
+    solver = isinstance(estimator, PhysicallyConsistent | Prior)
+    assert np.linalg.norm(found.values - truth) < (1e-4 if solver else 2e-6) * np.linalg.norm(truth)
+    assert found.names == problem.names
+    assert found.covariance.shape == (len(truth), len(truth))
+    assert np.linalg.eigvalsh(found.covariance).min() > -1e-9 * np.abs(found.covariance).max()
+    assert found.assumption
+    assert len(found.status) == len(truth)
+    if found.standard is not None:
+        assert_allclose(problem.base.base_values(found.standard), found.values, rtol=1e-9, atol=1e-9)
+
+
+def test_from_beginning_to_end(model):
+    """Residuals, validation and the description beside them; a known payload is taken off."""
+    rng = np.random.default_rng(3)
+    chi = physical(model) * np.exp(0.1)
+    runs = []
+    for seed, payload in ((0, None), (1, Payload("joint_3", 5.0, (0.1, 0.2, 0.0))), (2, None)):
+        motion = exciting(model, seed)
+        torque = model.torque(motion, chi) + rng.normal(0.0, 2.0, motion.q.shape)
+        if payload is not None:
+            torque = torque + load_torque(model, payload, motion)
+        runs.append(Run(Run.at(motion, torque, RATE).parts, f"run {seed}", payload=payload))
+    problem = Problem(model, tuple(runs[:2]))
+    found = identify(problem, WeightedLeastSquares(), runs[2:], uncertainty=with_correlated_errors)
+    assert_allclose(found.fit.residuals.rms, 2.0, rtol=0.05)
+    assert_allclose(found.validation[0].residuals.rms, 2.0, rtol=0.05)
+    assert found.validation[0].run == "run 2"
+    assert found.fit.description.total_percent > 2.0 * found.fit.residuals.total_percent
+    error = found.estimate.values - model.base.base_values(chi)
+    assert error @ np.linalg.solve(found.estimate.covariance, error) < 2.0 * len(error)
+    assert "correlated in time" in found.estimate.assumption
+
+
+def test_energy_is_measured_by_joint_torques(model, problems):
+    found = identify(problems["energy"], WeightedLeastSquares(), judge=InverseDynamic())
+    assert found.fit.residuals.joints == model.robot.joint_names
+    assert found.fit.residuals.total_percent < 1e-3
+
+
+def test_friction_that_remembers_sees_the_motion_whole():
+    """Longer than the pieces it is cut into: nothing may be lost at the cuts."""
+    model = DynamicModel(load("gautier-khalil"), (Viscous(), Coulomb(Dahl(0.05))))
+    motion = exciting(model, 6, seconds=12.0)
     chi = np.random.default_rng(7).standard_normal(len(model.standard))
-    found = weighted_least_squares(model, motion, model.torque(motion, chi), 1.0)
+    found = WeightedLeastSquares(1.0).estimate(Problem(model, (Run.at(motion, model.torque(motion, chi), RATE),)))
     assert_allclose(found.values, model.base.base_values(chi), atol=1e-9)
-    assert found.sigma0 < 1e-9
 
 
-def test_bad_data_is_refused():
-    model = DynamicModel(load("gautier-khalil"), USUAL, NumpyEngine())
-    motion = fourier_motion(np.ones((3, 11)), 10.0, 200)
-    good = model.torque(motion)
-    for torque, noise in (
-        (good[:5], 1.0),
-        (good * np.nan, 1.0),
-        (good, 0.0),
-        (good, -1.0),
-        (good, [1.0, 2.0]),
-        (good, np.nan),
-    ):
-        with pytest.raises(ParameterError):
-            weighted_least_squares(model, motion, torque, noise)
+def test_what_cannot_be_is_one_line(model):
+    motion = exciting(model, 0)
+    good = model.torque(motion, physical(model))
+    still = Motion(motion.time, motion.q * [1, 0, 1], motion.qd * [1, 0, 1], motion.qdd * [1, 0, 1])
+    cases = [
+        (lambda: Problem(model, ()), RecordingError, "nothing to identify from"),
+        (lambda: Run((), "empty"), RecordingError, "empty has no samples"),
+        (lambda: Problem(model, (Run.at(motion, 0.0 * good, RATE),)).compressed, RecordingError, "zero throughout"),
+        (
+            lambda: WeightedLeastSquares().estimate(Problem(model, (Run.at(motion[:7], good[:7], RATE),))),
+            ParameterError,
+            r"21 equations for \d+ parameters",
+        ),
+        (
+            lambda: WeightedLeastSquares().estimate(Problem(model, (Run.at(still, good, RATE),))),
+            ParameterError,
+            r"do not determine.*Fv2",
+        ),
+        (
+            lambda: Problem(DynamicModel(load("panda")), (Run.at(motion, good, RATE),)).compressed,
+            RecordingError,
+            "3 joints",
+        ),
+        (
+            lambda: WeightedLeastSquares((1.0, -1.0, 1.0)).estimate(Problem(model, (Run.at(motion, good, RATE),))),
+            ParameterError,
+            "noise is",
+        ),
+    ]
+    for act, kind, message in cases:
+        with pytest.raises(kind, match=message) as raised:
+            act()
+        assert "\n" not in str(raised.value)

@@ -620,8 +620,9 @@ def test_documented_description(documented, monkeypatch, capsys):
     rng = np.random.default_rng(0)
     clock = 7000 + 10 * np.arange(120)
     encoders, rpm, milli, amperes = rng.uniform(-1, 1, (4, 120, 2))
-    table = np.column_stack([clock, encoders, rpm, milli, amperes])
-    names = "clock,enc_a,enc_b,w_a,w_b,m_0,m_1,i[0],i[1]"
+    plate = rng.uniform(-9, 9, (120, 6))
+    table = np.column_stack([clock, encoders, rpm, milli, amperes, plate])
+    names = "clock,enc_a,enc_b,w_a,w_b,m_0,m_1,i[0],i[1],fx,fy,fz,mx,my,mz"
     rows = "\n".join(",".join(map(repr, row)) for row in table.tolist())
     (folder / "log.csv").write_text(f"made by hand\nat noon\n{names}\n{rows}\n# the end\n")
     recording = read_recording(folder / "recording.yaml")
@@ -635,6 +636,7 @@ def test_documented_description(documented, monkeypatch, capsys):
     close(recording.qd, np.column_stack([spin, -(rpm[:, 1] * np.pi / 30 - 50 * spin) / 80])[kept])
     close(recording.torque, 1e-3 * np.column_stack([100 * milli[:, 0] + 50 * milli[:, 1], -80 * milli[:, 1]])[kept])
     close(recording.current, 1e-3 * amperes[kept] * [1, -1])
+    close(recording.wrench, -plate[kept])
     assert recording.about.gains == (11.2, 9.5)
     assert recording.about.payload.frame == "tool"
     monkeypatch.chdir(folder)

@@ -81,6 +81,21 @@ ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
           exciter inspect arm.urdf log.csv --planned out/trajectory.json -o clean.csv
 
         More: docs/quality.md for the checks, docs/recordings.md for logs of any kind.""",
+    "identify": """
+        Base parameters of a robot from logs: values, standard deviations that hold
+        for filtered data, too, and how well they predict motion never seen. Writes
+        result.json, report.html and, where a full set exists, identified.urdf.
+
+          exciter identify ur10e log.csv -o out --validate other.csv
+          exciter identify arm.urdf recording.yaml -o out --estimator consistent
+          exciter identify panda empty.csv -o out --loaded with_load.csv
+          exciter identify tx40 log.csv -o out --estimator didim --planned trajectory.json
+
+        Formulations: dynamic, filtered, energy, power, base-wrench. Estimators: ols,
+        wls, irls, huber, tls, ml, sequential, nonnegative, consistent, prior,
+        essential, links, two-step, static, friction-first, iv, didim.
+
+        More: docs/identify.md.""",
     "robots": """
         The robots that come with Exciter, with their number of axes and where their
         data come from; their names stand for ROBOT in every other command.
@@ -162,6 +177,31 @@ def parser() -> Parser:
     inspect.add_argument("-o", "--output", type=Path, metavar="CLEAN", help="write the repaired log (.csv or .npz)")
     inspect.add_argument("--json", action="store_true", help="print plain data instead of tables")
     add_robot_options(inspect, "limits, gravity, lock of the robot; what a log is like stands in its recording.yaml")
+
+    identify = add("identify", "parameters from logs, how sure they are, how well they predict")
+    identify.add_argument("robot", metavar="ROBOT", help=ROBOT)
+    identify.add_argument(
+        "logs", type=Path, nargs="+", metavar="LOG", help="a recording.yaml, or a log of a known kind"
+    )
+    identify.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="folder for the results")
+    identify.add_argument("--formulation", metavar="W", help="dynamic (default), filtered, energy, power, base-wrench")
+    identify.add_argument("--estimator", metavar="W", help="wls (default), ols, irls, ml, sequential, consistent, …")
+    identify.add_argument(
+        "--validate", type=Path, nargs="+", default=[], metavar="LOG", help="logs of other motion, to be predicted"
+    )
+    identify.add_argument(
+        "--loaded",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="LOG",
+        help="logs with a payload that is to be identified",
+    )
+    identify.add_argument("--planned", type=Path, metavar="TRAJECTORY", help="the motion sent to the robot (iv, didim)")
+    identify.add_argument("--periods", type=positive, metavar="K", help="how often it was run through (iv, didim)")
+    identify.add_argument("--data", type=Path, metavar="DIR", help="folder of the files that a recording.yaml names")
+    identify.add_argument("--json", action="store_true", help="print the content of result.json")
+    add_robot_options(identify, "the section identify: (formulation, estimator, filter, …), terms, gravity, lock")
 
     robots = add("robots", "the embedded robots")
     robots.add_argument("--json", action="store_true", help="print plain data instead of a table")

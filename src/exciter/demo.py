@@ -18,7 +18,10 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.synthetic import synthetic
 from exciter.files import write_json
-from exciter.identification.least_squares import Estimate, weighted_least_squares
+from exciter.identification.estimate import Estimate
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
 from exciter.parameters.terms.declared import declared_terms
 from exciter.report.design_report import write_design_report
 from exciter.robot import Motion, Robot
@@ -68,11 +71,13 @@ def demo(out: Console, robot: Robot, seed: int, folder: Path | None) -> None:
         f"[bold]3  experiment[/]  synthetic robot, its parameters some 20 % off the description: {PERIODS} periods at "
         f"{RATE:g} Hz, {samples} samples, white noise of {100 * NOISE:g} % of the torque limit"
     )
-    found = weighted_least_squares(model, data.motion, data.torque, data.noise)
+    problem = Problem(model, (Run.at(data.motion, data.torque, RATE),))
+    found = WeightedLeastSquares(tuple(data.noise)).estimate(problem)
+    sigma0 = float(np.sqrt(problem.compressed.information(data.noise).residual / found.freedom))
     true = base.base_values(truth)
     inside = int((np.abs(found.values - true) < 2 * found.std).sum())
     out.print(
-        f"[bold]4  identify[/]    weighted least squares: residual / noise = {found.sigma0:.3f}; "
+        f"[bold]4  identify[/]    weighted least squares: residual / noise = {sigma0:.3f}; "
         f"{inside} of {len(base)} within 2 σ of the truth (95 % expected over many experiments; errors go together)"
     )
     distance, usual = joint_error(found, true)
@@ -84,7 +89,7 @@ def demo(out: Console, robot: Robot, seed: int, folder: Path | None) -> None:
     )
     print_estimate(out, model, found, true)
     if folder is not None:
-        write_json(folder / "result.json", summary(model, designed, found, true, seed))
+        write_json(folder / "result.json", summary(model, designed, found, true, sigma0, seed))
         write_design_report(designed, folder / "report.html")
         out.print(f"\nwritten to {folder}: result.json, and the designed motion in report.html (open it in a browser)")
 
@@ -130,7 +135,9 @@ def print_estimate(out: Console, model: DynamicModel, found: Estimate, true: Arr
     out.print(table)
 
 
-def summary(model: DynamicModel, designed: Design, found: Estimate, true: Array, seed: int) -> dict[str, Any]:
+def summary(
+    model: DynamicModel, designed: Design, found: Estimate, true: Array, sigma0: float, seed: int
+) -> dict[str, Any]:
     units = dict(zip(model.standard, model.units, strict=True))
     kept = [units[model.standard[k]] for k in model.base.independent]
     columns = zip(found.names, kept, true, found.values, found.std, strict=True)
@@ -147,7 +154,7 @@ def summary(model: DynamicModel, designed: Design, found: Estimate, true: Array,
             "joints": model.robot.joint_names,
             "coefficients": designed.delta.tolist(),
         },
-        "sigma0": found.sigma0,
+        "sigma0": sigma0,
         "chi_squared": joint_error(found, true)[0],
         "parameters": [{"name": n, "unit": u, "true": t, "value": v, "std": s} for n, u, t, v, s in columns],
     }

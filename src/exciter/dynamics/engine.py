@@ -63,6 +63,9 @@ class Engine(Protocol):
     def gram(self, rows: RowBatch) -> Array:
         """H = Σ_j weights_j W_jᵀ W_j (b, b), W never stored."""
 
+    def columns(self, rows: RowBatch, out: Array) -> None:
+        """The b columns of W into out (n, ≥ b, N), which was zero: joint row, column, sample."""
+
     def adjoint(
         self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
     ) -> tuple[Array, Array, Array, Array]:

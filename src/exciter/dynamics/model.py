@@ -121,13 +121,23 @@ class DynamicModel:
         """Φ (N, n, p)."""
         return self._assembled(motion, self.term_values(motion))
 
-    def regressor_chunks(self, motion: Motion, size: int = 2048) -> Iterator[tuple[slice, Array]]:
-        """Φ piece by piece, (samples, Φ of these): memory stays flat for long motions, and joint terms that remember
-        see the motion whole."""
-        terms = self.term_values(motion)
+    def regressor_chunks(
+        self, motion: Motion, size: int = 2048, layout: ColumnLayout | None = None, room: int = 0
+    ) -> Iterator[tuple[slice, Array]]:
+        """Φ piece by piece, (samples, Φ of these): memory stays flat for long motions, unless joint terms remember and
+        must see the motion whole. layout: of the columns that are wanted, all unless given; ``room`` columns of zeros
+        follow them."""
+        self.dynamics.check(motion)
+        layout = self.layout(np.arange(len(self.standard))) if layout is None else layout
+        whole = self.term_values(motion) if any(term.has_memory for term in self.bound) else None
         for start in range(0, len(motion), size):
             part = slice(start, min(start + size, len(motion)))
-            yield part, self._assembled(motion[part], terms[:, part])
+            piece = motion[part]
+            terms = self.term_values(piece) if whole is None else whole[:, part]
+            batch = RowBatch(self.dynamics.chain, layout, terms, np.ones(self.n), *piece.samples_last)
+            phi = np.zeros((self.n, layout.size + room, len(piece)))  # samples last: every write is contiguous
+            self.engine.columns(batch, phi)
+            yield part, phi.transpose(2, 0, 1)
 
     def _assembled(self, motion: Motion, terms: Array) -> Array:
         phi = np.zeros((self.n, len(self.standard), len(motion)))  # samples last: every write is contiguous
@@ -188,7 +198,8 @@ class DynamicModel:
         A joint term that stores no energy (friction) is wholly in B2, as in [12.35].
         """
         rows = self.dynamics.lagrange(motion)
-        b1, b2 = np.zeros((2, len(motion), self.n, len(self.standard)))
+        memory = np.zeros((2, self.n, len(self.standard), len(motion)))  # samples last: every write is contiguous
+        b1, b2 = memory.transpose(0, 3, 1, 2)
         b1[:, :, : 10 * self.n] = rows.momentum
         b2[:, :, : 10 * self.n] = rows.du_dq - rows.de_dq
         at = 10 * self.n

@@ -43,7 +43,8 @@ def _rows(rows: RowBatch) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class NumbaEngine:
-    """See ``engine.Engine``. threads: how many parts of the samples run at once (energies and kinematics: one)."""
+    """See ``engine.Engine``. threads: how many parts of the samples run at once; one for columns, energies and
+    kinematics."""
 
     threads: int = 1
     name: str = "numba"
@@ -78,6 +79,10 @@ class NumbaEngine:
         self._call("gram", (*_rows(rows), *motion), rows.q.shape[1], h if self.threads > 1 else h[0])
         total: Array = h.sum(0)
         return total
+
+    def columns(self, rows: RowBatch, out: Array) -> None:
+        motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
+        kernels("columns").columns(*_rows(rows), *motion, 0, rows.q.shape[1], out)
 
     def adjoint(
         self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array

@@ -62,6 +62,14 @@ class NumpyEngine:
                 h[np.ix_(index, index)] += rows.weights[j] * (w @ w.T)
         return h
 
+    def columns(self, rows: RowBatch, out: Array) -> None:
+        for s in batches(rows.q.shape[1]):
+            links = forward(rows.chain, rows.q[:, s], rows.qd[:, s], rows.qdd[:, s])
+            blocks = [regressor_rows(link) for link in links]
+            for j in range(rows.chain.n):
+                w, index = _packed(rows, j, blocks, s)
+                out[j, index, s] = w
+
     def adjoint(
         self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
     ) -> tuple[Array, Array, Array, Array]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import ParameterError
 from exciter.identification.information import Information
+from exciter.identification.one_thread import one_thread
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -88,13 +90,17 @@ class Compressed:
 
     def information(self, noise: ArrayLike = 1.0) -> Information:
         """All groups together, rows divided by noise: σ for all, (J,) per joint, or (G, J) per group."""
-        p = len(self.parameters)
         sigma = self.per_group(noise)
-        stacked = (self.factors / sigma[..., None, None]).reshape(-1, p + 1)
-        upper = np.zeros((p + 1, p + 1))
-        factor = np.linalg.qr(stacked[stacked.any(axis=1)], mode="r")
-        upper[: len(factor)] = factor
-        return Information(upper[:p, :p], upper[:p, p], float(upper[p, p] ** 2), int(self.rows.sum()))
+        if np.ndim(noise) < 2:  # the same for all pieces of a joint, which need not be told apart
+            stacked = self._by_joint / sigma[0, :, None, None]
+        else:
+            stacked = self.factors / sigma[..., None, None]
+        return Information.of_factor(_triangular(stacked), int(self.rows.sum()))
+
+    @cached_property
+    def _by_joint(self) -> Array:
+        """(J, p + 1, p + 1) one factor for all pieces."""
+        return np.stack([_triangular(self.factors[:, j]) for j in range(len(self.joints))])
 
     def squares(self, values: ArrayLike) -> Array:
         """(G, J) sum of squared residuals of parameters (p,)."""
@@ -121,3 +127,15 @@ class Compressed:
                 f"{', '.join(self.joints)}"
             )
         return np.broadcast_to(given, shape)
+
+
+def _triangular(factors: Array) -> Array:
+    """One factor (p + 1, p + 1) for all (…, p + 1, p + 1)."""
+    size = factors.shape[-1]
+    rows = factors.reshape(-1, size)
+    rows = rows[rows.any(axis=1)]
+    upper = np.zeros((size, size))
+    with one_thread():
+        found = np.linalg.qr(rows, mode="r")
+    upper[: len(found)] = found
+    return upper

@@ -16,7 +16,9 @@ from exciter.errors import ParameterError
 
 Array = NDArray[np.float64]
 SINGULAR = 1e-11  #: singular value of R with columns of length one, below which a direction says nothing
-SHARE = 0.3  #: of the largest part in such a direction: parameters with this much of it are named
+STILL = 1e-15  #: length of a column over the longest one, below which it is rounding; units may differ by 1e12
+NAMED = 12  # parameters in a message
+SHARE = 0.2  #: of the largest part in such directions: parameters with this much of them are named
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,12 @@ class Information:
     def of_estimate(cls, values: ArrayLike, covariance: ArrayLike) -> Information:
         """What is known of parameters (p,) with a positive definite covariance (p, p), as if from p rows."""
         values, covariance = np.asarray(values, dtype=float), np.asarray(covariance, dtype=float)
-        scale = np.sqrt(np.diag(covariance))
+        if covariance.shape != 2 * values.shape:
+            raise ParameterError(f"{values.size} parameters with a covariance of shape {covariance.shape}")
+        variance = covariance.diagonal()
+        if not (np.isfinite(covariance).all() and (variance > 0.0).all()):
+            raise ParameterError("the covariance of what is known needs finite numbers and variances above zero")
+        scale = np.sqrt(variance)
         try:  # scaled: units differ, correlations are what makes it singular or not
             lower = np.linalg.cholesky(covariance / np.outer(scale, scale))
         except np.linalg.LinAlgError:
@@ -44,26 +51,45 @@ class Information:
         w = linalg.solve_triangular(lower, np.diag(1.0 / scale), lower=True)
         return cls.empty(len(values)).add(w, w @ values)
 
+    @classmethod
+    def of_factor(cls, factor: Array, rows: int) -> Information:
+        """From the triangular factor (p + 1, p + 1) of [W y]: R and z, and in the corner the residual's root."""
+        return cls(factor[:-1, :-1], factor[:-1, -1], float(factor[-1, -1] ** 2), rows)
+
+    @property
+    def factor(self) -> Array:
+        """The same again: (p + 1, p + 1)."""
+        p = len(self.z)
+        upper = np.zeros((p + 1, p + 1))
+        upper[:p, :p], upper[:p, p], upper[p, p] = self.r, self.z, np.sqrt(self.residual)
+        return upper
+
+    # -- more of it ----------------------------------------------------------------------------------------------
+
     def add(self, w: ArrayLike, y: ArrayLike) -> Information:
         """With more rows w (m, p), y (m,), already divided by their standard deviations."""
         w, y = np.asarray(w, dtype=float), np.asarray(y, dtype=float)
-        return self._absorb(np.column_stack([w, y]), 0.0, len(y))
+        if y.ndim != 1 or w.shape != (len(y), len(self.z)):
+            raise ParameterError(f"rows w {w.shape} and y {y.shape}; give (m, {len(self.z)}) and (m,)")
+        if not (np.isfinite(w).all() and np.isfinite(y).all()):
+            raise ParameterError("rows contain NaN or infinity; leave those samples out")
+        return self._absorb(np.column_stack([w, y]), len(y))
 
     def merge(self, other: Information) -> Information:
-        """Both pieces of information together."""
-        return self._absorb(np.column_stack([other.r, other.z]), other.residual, other.rows)
+        """Both pieces of information together: another experiment, a prior, the next part of a log."""
+        if len(other.z) != len(self.z):
+            raise ParameterError(f"information on {len(self.z)} parameters and on {len(other.z)}: not the same ones")
+        return self._absorb(other.factor, other.rows)
 
     def weight(self, sigma: float) -> Information:
         """As if every row had been divided by ``sigma``."""
+        if not 0.0 < sigma < np.inf:
+            raise ParameterError(f"rows cannot be divided by a standard deviation of {sigma}; give a positive number")
         return replace(self, r=self.r / sigma, z=self.z / sigma, residual=self.residual / sigma**2)
 
-    def _absorb(self, block: Array, residual: float, rows: int) -> Information:
-        p = self.z.size
-        stacked = np.vstack([np.column_stack([self.r, self.z]), block])
-        upper = np.zeros((p + 1, p + 1))
-        factor = np.linalg.qr(stacked, mode="r")
-        upper[: len(factor)] = factor
-        return Information(upper[:p, :p], upper[:p, p], self.residual + residual + upper[p, p] ** 2, self.rows + rows)
+    def _absorb(self, block: Array, rows: int) -> Information:
+        factor: Array = np.asarray(np.linalg.qr(np.vstack([self.factor, block]), mode="r"))
+        return Information.of_factor(factor, self.rows + rows)
 
     # -- the answer ----------------------------------------------------------------------------------------------
 
@@ -92,28 +118,35 @@ class Information:
         scale = np.linalg.norm(self.r, axis=0)
         return _condition(self.r / scale) if (scale > 0).all() else float("inf")
 
+    # -- what it does not say ------------------------------------------------------------------------------------
+
     def refuse_singular(self, names: Sequence[str] | None = None) -> None:
         """An error that names the parameters the rows do not determine."""
+        if not (np.isfinite(self.r).all() and np.isfinite(self.z).all()):
+            raise ParameterError("the information contains NaN or infinity; leave such rows out")
         lost = self.undetermined()
-        if lost:
-            named = f": {', '.join(names[k] for k in lost)}" if names is not None else ""
-            raise ParameterError(
-                f"the rows do not determine all parameters{named}; use base parameters, move more, or lock the joints "
-                "that do not move"
-            )
+        if not lost:
+            return
+        named = "" if names is None else f": {', '.join([names[k] for k in lost[:NAMED]])}"
+        more = f" and {len(lost) - NAMED} more" if named and len(lost) > NAMED else ""
+        few = f"{self.rows} rows" if self.rows < len(self.z) else "the rows"
+        raise ParameterError(
+            f"{few} do not determine all {len(self.z)} parameters{named}{more}; use base parameters, move more, or "
+            "lock the joints that do not move"
+        )
 
     def undetermined(self) -> tuple[int, ...]:
-        """Parameters that take part in a direction the rows say nothing of."""
-        p = len(self.z)
+        """Parameters that take part in a direction the rows say nothing of, whatever their units."""
+        if not np.isfinite(self.r).all():
+            return tuple(range(len(self.z)))
         scale = np.linalg.norm(self.r, axis=0)
-        if self.rows < p or not np.isfinite(scale).all():
-            return tuple(range(p))
-        still = tuple(int(k) for k in np.flatnonzero(scale <= SINGULAR * scale.max(initial=0.0)))
-        moving = np.setdiff1d(np.arange(p), still)
+        still = scale <= STILL * scale.max(initial=0.0)
+        moving = np.flatnonzero(~still)
         _, singular, directions = np.linalg.svd(self.r[:, moving] / scale[moving])
-        lost = np.abs(directions[singular <= SINGULAR * singular.max(initial=1.0)])
-        shared = (lost > SHARE * lost.max(axis=1, keepdims=True, initial=0.0)).any(axis=0) if len(lost) else []
-        return tuple(sorted({*still, *(int(k) for k in moving[np.flatnonzero(shared)])}))
+        # Directions of a null space are arbitrary among themselves; lengths of the columns of all of them are not.
+        part = np.linalg.norm(directions[singular <= SINGULAR * singular.max(initial=1.0)], axis=0)
+        still[moving[part > SHARE * part.max(initial=0.0)]] = True
+        return tuple(int(k) for k in np.flatnonzero(still))
 
 
 def _condition(matrix: Array) -> float:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.dynamics.base_reaction import BaseReaction
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording import Payload
+from exciter.experiment.signals.processed import Processed
 from exciter.parameters import inertial
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE
@@ -33,6 +37,15 @@ def load_chi(model: DynamicModel, payload: Payload) -> Array:
     chi = np.zeros(len(model.standard))
     chi[10 * link : 10 * link + 10] = phi
     return chi
+
+
+def without_load(model: DynamicModel, payload: Payload, piece: Processed) -> Processed:
+    """Less the torque, and the wrench on the base, that the payload alone takes."""
+    torque = piece.torque - load_torque(model, payload, piece.motion)
+    if piece.wrench is None:
+        return replace(piece, torque=torque)
+    wrench = piece.wrench - BaseReaction(model).wrench(piece.motion, load_chi(model, payload))
+    return replace(piece, torque=torque, wrench=wrench)
 
 
 def load_torque(model: DynamicModel, payload: Payload, motion: Motion) -> Array:

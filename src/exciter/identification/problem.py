@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from exciter.dynamics.model import DynamicModel
@@ -14,7 +14,7 @@ from exciter.identification.compress import compress
 from exciter.identification.compressed import Compressed
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.load import load_torque
+from exciter.identification.load import without_load
 from exciter.identification.run import Run
 from exciter.parameters.base import BaseParameters
 
@@ -25,13 +25,15 @@ FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
 class Problem:
     """What is asked: the base parameters of ``model``, of all runs together. Known payloads are taken off first.
 
-    folds: how many pieces of time every run is cut into (pieces of its period, where it repeats).
+    folds: how many pieces of time every run is cut into (pieces of its period, where it repeats). jobs: how many
+    threads compress the equations.
     """
 
     model: DynamicModel
     runs: tuple[Run, ...]
     formulation: Formulation = field(default_factory=InverseDynamic)
     folds: int = FOLDS
+    jobs: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", tuple(self.runs))
@@ -64,16 +66,14 @@ class Problem:
     # -- equations -------------------------------------------------------------------------------------------------
 
     def pieces(self, run: Run) -> Iterator[Processed]:
-        """Motion and torque of a run, without what a known payload took."""
+        """Motion, torque and wrench of a run, without what a known payload took."""
         for piece in run.parts:
             if piece.motion.n != self.model.n:
                 raise RecordingError(
                     f"{run.name} has {piece.motion.n} joints, the robot {self.model.n}; see Recording.arranged"
                 )
-            if run.payload is None or not run.payload.mass:
-                yield piece
-            else:
-                yield replace(piece, torque=piece.torque - load_torque(self.model, run.payload, piece.motion))
+            payload = run.payload
+            yield piece if payload is None or not payload.mass else without_load(self.model, payload, piece)
 
     def rows(self) -> Iterator[tuple[int, Rows]]:
         """(number of the run, equations) in order of time, piece by piece; can be gone through again and again."""
@@ -85,7 +85,7 @@ class Problem:
     def compressed(self) -> Compressed:
         """All equations in one triangular factor per run, fold and joint; the rows are gone through once."""
         labelled = ((index, self.runs[index].fold(rows.time, self.folds), rows) for index, rows in self.rows())
-        found = compress(labelled, self.names, self.joints, len(self.runs), self.folds)
+        found = compress(labelled, self.names, self.joints, len(self.runs), self.folds, self.jobs)
         for joint, squares in zip(found.joints, found.signal, strict=True):
             if squares == 0.0:
                 raise RecordingError(

@@ -29,7 +29,7 @@ def noise_of(compressed: Compressed, values: Array, weights: Array) -> Array:
     Σ e² of a joint has as many degrees of freedom as rows less what the fit took: the trace of its part of the hat
     matrix; correlated rows take more (inflation).
     """
-    took = _taken(compressed, weights)
+    took = taken(compressed, weights)
     rows = compressed.rows.sum(axis=0)
     freedom = np.maximum(rows - took, 1.0)
     signal = np.sqrt(compressed.signal / np.maximum(rows, 1))
@@ -37,7 +37,7 @@ def noise_of(compressed: Compressed, values: Array, weights: Array) -> Array:
     return np.asarray(np.maximum(sigma, np.maximum(TINY * signal, 1e-300)))
 
 
-def _taken(compressed: Compressed, weights: Array) -> Array:
+def taken(compressed: Compressed, weights: Array) -> Array:
     """(J,) degrees of freedom that each joint's rows gave to the fit."""
     information = compressed.information(weights)
     inverse = np.linalg.inv(information.r)

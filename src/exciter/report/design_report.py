@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from exciter import __version__
@@ -18,12 +17,14 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError
 from exciter.report.design_tables import attempts_table, certificate_table, coefficients_table, parameters_table
 from exciter.report.design_words import headline, verdict_sentence
-from exciter.report.markup import Markup, element, joined, number
+from exciter.report.joint_choice import joint_choice
+from exciter.report.markup import Markup, number
 from exciter.report.page import Page
 from exciter.report.plot import Line, Plot, staircases
 from exciter.report.projections import projections
 from exciter.report.scene import Scene, picture_times
 from exciter.report.section import Section, folded, settings_list
+from exciter.report.settings_file import yaml_file
 from exciter.report.spectrum import acceleration_spectrum
 from exciter.report.surroundings import surroundings
 from exciter.report.tool_frame import tool_frame
@@ -116,7 +117,7 @@ def motion_section(design: Design, view: Views) -> Section:
     ]
     if np.isfinite(design.model.robot.limit("jerk")).any():
         plots.append(joint_plot(design, view, "jerk", view.jerk, "Jerk", "/s³"))
-    return Section("motion", "Joint motion against limits", text, (joint_choice(design), *plots))
+    return Section("motion", "Joint motion against limits", text, (choice(design), *plots))
 
 
 def torque_section(design: Design, view: Views) -> Section:
@@ -125,7 +126,10 @@ def torque_section(design: Design, view: Views) -> Section:
     text = f"Computed with the nominal model ({source}); the dashed lines are the limits."
     torque = design.model.torque(view.dense)
     return Section(
-        "torque", "Torque", text, (joint_choice(design), joint_plot(design, view, "torque", torque, "Torque"))
+        "torque",
+        "Torque",
+        text,
+        (choice(design), joint_plot(design, view, "torque", torque, "Torque")),
     )
 
 
@@ -174,7 +178,7 @@ def spectrum_section(design: Design) -> Section:
         by_joint=True,
         bars=spectrum.exact,
     )
-    return Section("spectrum", "Spectrum", text, (joint_choice(design), plot.html()))
+    return Section("spectrum", "Spectrum", text, (choice(design), plot.html()))
 
 
 def certificate_section(design: Design) -> Section:
@@ -235,16 +239,12 @@ def repeat_section(design: Design, settings: Mapping[str, Any]) -> Section:
         "versions": f"exciter {__version__}, Python {platform.python_version()}, NumPy {np.__version__}",
     }
     coefficients = folded("Coefficients of the motion", coefficients_table(design).html())
-    file = (yaml_file(settings),) if settings else ()
+    file = (yaml_file(settings, "design.yaml"),) if settings else ()
     return Section("settings", "Settings to repeat it", "", (*file, settings_list(values), coefficients))
 
 
-def yaml_file(settings: Mapping[str, Any]) -> Markup:
-    """The settings as a file for --config."""
-    plain = json.loads(json.dumps(settings, default=str))  # lists and text only, as YAML's safe half knows them
-    text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100)
-    title = "Save this as design.yaml and give it to --config:"
-    return joined(element("p", title, class_="note"), element("pre", text, class_="file", tabindex=0))
+def choice(design: Design) -> Markup:
+    return joint_choice(design.model.robot.joint_names)
 
 
 def per_joint(robot: Robot, values: Array) -> str:
@@ -259,13 +259,3 @@ def constraint_words(design: Design) -> str:
     return "; ".join(
         f"{row.what} of {row.where} {'≤' if row.upper else '≥'} {number(row.limit)} {row.unit}".rstrip() for row in rows
     )
-
-
-def joint_choice(design: Design) -> Markup:
-    """Buttons that show all joints or one of them, on every plot at once."""
-    names = ["all", *design.model.robot.joint_names]
-    buttons = (
-        element("button", name, type="button", aria_pressed="true" if k == 0 else "false", data_joint=k - 1)
-        for k, name in enumerate(names)
-    )
-    return element("div", *buttons, class_="joints", role="group", aria_label="Joints shown")

@@ -36,6 +36,7 @@ class Plot:
     by_joint: one line per joint; the reader picks one, in its unit and with its limits, or sees all of them, as
     percentages of their limits where they have some.
     bars: upright bars instead of lines. steps: a value holds until the next one. log: logarithmic y axis.
+    band: two lines, lower and upper, between which the area is filled.
     """
 
     title: str
@@ -48,6 +49,7 @@ class Plot:
     bars: bool = False
     steps: bool = False
     log: bool = False
+    band: tuple[int, int] | None = None
 
     def html(self) -> Markup:
         help_ = "drag to zoom, double-click or key 0 to see all, plus and minus and arrow keys to zoom and move"
@@ -71,6 +73,7 @@ class Plot:
             "bars": self.bars,
             "steps": self.steps,
             "log": self.log,
+            "band": self.band,
             "lines": [
                 {
                     "name": line.name,

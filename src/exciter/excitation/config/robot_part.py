@@ -24,7 +24,7 @@ DESIGN_KEYS = (
     "time_limit",
     "prior",
 )
-EXPERIMENT_KEYS = ("simulate",)  # read by the commands of these names
+EXPERIMENT_KEYS = ("simulate", "identify")  # read by the commands of these names
 
 
 def read_section(path: Path) -> Section:

@@ -24,7 +24,7 @@ ABSURD = 1e12  # in any unit: larger numbers are none
 def sane(recording: Recording) -> Recording:
     """With NaN for whatever is no number, infinite or absurd."""
     changed: dict[str, Any] = {}
-    for name in recording.signals:
+    for name in recording.channels:
         x = getattr(recording, name)
         good = np.abs(x) < ABSURD
         if not good.all():

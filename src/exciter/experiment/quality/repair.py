@@ -68,7 +68,7 @@ def _without_duplicates(recording: Recording, repairs: Repairs, words: list[str]
     if not again.any():
         return recording
     copy = again.copy()
-    for name in recording.signals:
+    for name in recording.channels:
         x = getattr(recording, name)
         same = (x[1:] == x[:-1]) | (np.isnan(x[1:]) & np.isnan(x[:-1]))
         copy[1:] &= same.all(axis=1)
@@ -95,12 +95,12 @@ def _without_spikes(recording: Recording, repairs: Repairs, limits: Thresholds, 
     if not repairs.spikes:
         return recording
     changed: dict[str, Any] = {}
-    for name in recording.signals:
+    for name in recording.channels:
         x = getattr(recording, name)
         at = isolated(recording.time, x, limits.spike)
         if at.any():
             changed[name] = np.where(at, np.nan, x)
-            joints = ", ".join(recording.joints[j] for j in np.flatnonzero(at.any(axis=0)))
+            joints = ", ".join(recording.columns(name)[j] for j in np.flatnonzero(at.any(axis=0)))
             words.append(f"replaced {int(at.sum())} isolated outliers of {name} ({joints})")
     return replace(recording, **changed) if changed else recording
 
@@ -154,7 +154,7 @@ def _trimmed(parts: Sequence[Recording], words: list[str]) -> list[Recording]:
     """Rows at the ends of a piece that are not complete cannot be interpolated: they are cut."""
     out = []
     for part in parts:
-        whole = np.all([np.isfinite(getattr(part, name)).all(axis=1) for name in part.signals], axis=0)
+        whole = np.all([np.isfinite(getattr(part, name)).all(axis=1) for name in part.channels], axis=0)
         if whole.any():
             kept = np.flatnonzero(whole)
             out.append(part[int(kept[0]) : int(kept[-1]) + 1])
@@ -166,23 +166,23 @@ def _trimmed(parts: Sequence[Recording], words: list[str]) -> list[Recording]:
 
 
 def _refuse_holes(recording: Recording, limits: Thresholds) -> None:
-    for name in recording.signals:
+    for name in recording.channels:
         share = (~np.isfinite(getattr(recording, name))).mean(axis=0)
         j = int(np.argmax(share))
         if share[j] > limits.nan_share:
             raise RecordingError(
-                f"cannot be repaired: {name} of {recording.joints[j]} holds no numbers in {100 * share[j]:.2g} % of "
-                f"the samples; {100 * limits.nan_share:g} % are allowed"
+                f"cannot be repaired: {name} of {recording.columns(name)[j]} holds no numbers in "
+                f"{100 * share[j]:.2g} % of the samples; {100 * limits.nan_share:g} % are allowed"
             )
 
 
 def _filled(parts: Sequence[Recording], repairs: Repairs, words: list[str]) -> list[Recording]:
     """Every piece by itself: what lies beyond a long gap says nothing of a hole."""
-    out, holes = [], dict.fromkeys(parts[0].signals, 0)
+    out, holes = [], dict.fromkeys(parts[0].channels, 0)
     joints: dict[str, set[int]] = {name: set() for name in holes}
     for part in parts:
         changed: dict[str, Any] = {}
-        for name in part.signals:
+        for name in part.channels:
             x = getattr(part, name).copy()
             bad = ~np.isfinite(x)
             for j in map(int, np.flatnonzero(bad.any(axis=0))):
@@ -195,7 +195,7 @@ def _filled(parts: Sequence[Recording], repairs: Repairs, words: list[str]) -> l
         out.append(replace(part, **changed) if changed else part)
     for name, count in holes.items():
         if count:
-            of = ", ".join(parts[0].joints[j] for j in sorted(joints[name]))
+            of = ", ".join(parts[0].columns(name)[j] for j in sorted(joints[name]))
             words.append(f"filled {count} missing values of {name} ({of}) by cubics through their neighbours")
     return out
 
@@ -207,9 +207,9 @@ def _refuse_burst(recording: Recording, name: str, j: int, bad: NDArray[np.bool_
     k = int(span.argmax())
     if span[k] > max(repairs.interpolate, 2.5 * recording.interval if repairs.interpolate > 0 else 0.0):
         raise RecordingError(
-            f"cannot be repaired: {name} of {recording.joints[j]} holds no numbers for {1e3 * span[k]:.4g} ms after "
-            f"{time[starts[k]]:.6g} s, and runs up to {1e3 * repairs.interpolate:.4g} ms are filled; cut it out with "
-            "windows, or see repair: {interpolate: …}"
+            f"cannot be repaired: {name} of {recording.columns(name)[j]} holds no numbers for {1e3 * span[k]:.4g} ms "
+            f"after {time[starts[k]]:.6g} s, and runs up to {1e3 * repairs.interpolate:.4g} ms are filled; cut it out "
+            "with windows, or see repair: {interpolate: …}"
         )
 
 

@@ -42,6 +42,10 @@ class Drive:
         """Gains count from the motor's current to the joint's torque, so that only the direction changes."""
         return current * self.signs
 
+    def wrench(self, wrench: Array) -> Array:
+        """Not of the joints: as it is."""
+        return wrench
+
     @property
     def keeps_power(self) -> bool:
         """q̇ᵀτ is the same on both sides of the gears: Rt = Rpᵀ. True where only one of them is given."""

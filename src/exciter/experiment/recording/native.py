@@ -19,7 +19,7 @@ from numpy.lib import format as npy
 
 from exciter.errors import ExciterError, RecordingError
 from exciter.experiment.recording.native_files import WORDS, companion, said
-from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.recording import WRENCH, Recording
 from exciter.files import prepare, staged
 
 ROWS = 10_000  # as text at once
@@ -81,10 +81,10 @@ def _checked(chunks: Iterable[Recording]) -> Iterator[Recording]:
     for chunk in chunks:
         if not len(chunk):
             continue
-        if before is not None and (chunk.joints, chunk.signals) != (before.joints, before.signals):
+        if before is not None and (chunk.joints, chunk.channels) != (before.joints, before.channels):
             raise RecordingError(
-                f"the pieces of a recording must agree; one has {', '.join(before.signals)} of "
-                f"{', '.join(before.joints)}, another {', '.join(chunk.signals)} of {', '.join(chunk.joints)}"
+                f"the pieces of a recording must agree; one has {', '.join(before.channels)} of "
+                f"{', '.join(before.joints)}, another {', '.join(chunk.channels)} of {', '.join(chunk.joints)}"
             )
         if before is not None and chunk.time[0] < before.time[-1]:
             raise RecordingError(
@@ -102,6 +102,7 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
         if name.strip() != name or not name or not name.isprintable() or set(name) & set(',"'):
             raise RecordingError(f"joint '{name}' cannot head a column of a CSV file; rename it, or write a .npz file")
     header = ["time", *(f"{name}.{WORDS.get(signal, signal)}" for name in first.joints for signal in first.signals)]
+    header += [] if first.wrench is None else [f"base.{name}" for name in WRENCH]
     if len(set(header)) < len(header):
         raise RecordingError(f"the joints {', '.join(first.joints)} give two columns of the same name; rename one")
     beside = path.absolute().with_suffix(".yaml")
@@ -129,7 +130,8 @@ def _yaml(data: dict[str, Any]) -> str:
 
 def _rows(chunk: Recording) -> str:
     signals = np.stack([getattr(chunk, name) for name in chunk.signals], axis=2)  # (N, n, signals): as the header
-    table = np.column_stack([chunk.time, signals.reshape(len(chunk), -1)])
+    wrench = () if chunk.wrench is None else (chunk.wrench,)
+    table = np.column_stack([chunk.time, signals.reshape(len(chunk), -1), *wrench])
     text = io.StringIO()
     np.savetxt(text, table, fmt="%.17g", delimiter=",")
     return text.getvalue()
@@ -137,7 +139,7 @@ def _rows(chunk: Recording) -> str:
 
 def _write_npz(first: Recording, rest: Iterator[Recording], stage: Path, path: Path) -> None:
     """Numbers go to one unnamed file per array first: how many rows an array has stands at its start."""
-    keys, rows = ("time", *first.signals), 0
+    keys, rows = ("time", *first.channels), 0
     with ExitStack() as stack:
         raw = {key: stack.enter_context(tempfile.TemporaryFile(dir=stage)) for key in keys}
         for chunk in chain([first], rest):
@@ -146,7 +148,7 @@ def _write_npz(first: Recording, rest: Iterator[Recording], stage: Path, path: P
                 raw[key].write(np.ascontiguousarray(getattr(chunk, key), dtype="<f8").data)
         with zipfile.ZipFile(stage / path.name, "w", zipfile.ZIP_STORED) as archive:
             for key in keys:
-                _add(archive, key, "<f8", (rows,) if key == "time" else (rows, first.n), raw[key])
+                _add(archive, key, "<f8", (rows,) if key == "time" else (rows, len(first.columns(key))), raw[key])
             for key, text in (
                 ("joints", np.array(first.joints)),
                 ("about", np.array(json.dumps(first.about.to_dict(), default=float))),

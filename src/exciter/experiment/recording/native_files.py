@@ -1,7 +1,8 @@
 """Exciter's own logs, seen by a reader: what their columns are called, and what is said beside the samples.
 
-CSV: ``time``, then ``<joint>.q``, ``<joint>.qd``, ``<joint>.tau``, ``<joint>.current``; what a table cannot say stands
-in ``<stem>.yaml`` beside it. NPZ: time, q, qd, torque, current, joints, and about, which is JSON.
+CSV: ``time``, then ``<joint>.q``, ``<joint>.qd``, ``<joint>.tau``, ``<joint>.current``, then ``base.fx`` … ``base.mz``
+of a force plate; what a table cannot say stands in ``<stem>.yaml`` beside it. NPZ: time, q, qd, torque, current,
+wrench, joints, and about, which is JSON.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numpy.lib import format as npy
 from exciter.errors import RecordingError
 from exciter.experiment.recording.about import About
 from exciter.experiment.recording.formats import NPZ, preset
+from exciter.experiment.recording.recording import WRENCH
 from exciter.experiment.sources.open import open_source
 from exciter.experiment.sources.source import Source
 from exciter.robot.yaml_file import read_yaml
@@ -47,10 +49,11 @@ def starts_as_native(path: Path) -> bool:
 def check_header(source: Source) -> None:
     """Columns that nobody would look at are a mistake."""
     for name in source.names:
-        if name != "time" and name.rpartition(".")[2] not in (*WORDS.values(), *IGNORED):
+        known = name in ("time", *(f"base.{part}" for part in WRENCH))
+        if not known and name.rpartition(".")[2] not in (*WORDS.values(), *IGNORED):
             raise RecordingError(
                 f"{source.path} has a column '{name}'; allowed are time and <joint>.q, <joint>.qd, <joint>.tau, "
-                "<joint>.current; a recording.yaml can describe any other columns"
+                "<joint>.current, base.fx … base.mz; a recording.yaml can describe any other columns"
             )
 
 

@@ -124,9 +124,10 @@ def _columns(description: Description, reading: Reading, shelf: Shelf) -> Lockst
         parts.append(Part("time", source, columns))
     for signal in description.signals:
         file = _file(signal.file, reading, signal.where)
-        source = shelf.open(file, len(joints) if signal.interleaved else None)
-        if signal.required or (isinstance(signal.columns, str) and group(source, signal.columns, joints)):
-            parts.append(Part(signal.name, source, find(source, signal.columns, joints, f"{signal.where}: columns")))
+        of = signal.of(joints)
+        source = shelf.open(file, len(of) if signal.interleaved else None)
+        if signal.required or (isinstance(signal.columns, str) and group(source, signal.columns, of)):
+            parts.append(Part(signal.name, source, find(source, signal.columns, of, f"{signal.where}: columns")))
     return Lockstep(tuple(parts))
 
 

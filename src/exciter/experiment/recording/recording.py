@@ -14,7 +14,8 @@ from exciter.experiment.recording.about import About
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
-SIGNALS = ("q", "qd", "torque", "current")
+SIGNALS = ("q", "qd", "torque", "current")  # of the joints
+WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")  #: columns of the wrench on the base
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +24,9 @@ class Recording:
 
     q, qd, torque, current (N, n): one column per joint of ``joints`` [rad, rad/s, N·m, A; m, m/s, N for joints that
     slide]; None where it was not recorded, NaN where a sample is missing.
+
+    wrench (N, 6): force [N] and torque about the base's origin [N·m] that the ground exerts on the base, in axes of the
+    base, from a force plate; a robot at rest is carried with +m·g.
     """
 
     joints: tuple[str, ...]
@@ -32,18 +36,21 @@ class Recording:
     torque: Array | None = None
     current: Array | None = None
     about: About = field(default_factory=About)
+    wrench: Array | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joints", tuple(self.joints))
         if not self.joints or len(set(self.joints)) < len(self.joints):
             raise RecordingError(f"a recording needs joints of different names; given {list(self.joints)}")
-        for name in ("time", *SIGNALS):
+        for name in ("time", *SIGNALS, "wrench"):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, _read_only(value))
         shape = (len(self.time), self.n)
         if self.time.ndim != 1 or any(self._signal(name).shape != shape for name in self.signals):
             given = ", ".join(f"{name} {getattr(self, name).shape}" for name in ("time", *self.signals))
             raise RecordingError(f"samples of {self.n} joints must have shapes (N,) and (N, {self.n}); given {given}")
+        if self.wrench is not None and self.wrench.shape != (len(self.time), len(WRENCH)):
+            raise RecordingError(f"wrench has shape {self.wrench.shape}; expected {(len(self.time), len(WRENCH))}")
         if not np.isfinite(self.time).all():
             raise RecordingError("time contains NaN or infinity; repair or cut those samples")
         if (back := np.flatnonzero(np.diff(self.time) < 0)).size:
@@ -66,6 +73,15 @@ class Recording:
         """Which of q, qd, torque, current there are."""
         return tuple(name for name in SIGNALS if getattr(self, name) is not None)
 
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The signals, and the wrench where there is one: everything that comes sample by sample."""
+        return self.signals if self.wrench is None else (*self.signals, "wrench")
+
+    def columns(self, channel: str) -> tuple[str, ...]:
+        """Names of a channel's columns: the joints', or those of the wrench."""
+        return WRENCH if channel == "wrench" else self.joints
+
     def _signal(self, name: str) -> Array:
         value: Array = getattr(self, name)
         return value
@@ -86,7 +102,7 @@ class Recording:
 
     def __getitem__(self, part: slice | NDArray[np.bool_] | NDArray[np.int64]) -> Recording:
         """Some of the samples, in order."""
-        signals: dict[str, Any] = {name: self._signal(name)[part] for name in self.signals}
+        signals: dict[str, Any] = {name: self._signal(name)[part] for name in self.channels}
         return replace(self, time=self.time[part], **signals)
 
     def between(self, start: float, end: float) -> Recording:
@@ -104,7 +120,7 @@ class Recording:
         """Pieces of one recording, in order of time, together."""
         if not parts:
             raise RecordingError("nothing was recorded")
-        names = parts[0].signals
+        names = parts[0].channels
         signals: dict[str, Any] = {name: np.concatenate([part._signal(name) for part in parts]) for name in names}
         return replace(parts[0], time=np.concatenate([part.time for part in parts]), **signals)
 
@@ -122,9 +138,11 @@ class Recording:
         return replace(self, joints=robot.joint_names, about=replace(self.about, gains=gains), **signals)
 
     def needed_torque(self) -> Array:
-        """(N, n) torque, also from currents where their gains are known."""
+        """(N, n) torque, also from currents where their gains are known; zero where a wrench was recorded instead."""
         if self.torque is not None:
             return self.torque
+        if self.current is None and self.wrench is not None:
+            return np.zeros_like(self.q)
         if self.current is None:
             raise RecordingError("neither torque nor current was recorded")
         if self.about.gains is None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from exciter.errors import RecordingError
 from exciter.excitation.config.section import Section, per_joint, shown
 from exciter.experiment.recording.columns import Columns, columns_from
+from exciter.experiment.recording.recording import WRENCH
 from exciter.experiment.recording.units import LARGEST, UNITS, Unit, unit_of, units_of
 
 Array = NDArray[np.float64]
@@ -20,7 +21,7 @@ TIME_KEYS = ("file", "column", "unit", "rate", "start")
 
 @dataclass(frozen=True, eq=False)
 class Signal:
-    """``name``: position, velocity, torque or current. SI value = number in the file × scale (n,).
+    """``name``: position, velocity, torque, current or wrench. SI value = number in the file × scale (n,).
 
     file: None for that of the whole recording; interleaved: one number per line, sample after sample; required: an
     error where the file does not have it.
@@ -35,6 +36,10 @@ class Signal:
     scaled: bool  # the user gave a factor of their own
     interleaved: bool
     required: bool
+
+    def of(self, joints: Sequence[str]) -> Sequence[str]:
+        """What there is a column of: the joints, or the parts of the wrench."""
+        return columns_of(self.name, joints)
 
     @property
     def kinds(self) -> tuple[str | None, ...]:
@@ -71,6 +76,7 @@ class TimeSource:
 def signal_from(top: Section, name: str, joints: Sequence[str], *, required: bool) -> Signal:
     """The part ``name`` of a recording.yaml."""
     section = top.section(name, (*KEYS, "gains") if name == "current" else KEYS)
+    joints = columns_of(name, joints)
     columns = columns_from(section.get("columns"), section.at("columns"))
     units = units_of(name, section.get("unit"), section.at("unit"), joints)
     factor = per_joint(section.get("factor"), section.at("factor"), joints) if "factor" in section else 1.0
@@ -92,6 +98,11 @@ def signal_from(top: Section, name: str, joints: Sequence[str], *, required: boo
         interleaved,
         required,
     )
+
+
+def columns_of(name: str, joints: Sequence[str]) -> Sequence[str]:
+    """Names of what a signal has one column of."""
+    return WRENCH if name == "wrench" else joints
 
 
 def time_from(top: Section) -> TimeSource:
@@ -117,6 +128,7 @@ def time_from(top: Section) -> TimeSource:
 
 def check_kinds(signals: Sequence[Signal], joints: Sequence[str]) -> None:
     """A joint either turns or slides, whatever is measured of it."""
+    signals = [signal for signal in signals if signal.of(joints) is joints]
     kinds = [signal.kinds for signal in signals]
     for j, joint in enumerate(joints):
         told = {kind: signal for signal, own in zip(signals, kinds, strict=True) if (kind := own[j]) is not None}

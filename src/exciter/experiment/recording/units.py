@@ -46,9 +46,10 @@ UNITS: dict[str, dict[str, Unit]] = {
         "kN": Unit(1e3, SLIDES),
     },
     "current": {"A": Unit(1.0), "mA": Unit(1e-3)},
+    "wrench": {"N": Unit(1.0), "kN": Unit(1e3)},  # forces; torques in that times metres
 }
 # Beyond these [SI] a unit or a gear ratio is wrong: 160 turns of an arm's joint, a meganewton-metre, 100 kA.
-LARGEST = {"position": 1e3, "velocity": 1e3, "torque": 1e6, "current": 1e5}
+LARGEST = {"position": 1e3, "velocity": 1e3, "torque": 1e6, "current": 1e5, "wrench": 1e6}
 
 
 def unit_of(signal: str, given: Any, where: str) -> str:

@@ -62,7 +62,7 @@ def _numbered(parts: Iterable[S], longest: float) -> Iterator[tuple[int, S]]:
             if gap > start:
                 yield number, part[start:gap]
             number, start = number + 1, gap
-        yield number, part[start:]
+        yield number, part[start:] if start else part
         last = part.time[-1]
 
 

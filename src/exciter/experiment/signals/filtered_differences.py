@@ -142,4 +142,5 @@ class _Plan:
             qd, qdd = qd[1:-1], first_difference(qd, self.rate)
         motion = Motion(time[inner], q[1:-1], qd, qdd)
         limits = self.torque_bandwidth, self.low_pass.cutoff
-        return Processed(motion, torque[inner], self.rate, *self.noises, self.words, *limits)
+        wrench = None if whole.wrench is None else whole.wrench[inner]
+        return Processed(motion, torque[inner], self.rate, *self.noises, self.words, *limits, wrench=wrench)

@@ -94,7 +94,8 @@ class FourierFit(Route):
         torque_noise = average.torque_noise_of_mean
         told, limit = (*average.words, *words), average.torque_bandwidth
         remaining = series.noise_of_derivatives[0]
-        return Processed(motion, average.torque, average.rate, remaining, torque_noise, told, limit), series
+        processed = Processed(motion, average.torque, average.rate, remaining, torque_noise, told, limit, series=series)
+        return replace(processed, wrench=average.wrench), series
 
     def _harmonics(self, average: PeriodAverage) -> tuple[list[tuple[int, ...]], list[str]]:
         """For each joint, and why."""

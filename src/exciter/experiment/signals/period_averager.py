@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.about import About
-from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.recording import WRENCH, Recording
 from exciter.experiment.signals.local_cubic import local_cubic
 from exciter.experiment.signals.resample import LONG, check_complete, sampling_rate
 
@@ -22,9 +22,10 @@ MOST_SAMPLES = 10_000_000  # per period
 class PeriodAverager:
     """Whole periods from ``start`` [s] on, each resampled at ``samples`` instants; memory of two periods and a piece.
 
-    Signals are the n positions, then the n torques. ``mean`` (N, 2 n) and ``squares`` (2 n,) = Σ_j Σ_k (x_j − x̄)² are
-    Welford's; ``steps`` (K − 1, 2 n) are ½ mean (x_{j+1} − x_j)² of neighbours, an estimate of σ² that slow drift does
-    not reach; ``gain``: noise variance after resampling over that of a recorded sample.
+    Signals are the n positions, then the n torques, then the six of a wrench, if any. ``mean`` (N, signals) and
+    ``squares`` (signals,) = Σ_j Σ_k (x_j − x̄)² are Welford's; ``steps`` (K − 1, signals) are ½ mean (x_{j+1} − x_j)² of
+    neighbours, an estimate of σ² that slow drift does not reach; ``gain``: noise variance after resampling over that of
+    a recorded sample.
     """
 
     def __init__(
@@ -35,12 +36,14 @@ class PeriodAverager:
         start: float,
         samples: int,
         most: int | None = None,
+        wrench: bool = False,
     ) -> None:
         self.joints, self.about, self.period, self.start, self.samples = joints, about, period, start, samples
         self.signal_names = tuple(f"{what} of joint '{name}'" for what in ("position", "torque") for name in joints)
+        self.signal_names += tuple(f"{name} of the wrench" for name in WRENCH if wrench)
         self.most = most
-        self.mean = np.zeros((samples, 2 * len(joints)))
-        self.squares = np.zeros(2 * len(joints))
+        self.mean = np.zeros((samples, len(self.signal_names)))
+        self.squares = np.zeros(len(self.signal_names))
         self.left_out: list[str] = []
         self.first = self.last = start
         self._starts: list[float] = []
@@ -72,7 +75,7 @@ class PeriodAverager:
                 f"8 … {MOST_SAMPLES} can be averaged"
             )
         start = float(piece.time[0]) if settled is None else max(float(settled), float(piece.time[0]))
-        averager = cls(piece.joints, piece.about, period, start, round(samples), most)
+        averager = cls(piece.joints, piece.about, period, start, round(samples), most, piece.wrench is not None)
         averager.first = float(piece.time[0])
         return averager
 
@@ -116,7 +119,8 @@ class PeriodAverager:
             where = part.time[int(np.argmax(steps))]
             self.left_out.append(f"period from {begin:.6g} s: {widest:.3g} s without samples at {where:.6g} s")
             return
-        values, gain = local_cubic(part.time, np.hstack([part.q, part.needed_torque()]), at)
+        wrench = () if part.wrench is None else (part.wrench,)
+        values, gain = local_cubic(part.time, np.hstack([part.q, part.needed_torque(), *wrench]), at)
         self._accumulate(values, gain, begin)
 
     def _accumulate(self, values: Array, gain: float, begin: float) -> None:
@@ -178,7 +182,7 @@ class PeriodAverager:
 
     @property
     def spread(self) -> Array:
-        """(2 n,) standard deviation of the mean over the period: the size of each signal."""
+        """(signals,) standard deviation of the mean over the period: the size of each signal."""
         return np.asarray(self.mean.std(axis=0))
 
     def period_error(self) -> tuple[float, float, float, float]:

@@ -36,7 +36,7 @@ class BrokenPositions(RecordingError):
 
 @dataclass(frozen=True, eq=False)
 class PeriodAverage:
-    """One period: ``time`` (N,) [s] of the first one averaged; mean q and torque (N, n).
+    """One period: ``time`` (N,) [s] of the first one averaged; mean q and torque (N, n), and wrench (N, 6).
 
     end [s]: where the last of the ``count`` periods ends that were averaged.
 
@@ -63,6 +63,7 @@ class PeriodAverage:
     words: tuple[str, ...] = ()
     filter: AnalogFilter | None = None
     torque_bandwidth: float = float("inf")
+    wrench: Array | None = None
 
     @property
     def rate(self) -> float:
@@ -217,7 +218,7 @@ def _judged(averager: PeriodAverager, words: list[str], left_out: list[str]) -> 
         averager.joints,
         averager.instants(averager.start),
         averager.mean[:, :n],
-        averager.mean[:, n:],
+        averager.mean[:, n : 2 * n],
         averager.period,
         float(averager.starts[-1] + averager.period),
         count,
@@ -225,6 +226,7 @@ def _judged(averager: PeriodAverager, words: list[str], left_out: list[str]) -> 
         words=tuple(words),
         filter=averager.about.filter,
         torque_bandwidth=noted_bandwidth(averager.about),
+        wrench=averager.mean[:, 2 * n :] if averager.mean.shape[1] > 2 * n else None,
         **noises,
     )
 

@@ -119,7 +119,7 @@ def filtered_alike(recording: Recording) -> Recording:
     kernel = _kernel(lambda f: _fade(f, TOP * rate, rate) * response(analog, f), analog, analog.cutoff, rate)
     inner = _inner(uniform, len(kernel) // 2)
     changed: dict[str, Any] = {
-        name: _convolved(getattr(uniform, name), kernel) for name in ("q", "qd") if name in uniform.signals
+        name: _convolved(getattr(uniform, name), kernel) for name in ("q", "qd", "wrench") if name in uniform.channels
     }
     words = f"positions went through {named(analog)}, too"
     return replace(inner, **changed, about=_noted(recording, words, passes(analog)))

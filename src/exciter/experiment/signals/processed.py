@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
+from exciter.experiment.signals.fourier_series import FourierSeries
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
@@ -22,7 +23,11 @@ class Processed:
     see ``rows``. torque_bandwidth [Hz]: above it an analogue filter took away what could not be brought back;
     infinite where there was none. position_bandwidth [Hz]: cut-off of the filter the positions went through, if any.
     position_noise, torque_noise (n,): standard deviation of what is left in one sample
-    of q and of the torque, where it could be estimated. words: what was done, and why.
+    of q and of the torque, where it could be estimated. words: what was done, and why. series: the one the motion was
+    taken from, where it was fitted as one.
+
+    wrench (N, 6): on the base, as in ``Recording``, where a force plate was recorded; the torque is zero where it was
+    recorded instead.
     """
 
     motion: Motion
@@ -33,6 +38,8 @@ class Processed:
     words: tuple[str, ...] = ()
     torque_bandwidth: float = float("inf")
     position_bandwidth: float = float("inf")
+    series: FourierSeries | None = None
+    wrench: Array | None = None
 
     def __post_init__(self) -> None:
         torque = np.array(self.torque, dtype=np.float64)
@@ -40,6 +47,12 @@ class Processed:
         object.__setattr__(self, "torque", torque)
         if torque.shape != self.motion.q.shape:
             raise RecordingError(f"torque has shape {torque.shape}, the motion {self.motion.q.shape}")
+        if self.wrench is not None:
+            wrench = np.array(self.wrench, dtype=np.float64)
+            wrench.flags.writeable = False
+            object.__setattr__(self, "wrench", wrench)
+            if wrench.shape != (len(self.motion), 6):
+                raise RecordingError(f"wrench has shape {wrench.shape}; expected {(len(self.motion), 6)}")
 
     def __len__(self) -> int:
         return len(self.motion)
@@ -48,7 +61,8 @@ class Processed:
         """Some of the samples, in order; a step in the slice lowers the rate."""
         refuse_folding(part, self.torque_bandwidth)
         rate = self.rate / abs(part.step or 1)
-        return replace(self, motion=self.motion[part], torque=self.torque[part], rate=rate)
+        wrench = None if self.wrench is None else self.wrench[part]
+        return replace(self, motion=self.motion[part], torque=self.torque[part], rate=rate, wrench=wrench)
 
     @staticmethod
     def join(pieces: Sequence[Processed]) -> Processed:
@@ -56,7 +70,9 @@ class Processed:
         motions = [piece.motion for piece in pieces]
         signals = [np.concatenate([getattr(m, name) for m in motions]) for name in ("time", "q", "qd", "qdd")]
         torque, bandwidth = np.concatenate([p.torque for p in pieces]), min(p.torque_bandwidth for p in pieces)
-        return replace(pieces[-1], motion=Motion(*signals), torque=torque, torque_bandwidth=bandwidth)
+        wrenches = [piece.wrench for piece in pieces if piece.wrench is not None]
+        wrench = np.concatenate(wrenches) if wrenches else None
+        return replace(pieces[-1], motion=Motion(*signals), torque=torque, torque_bandwidth=bandwidth, wrench=wrench)
 
 
 def refuse_folding(part: slice, torque_bandwidth: float) -> None:

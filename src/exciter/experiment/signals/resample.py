@@ -82,10 +82,11 @@ def resample(recording: Recording, rate: float | None = None) -> Recording:
     rounding = max(4.0 * np.spacing(np.abs(recording.time[[0, -1]]).max()), 1e-9 / rate)
     if len(at) == len(recording) and np.abs(recording.time - at).max() <= rounding:
         return replace(recording, time=at)
-    names = recording.signals
+    names = recording.channels
     samples = np.concatenate([getattr(recording, name) for name in names], axis=1)
     values = CubicSpline(recording.time, samples)(at)
-    parts: Any = dict(zip(names, np.split(values, len(names), axis=1), strict=True))
+    ends = np.cumsum([getattr(recording, name).shape[1] for name in names])
+    parts: Any = dict(zip(names, np.split(values, ends[:-1], axis=1), strict=True))
     return replace(recording, time=at, **parts)
 
 
@@ -106,7 +107,7 @@ def check_complete(recording: Recording) -> None:
     """Refuses what cannot be interpolated: less than two samples, missing ones, two at one time."""
     if len(recording) < 2:
         raise RecordingError(f"{len(recording)} samples cannot be resampled; at least 2 are needed")
-    for name in recording.signals:
+    for name in recording.channels:
         if not (whole := np.isfinite(getattr(recording, name)).all(axis=1)).all():
             raise RecordingError(
                 f"{name} has {(~whole).sum()} samples with NaN or infinity, the first at "

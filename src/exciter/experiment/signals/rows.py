@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
+from exciter.experiment.signals.pieces import checked_pieces
 from exciter.experiment.signals.processed import Processed, refuse_folding
 
 Array = NDArray[np.float64]
@@ -46,7 +47,9 @@ class Rows:
         shape = (len(self.time), len(self.joints), len(self.parameters) + 1)
         if self.time.ndim != 1 or self.sides.shape != shape:
             raise RecordingError(f"W and y side by side have shape {self.sides.shape}; expected {shape}")
-        if not np.isfinite(self.sides).all():
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = self.sides.sum()  # finite only where every number is; faster than a look at each
+        if not np.isfinite(total) and not np.isfinite(self.sides).all():
             raise RecordingError("the equations contain NaN or infinity; repair or cut those samples")
 
     @classmethod
@@ -140,30 +143,13 @@ def model_rows(
     """
     chosen = np.arange(len(model.standard)) if columns is None else np.asarray(columns, dtype=np.int64)
     joints, parameters = model.robot.joint_names, tuple(model.standard[k] for k in chosen)
-    end = -np.inf
-    for piece in [processed] if isinstance(processed, Processed) else processed:
-        if piece.motion.n != model.n:
-            raise RecordingError(f"the motion has {piece.motion.n} joints, the robot {model.n}; see Recording.arranged")
-        if not len(piece):
-            continue
-        _refuse_torn_memory(model, piece, end)
-        end = piece.motion.time[-1]
-        for part, phi in model.regressor_chunks(piece.motion, size):
-            sides = np.empty((model.n, len(chosen) + 1, len(phi)))  # time last, as filters want it
-            sides[:, :-1] = phi.transpose(1, 2, 0)[:, chosen]
-            sides[:, -1] = piece.torque[part].T
-            both = _read_only(sides.transpose(2, 0, 1))
+    layout = model.layout(chosen)
+    for piece in checked_pieces(model, [processed] if isinstance(processed, Processed) else processed):
+        for part, sides in model.regressor_chunks(piece.motion, size, layout, room=1):
+            sides[:, :, -1] = piece.torque[part]
+            both = _read_only(sides)
             limit = piece.torque_bandwidth
             yield Rows(piece.motion.time[part], both, piece.rate, joints, parameters, torque_bandwidth=limit)
-
-
-def _refuse_torn_memory(model: DynamicModel, piece: Processed, end: float) -> None:
-    """A term that remembers cannot be given the second half of a motion."""
-    if piece.motion.time[0] - end < 1.5 / piece.rate and any(term.has_memory for term in model.bound):
-        raise RecordingError(
-            "a joint term of the model remembers earlier samples (Dahl friction) and cannot work on a motion in "
-            "pieces; process the recording as one (Route.apply), or use Coulomb friction for this log"
-        )
 
 
 def _read_only(array: Array) -> Array:

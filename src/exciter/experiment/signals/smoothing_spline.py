@@ -162,7 +162,8 @@ class _Plan:
         q, qd, qdd = (spline(part.time - start, nu=k) for k in range(3))
         motion = Motion(part.time, q, qd, qdd)
         noises = self.position_noise, self.torque_noise
-        return Processed(motion, part.needed_torque(), self.rate, *noises, self.words, self.torque_bandwidth)
+        told = self.words, self.torque_bandwidth
+        return Processed(motion, part.needed_torque(), self.rate, *noises, *told, wrench=part.wrench)
 
     def _fit(self, whole: Recording, start: float) -> interpolate.BSpline:
         """Inner knots at start + k/density: pieces of a segment share them."""

@@ -81,7 +81,7 @@ def virtual_from(given: Section, robot: Robot, seed: int, folder: Path) -> Virtu
         return VirtualRobot(
             robot,
             made("truth", lambda section, _: _truth(section, robot, seed, folder)),
-            control=made("control", _control),
+            control=made("control", control_of),
             start=made("start", _start),
             drive=made("drive", _drive),
             encoder=made("encoder", _encoder),
@@ -155,7 +155,7 @@ def _spring(entry: Any, where: str) -> CompensationSpring:
     return CompensationSpring(section.get("joint"), **values)
 
 
-def _control(section: Section, robot: Robot) -> Control:
+def control_of(section: Section, robot: Robot) -> Control:
     law = LAWS[section.word("law", tuple(LAWS), "computed-torque")]
     return law(
         section.number("bandwidth", Control.bandwidth, above=0.0),

@@ -20,16 +20,16 @@ SETTLED = 1e-10  # relative change of noise
 
 @dataclass(frozen=True)
 class WeightedLeastSquares(Estimator):
-    """noise: σ per equation of an instant (period statistics, for example); None: from the residuals, again and again
-    until weights and residuals agree."""
+    """noise: σ of the errors, one or one per equation of an instant (period statistics, for example); None: from the
+    residuals, again and again until weights and residuals agree."""
 
-    noise: tuple[float, ...] | None = None
+    noise: float | tuple[float, ...] | None = None
 
     def estimate(self, problem: Problem) -> Estimate:
         compressed = problem.compressed
         enough_rows(compressed)
         if self.noise is not None:
-            noise = np.array(self.noise, dtype=float)
+            noise = np.array(np.broadcast_to(np.asarray(self.noise, dtype=float), (len(problem.joints),)))
             values, _ = compressed.information(noise).solve(problem.names)
             return linear_estimate(problem, compressed, values, noise, noise, WHITE + "; σ was given")
         values, noise = reweighted(compressed, problem.names)

@@ -36,6 +36,8 @@ const report = (() => {
   const choices = [...document.querySelectorAll(".joints button")];
   choices.forEach((choice) => choice.addEventListener("click", () => tell("joint", Number(choice.dataset.joint))));
   on("joint", (joint) => choices.forEach((c) => c.setAttribute("aria-pressed", Number(c.dataset.joint) === joint)));
+  const ofJoint = [...document.querySelectorAll(".of-joint")];
+  on("joint", (joint) => ofJoint.forEach((part) => { part.hidden = joint >= 0 && Number(part.dataset.joint) !== joint; }));
 
   // tables: unknown values last, whichever way
   const order = new Intl.Collator(undefined, { numeric: true });

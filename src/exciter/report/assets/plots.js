@@ -93,8 +93,9 @@
         axes: [{ ...axis, label: data.xLabel, labelSize: 18, labelFont: axis.font, labelGap: -2, size: 32, values: minus },
           { ...axis, label, labelSize: 20, labelFont: axis.font, size: 54, values: data.log ? undefined : minus }],
         series: [{ label: data.xLabel, value: (_, v) => short(v) }, ...shown.lines.map((line, k) => ({
-          label: line.name, stroke: line.colour, width: 1.6, dash: line.dash, value: (_, v) => short(v), pxAlign: 0,
+          label: line.name, stroke: line.colour, width: data.band?.includes(k) ? 0.6 : 1.6, dash: line.dash, value: (_, v) => short(v), pxAlign: 0,
           points: { show: false }, ...path(k) }))],
+        bands: data.band ? [{ series: [data.band[1] + 1, data.band[0] + 1], fill: () => report.colour("band") }] : [],
         cursor: { drag: { x: true, y: false }, sync: data.group ? { key: data.group, setSeries: false } : undefined },
         hooks: { draw: [drawLevels(shown.levels)], setScale: [(_, key) => key === "x" && this.zoomed()],
           ready: [(u) => this.ready(u)] },

@@ -1,0 +1,157 @@
+"""``exciter identify``: parameters from logs, how sure they are, and how well they predict; all files or none."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from exciter.commands.common import console, output_folder, print_notes, with_flags
+from exciter.commands.identify_logs import Logs
+from exciter.commands.identify_result import Extras, result_data
+from exciter.errors import ParameterError
+from exciter.excitation.files.read import read_trajectory
+from exciter.export.urdf import identified_robot, urdf_text
+from exciter.files import json_text, staged
+from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.config.uncertainty import with_uncertainty
+from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.friction_choice import FrictionChoice, choose_friction
+from exciter.identification.identification import Identification, Judged, identify
+from exciter.identification.payload import identify_payload, payload_between
+from exciter.identification.payload_estimate import PayloadEstimate
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
+from exciter.identification.uncertainty.drift import find_drift
+from exciter.report.identification_report import write_identification_report
+from exciter.robot import Robot, load
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+STATUS_STYLES = {WELL: "green", POOR: "yellow", INSIGNIFICANT: "dim"}
+
+
+def run(arguments: argparse.Namespace) -> int:
+    config = IdentifyConfig.read(arguments.config).overridden(
+        formulation=arguments.formulation, estimator=arguments.estimator
+    )
+    config = replace(config, robot=with_flags(config.robot, arguments))
+    robot = load(arguments.robot, config.robot)
+    screen = Console(stderr=True)
+    with output_folder(arguments.output) as folder, screen.status("reading …") as status:
+        logs = Logs(config, robot, arguments.data)
+        runs, seen, loaded = (logs.read(paths) for paths in (arguments.logs, arguments.validate, arguments.loaded))
+        if (known := config.known_parameters) is not None:
+            status.update("finding drive gains …")
+            runs, seen, loaded = logs.with_gains(known, (runs, seen, loaded))
+        found, extras = identified(config, logs, arguments, (runs, seen, loaded), status)
+        status.update("writing …")
+        data = result_data(found, extras, config, arguments.robot, logs)
+        with staged(folder) as stage:
+            (stage / "result.json").write_text(json_text(data), encoding="utf-8")
+            if found.physically_consistent:
+                assert found.estimate.standard is not None
+                text = urdf_text(identified_robot(found.problem.model, found.estimate.standard))
+                (stage / "identified.urdf").write_text(text, encoding="utf-8")
+            others = [replace(found.judge, runs=(one,)) for one in seen]
+            notes = [*logs.notes, *extras.remarks]
+            write_identification_report(found, stage / "report.html", config.to_dict(), others, notes)
+            written = sorted(path.name for path in stage.iterdir())
+    if arguments.json:
+        print(json_text(data), end="")
+    else:
+        print_result(found, extras, logs)
+        console().print(f"written to {folder}: {', '.join(written)}", markup=False)
+    return 0
+
+
+def identified(
+    config: IdentifyConfig,
+    logs: Logs,
+    arguments: argparse.Namespace,
+    groups: tuple[tuple[Run, ...], tuple[Run, ...], tuple[Run, ...]],
+    status: Status,
+) -> tuple[Identification, Extras]:
+    """The parameters, and what was asked for beside them."""
+    runs, seen, loaded = groups
+    planned = None if arguments.planned is None else read_trajectory(arguments.planned, logs.robot)
+    estimator = config.estimator(logs.robot, planned, arguments.periods)
+    problem = config.problem(config.model(logs.robot), runs)
+    friction: FrictionChoice | None = None
+    if config.chooses_friction:
+        status.update("choosing friction models …")
+        friction = choose_friction(replace(problem, formulation=config.judge(runs)))
+        problem = replace(problem, model=replace(problem.model, terms=friction.terms))
+    status.update("identifying …")
+
+    def honest(problem: Problem, estimate: Estimate) -> Estimate:
+        return with_uncertainty(problem, estimator, estimate, config.uncertainty)
+
+    found = identify(problem, estimator, seen, config.judge(runs), honest)
+    payload = payload_of(config, found.judge, loaded) if loaded else None
+    return found, Extras(payload, friction, logs.gains, find_drift(found.judge))
+
+
+def payload_of(config: IdentifyConfig, unloaded: Problem, loaded: tuple[Run, ...]) -> PayloadEstimate:
+    """What runs with the load show beside those without: between two estimates whose covariances hold for correlated
+    errors, or in one fit where the loaded runs alone do not determine the robot."""
+    model, frame = unloaded.model, config.payload_frame or last_frame(unloaded.model.robot)
+    estimator = WeightedLeastSquares()
+    try:
+        with_load, without = (
+            with_uncertainty(problem, estimator, estimator.estimate(problem), config.uncertainty)
+            for problem in (replace(unloaded, runs=loaded), unloaded)
+        )
+    except ParameterError:
+        return identify_payload(model, frame, loaded, unloaded.runs, formulation=unloaded.formulation)
+    return payload_between(model, frame, with_load, without)
+
+
+def last_frame(robot: Robot) -> str:
+    """The last frame on the last body; the body's own where it has none."""
+    own = [frame.name for frame in robot.frames if frame.joint == robot.n - 1]
+    return own[-1] if own else robot.joint_names[-1]
+
+
+# -- what is printed -------------------------------------------------------------------------------------------------
+
+
+def print_result(found: Identification, extras: Extras, logs: Logs) -> None:
+    out, estimate = console(), found.estimate
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("parameter", "unit"):
+        table.add_column(heading)
+    for heading in ("value", "σ", "σ %"):
+        table.add_column(heading, justify="right")
+    table.add_column("status")
+    columns = (estimate.names, estimate.units, estimate.values, estimate.std, estimate.relative_std_percent)
+    for name, unit, value, std, relative, status in zip(*columns, estimate.status, strict=True):
+        percent = f"{relative:.2g}" if relative < 1000 else "> 999"
+        words = Text(status, style=STATUS_STYLES[status])
+        table.add_row(Text(name), Text(unit), f"{value:.5g}", f"{std:.2g}", percent, words)
+    out.print(table)
+    out.print()
+    print_residuals(out, (found.fit, *found.validation))
+    out.print(f"σ rest on this: {estimate.assumption}", markup=False)
+    for line in extras.lines:
+        out.print(line, markup=False)
+    print_notes(out, (*logs.notes, *extras.remarks), ())
+
+
+def print_residuals(out: Console, judged: Sequence[Judged]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("residual / torque [%]")
+    for joint in (*judged[0].residuals.joints, "total"):
+        table.add_column(joint, justify="right")
+    for k, one in enumerate(judged):
+        kind = "fit" if k == 0 else "validation"
+        numbers = [f"{value:.3g}" for value in (*one.residuals.percent, one.residuals.total_percent)]
+        table.add_row(Text(f"{kind}: {one.run}"), *numbers)
+    out.print(table)

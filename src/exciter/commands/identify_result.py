@@ -1,0 +1,137 @@
+"""result.json of ``exciter identify``: the promised keys first, then what else is worth keeping."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from exciter import __version__
+from exciter.commands.design import LIBRARIES, description_hash
+from exciter.commands.identify_logs import Logs
+from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.drive_gains import DriveGains
+from exciter.identification.friction_choice import FrictionChoice
+from exciter.identification.identification import Identification, Judged
+from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
+from exciter.identification.run import Run
+from exciter.identification.uncertainty.drift import Drift
+
+
+@dataclass(frozen=True, eq=False)
+class Extras:
+    """What was asked for, or showed, beside the parameters."""
+
+    payload: PayloadEstimate | None = None
+    friction: FrictionChoice | None = None
+    gains: DriveGains | None = None
+    drifts: tuple[Drift, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What deserves care."""
+        return tuple(str(drift) for drift in self.drifts)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Answers, for people."""
+        lines = list(self.friction.words) if self.friction is not None else []
+        if self.gains is not None:
+            each = zip(self.gains.joints, self.gains.gains, self.gains.std, strict=True)
+            lines.append(
+                "drive gains [N·m/A]: " + ", ".join(f"{name} {value:.5g} ± {std:.2g}" for name, value, std in each)
+            )
+        if self.payload is not None:
+            lines += _payload_lines(self.payload)
+        return tuple(lines)
+
+
+def _payload_lines(payload: PayloadEstimate) -> list[str]:
+    """Mass, centre and inertia with their standard deviations, and remarks."""
+    rows = zip(QUANTITIES, UNITS, payload.values, payload.std, strict=True)
+    listed = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in rows)
+    return [f"payload on {payload.frame}: {listed}", *payload.remarks]
+
+
+def result_data(
+    found: Identification, extras: Extras, config: IdentifyConfig, source: str, logs: Logs
+) -> dict[str, Any]:
+    estimate, problem = found.estimate, found.problem
+    robot = problem.model.robot
+    return {
+        "parameters": _parameters(found),
+        "residuals": found.fit.residuals.to_dict(),
+        "total_percent": found.fit.residuals.total_percent,
+        "validation": [_judged(one) for one in found.validation],
+        "condition_number": estimate.condition_number,
+        "condition_number_normalized": estimate.condition_number_normalized,
+        "physically_consistent": found.physically_consistent,
+        "settings": config.to_dict(),
+        "covariance": estimate.covariance.tolist(),
+        "assumption": estimate.assumption,
+        "noise": dict(zip(estimate.joints, estimate.noise.tolist(), strict=True)),
+        "degrees_of_freedom": estimate.freedom,
+        "equations": int(problem.compressed.rows.sum()),
+        "standard": _standard(found),
+        "description": {
+            "joints": found.fit.description.to_dict(),
+            "total_percent": found.fit.description.total_percent,
+        },
+        "payload": None if extras.payload is None else extras.payload.to_dict(),
+        "friction": None if extras.friction is None else extras.friction.to_dict(),
+        "gains": None if extras.gains is None else extras.gains.to_dict(),
+        "drift": list(extras.remarks),
+        "words": [*estimate.words, *found.words, *logs.words],
+        "notes": logs.notes,
+        "runs": [_run(one) for one in problem.runs],
+        "robot": {
+            "name": robot.name,
+            "joints": list(robot.joint_names),
+            "gravity": robot.gravity.tolist(),
+            "sha256": description_hash(source),
+        },
+        "seconds": found.seconds,
+        "versions": {"exciter": __version__, "python": platform.python_version()}
+        | {name: metadata.version(name) for name in LIBRARIES},
+    }
+
+
+def _parameters(found: Identification) -> list[dict[str, Any]]:
+    estimate, base = found.estimate, found.problem.base
+    low, high = estimate.interval()
+    columns = {
+        "name": estimate.names,
+        "value": estimate.values.tolist(),
+        "std": estimate.std.tolist(),
+        "relative_std_percent": estimate.relative_std_percent.tolist(),
+        "status": estimate.status,
+        "unit": estimate.units,
+        "expression": base.expressions,
+        "interval": list(zip(low.tolist(), high.tolist(), strict=True)),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _standard(found: Identification) -> dict[str, float] | None:
+    if found.estimate.standard is None:
+        return None
+    return dict(zip(found.problem.base.standard, found.estimate.standard.tolist(), strict=True))
+
+
+def _judged(one: Judged) -> dict[str, Any]:
+    return {
+        "log": one.run,
+        "joints": one.residuals.to_dict(),
+        "total_percent": one.residuals.total_percent,
+        "description_percent": one.description.total_percent,
+    }
+
+
+def _run(one: Run) -> dict[str, Any]:
+    sources = () if one.recording is None else one.recording.about.sources
+    return {
+        "log": one.name,
+        "sources": [{"name": source.name, "sha256": source.sha256} for source in sources],
+        "words": list(one.words),
+    }

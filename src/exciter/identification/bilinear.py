@@ -1,0 +1,134 @@
+"""Equations I_j = k_j R_j (β + a) + e_j, compressed: bilinear in (β, k), by Gauss–Newton from a consistent start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, optimize
+
+from exciter.identification.compressed import Compressed
+from exciter.identification.known_parameters import Conditions
+
+Array = NDArray[np.float64]
+SINGULAR = 1e-9  # relative singular value below which the equations say nothing
+WORSE = 1.5  # times the best quotient: a start that leaves more is none
+
+
+@dataclass(frozen=True, eq=False)
+class Bilinear:
+    """Unknowns x = (θ, k): β = start + free θ, and k = 1/K, one per joint."""
+
+    compressed: Compressed
+    carried: Array
+    known: Conditions
+
+    @property
+    def size(self) -> int:
+        """Of θ."""
+        return int(self.known.free.shape[1])
+
+    def beta(self, x: Array) -> Array:
+        return np.asarray(self.known.start + self.known.free @ x[: self.size])
+
+    def starts(self) -> list[Array]:
+        """Candidates from the linear equations R (β + a) = K z, all conditions on β taken as exact.
+
+        With a scale s of whatever is known they are homogeneous in (θ, s, K), and only the columns z are noisy. With θ
+        and s eliminated, the residual over Σ N σ² K², what noise makes of it, is least for the gains: mixed total least
+        squares. Gains that nothing connects with the others have an eigenvector of their own.
+        """
+        factors, size = self.compressed.factors, self.size
+        g, n, wide = factors.shape[:3]
+        lines = self.known.rows @ self.known.free
+        held = np.linalg.lstsq(lines, self.known.values - self.known.rows @ self.known.start, rcond=None)[0]
+        free = linalg.null_space(lines, rcond=SINGULAR) if len(lines) else np.eye(size)
+        fixed = self.known.start + self.known.free @ held + self.carried
+        r = factors[..., :-1]
+        known = np.einsum("gjrp,gp->gjr", r, fixed)[..., None]
+        exact = np.concatenate([r @ (self.known.free @ free), known], axis=-1).reshape(g * n * wide, -1)
+        noisy = np.einsum("gjr,jk->gjrk", factors[..., -1], np.eye(n)).reshape(g * n * wide, n)
+        scale = np.maximum(np.linalg.norm(exact, axis=0), 1e-300)
+        shape = np.linalg.lstsq(exact / scale, noisy, rcond=SINGULAR)[0] / scale[:, None]
+        left = noisy - exact @ shape
+        noise = np.maximum(self.compressed.rows.sum(axis=0) * self.free_noise() ** 2, 1e-20 * self.compressed.signal)
+        quotients, vectors = linalg.eigh(left.T @ left, np.diag(noise))
+        found = []
+        for gains in vectors.T[quotients <= WORSE * abs(quotients[0])]:
+            unknown = shape @ gains
+            if abs(unknown[-1]) * scale[-1] > 1e-9 * np.abs(unknown * scale).max():
+                k = _inverse(gains / unknown[-1])
+                found.append(np.append(held + free @ (unknown[:-1] / unknown[-1]), k))
+        return found
+
+    def free_noise(self) -> Array:
+        """(J,) [A] what every joint's own fit, without a word from the others, leaves."""
+        rows = self.compressed.rows - np.linalg.matrix_rank(self.compressed.factors[..., :-1])
+        left = self.compressed.factors[..., -1, -1] ** 2
+        return np.asarray(np.sqrt(left.sum(axis=0) / np.maximum(rows.sum(axis=0), 1)))
+
+    def left(self, x: Array) -> Array:
+        """(G, J, p + 1) currents that are not explained [A]."""
+        moved = self.beta(x) + self.carried
+        k = x[self.size :]
+        r, z = self.compressed.factors[..., :-1], self.compressed.factors[..., -1]
+        return np.asarray(z - k[:, None] * np.einsum("gjrp,gp->gjr", r, moved))
+
+    def squares(self, x: Array) -> Array:
+        """(J,)"""
+        return np.asarray((self.left(x) ** 2).sum(axis=(0, 2)))
+
+    def slopes(self, x: Array) -> Array:
+        """(G, J, p + 1, unknowns) of explained currents."""
+        moved, k = self.beta(x) + self.carried, x[self.size :]
+        r = self.compressed.factors[..., :-1]
+        slopes = np.zeros((*r.shape[:3], len(x)))
+        slopes[..., : self.size] = k[:, None, None] * (r @ self.known.free)
+        torque = np.einsum("gjrp,gp->gjr", r, moved)
+        for j in range(len(k)):
+            slopes[:, j, :, self.size + j] = torque[:, j]
+        return slopes
+
+    def jacobian(self, x: Array, sigma: Array) -> Array:
+        """(m, unknowns) of all that is explained, over its errors; sigma (G, J)."""
+        rows = (self.slopes(x) / sigma[..., None, None]).reshape(-1, len(x))
+        return np.vstack([rows, np.pad(self.known.rows @ self.known.free, ((0, 0), (0, len(x) - self.size)))])
+
+    def residuals(self, x: Array, sigma: Array) -> Array:
+        """(m,) the same of what is left."""
+        return np.append((self.left(x) / sigma[..., None]).ravel(), self.known.values - self.known.rows @ self.beta(x))
+
+    def solve(self, x: Array, noise: Array) -> Array:
+        sigma = self.compressed.per_group(noise)
+        found = optimize.least_squares(
+            lambda at: self.residuals(at, sigma), x, lambda at: -self.jacobian(at, sigma), x_scale="jac", xtol=1e-12,
+            ftol=1e-14, gtol=1e-14, max_nfev=100,
+        )  # fmt: skip
+        return np.asarray(found.x)
+
+    def cost(self, x: Array, noise: Array) -> float:
+        return float((self.residuals(x, self.compressed.per_group(noise)) ** 2).sum())
+
+    def decomposed(self, x: Array, sigma: Array) -> tuple[Array, Array, Array, Array]:
+        """Scale (u,) of the columns, singular values (r,) and directions (r, u) of the Jacobian without those that are
+        zero, and the directions that are."""
+        jacobian = self.jacobian(x, sigma)
+        scale = np.maximum(np.linalg.norm(jacobian, axis=0), 1e-300)
+        upper = np.linalg.qr(jacobian / scale, mode="r")
+        _, singular, directions = np.linalg.svd(upper)
+        rank = int((singular > SINGULAR * singular[0]).sum())
+        return scale, singular[:rank], directions[:rank], directions[rank:]
+
+    def taken(self, x: Array, noise: Array) -> Array:
+        """(J,) degrees of freedom that each joint's rows gave to the fit."""
+        sigma = self.compressed.per_group(noise)
+        scale, singular, directions, _ = self.decomposed(x, sigma)
+        rotated = self.slopes(x) / sigma[..., None, None] / scale @ (directions.T / singular)
+        return np.asarray(((rotated**2).sum(axis=(2, 3)) * self.compressed.inflation).sum(axis=0))
+
+
+def _inverse(gains: Array) -> Array:
+    """k of gains; those that are not there at all begin like the others."""
+    typical = float(np.median(np.abs(gains))) or 1.0
+    return np.asarray(1.0 / np.where(np.abs(gains) > 1e-3 * typical, gains, typical))

@@ -1,0 +1,134 @@
+"""A problem with the simulated motion in place of the measured one, and how estimators come to rest on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ParameterError
+from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.identification.closed_loop.closed_loop import ClosedLoop
+from exciter.identification.closed_loop.simulated_run import SimulatedPieces
+from exciter.identification.closed_loop.simulation import Unmovable
+from exciter.identification.problem import Problem
+
+Array = NDArray[np.float64]
+SHORTEST = 0.02  # part of a step towards parameters that no arm can be simulated with
+BLOCKED = 4  # steps in a row that had to be shortened
+NOTHING = 1e-9  # of the torque: a change this small is none
+WANDERS = 0.3  # σ: a smaller change that does not fall is accepted,
+EARLY = 3  # but not in the first rounds
+
+
+@dataclass(frozen=True, eq=False)
+class Loops:
+    """The closed loop of every run of a problem; route: how the measured motion was differentiated, where that is to
+    be made up for."""
+
+    problem: Problem
+    loops: tuple[ClosedLoop, ...]
+    route: FilteredDifferences | None = None
+
+    @classmethod
+    def of(
+        cls, problem: Problem, loop: ClosedLoop | tuple[ClosedLoop, ...], route: FilteredDifferences | None = None
+    ) -> Loops:
+        """loop: one for all runs, where they repeat the same motion, or one for each."""
+        loops = loop if isinstance(loop, tuple) else (loop,) * len(problem.runs)
+        if len(loops) != len(problem.runs):
+            raise ParameterError(
+                f"{len(loops)} closed loops for {len(problem.runs)} recordings; give one for all, or one for each"
+            )
+        if not np.array_equal(problem.base.independent, problem.model.base.independent):
+            raise ParameterError(
+                f"{type(problem.formulation).__name__} does not tell all that a simulation needs; use a formulation "
+                "of joint torques (InverseDynamic, for example)"
+            )
+        for run, one in zip(problem.runs, loops, strict=True):
+            assert run.span is not None
+            one.refuse(problem.model, run.span, run.name)
+        return cls(problem, loops, route)
+
+    def simulated(self, values: Array) -> Problem:
+        """The same torques beside the motion of robots with base parameters ``values`` (p,), see ``SimulatedPieces``."""
+        chi = np.zeros(len(self.problem.model.standard))
+        chi[self.problem.base.independent] = values
+        runs = []
+        for run, loop in zip(self.problem.runs, self.loops, strict=True):
+            pieces = SimulatedPieces(run, loop, self.problem.model, chi, self.route)
+            runs.append(replace(run, parts=tuple(pieces) if isinstance(run.parts, tuple) else pieces))
+        return replace(self.problem, runs=tuple(runs))
+
+    def nominal(self) -> Array:
+        """(p,) base parameters of the description."""
+        return self.problem.base.base_values(self.problem.model.nominal)
+
+    def settle(self, start: Array, update: Update, rounds: int, tolerance: float, exact: bool) -> Settled:
+        """Simulate, update, and again, until the parameters change by less than ``tolerance`` σ.
+
+        start (p,): where to begin; where that leads to parameters no arm can be simulated with, at the nominal values.
+        A step to such parameters is halved. exact: whether the answer must be one that can be simulated; otherwise it
+        is accepted after BLOCKED halved steps in a row, since instruments of nearby parameters serve as well.
+
+        A joint that rests in one simulation and creeps in the next changes sides of its dry friction: such a change
+        need not fall to nothing, and is accepted when it is small beside σ.
+        """
+        try:
+            return self._settle(start, update, rounds, tolerance, exact)
+        except Unmovable as error:
+            found = self._settle(self.nominal(), update, rounds, tolerance, exact)
+            why = str(error).split(":", maxsplit=1)[0].removeprefix("with these parameters ")
+            told = f"started from nominal values: from those of least squares, {why}"
+            return replace(found, words=(told, *found.words))
+
+    def _settle(self, start: Array, update: Update, rounds: int, tolerance: float, exact: bool) -> Settled:
+        before, blocked, moved = np.inf, 0, np.inf
+        along = self.simulated(start)
+        for number in range(1, rounds + 1):
+            found = update(along)
+            change = found.values - start
+            moved = float(np.abs(change / found.std).max())
+            size = float(np.linalg.norm(found.factor @ change) / np.linalg.norm(found.factor @ found.values))
+            wanders = number > EARLY and not blocked and 0.5 * before < moved < WANDERS
+            if moved <= tolerance or size <= NOTHING or wanders:
+                told = f"settled after {number} simulations, the last changed parameters by {moved:.1g} σ"
+                return replace(found, words=(told,))
+            if blocked >= BLOCKED and not exact:
+                told = f"instruments are those of values {moved:.2g} σ away: with the estimated ones no arm moves"
+                return replace(found, words=(told,))
+            part, along = self._towards(start, change)
+            before, blocked, start = moved, blocked + 1 if part < 1.0 else 0, start + part * change
+        raise ParameterError(
+            f"after {rounds} simulations the parameters still change by {moved:.2g} σ; is this the controller and the "
+            "reference the robot had (gains, rate, clock's offset)? If so, allow more rounds"
+        )
+
+    def _towards(self, start: Array, change: Array) -> tuple[float, Problem]:
+        """The largest part of the step, 1, ½, ¼, …, after which an arm can be simulated; and that."""
+        part = 1.0
+        while True:
+            try:
+                return part, self.simulated(start + part * change)
+            except Unmovable:
+                if part < SHORTEST:
+                    raise
+                part *= 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """values, std (p,), noise (J,) per equation; factor (…, p): weighted rows, or what stands for them; along: the
+    simulated problem they come from; words: how it went."""
+
+    values: Array
+    std: Array
+    noise: Array
+    factor: Array
+    along: Problem
+    words: tuple[str, ...] = ()
+
+
+Update = Callable[[Problem], Settled]

@@ -1,0 +1,123 @@
+"""One simulated run of a closed loop, from its start onwards: the controller in its ticks, the arm in its steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.kernels.cache import kernels
+from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.numba_engine import writable
+from exciter.errors import MotionError, ParameterError
+from exciter.experiment.virtual.control import Law
+from exciter.identification.closed_loop.joint_forces import joint_forces
+from exciter.robot.motion import Motion
+
+Array = NDArray[np.float64]
+KERNELS = "exciter.identification.closed_loop.kernels"
+FASTEST = 1e6  # [rad/s] beyond which a simulation has lost its way
+ON_TICK = 1e-6  # of a tick, by which an instant counts as on it
+
+
+class Unmovable(ParameterError):
+    """Parameters no arm can be simulated with: the inertia matrix is not positive definite, or the loop diverges."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """What the loop did at N instants: the motion, and the torque (N, n) of the drives [N·m]."""
+
+    motion: Motion
+    torque: Array
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """The controller ticks every ``every`` steps of ``step`` [s], ``count`` times; the torque is held between."""
+
+    step: float
+    every: int
+    count: int
+
+    @property
+    def interval(self) -> float:
+        return self.step * self.every
+
+
+class Simulation:
+    """The state of a run with standard parameters χ (p,); ``at`` takes it further, never back."""
+
+    def __init__(
+        self, model: DynamicModel, chi: Array, law: Law, limit: Array, ticks: Ticks, start: tuple[Array, Array]
+    ) -> None:
+        dynamics, chain = model.dynamics, model.dynamics.chain
+        fixed = writable(chain.rotation, chain.origin, chain.gravity, dynamics.chain_inertias(chi[: 10 * model.n]))
+        self._arm: tuple[Any, ...] = (chain.parent, chain.prismatic, *fixed, *writable(joint_forces(model, chi)))
+        self._kernel = kernels("forward", KERNELS)
+        self._law, self._limit, self._ticks = law, limit, ticks
+        self._q, self._qd = start[0].copy(), start[1].copy()
+        self._tick = 0
+        self._torque = np.zeros(model.n)
+        self._names = model.robot.joint_names
+        self._ask()
+
+    def at(self, instants: Array) -> Simulated:
+        """Motion and torque at ``instants`` (N,) [s] since the start, increasing, after those of earlier calls."""
+        ticks, n = self._ticks, len(self._q)
+        place = instants / ticks.interval
+        near = np.rint(place)
+        place = np.where(np.abs(place - near) < ON_TICK, near, place)
+        number = np.minimum(np.floor(place), ticks.count - 1).astype(np.int64)
+        if len(number) and (number[0] < self._tick or (np.diff(instants) < 0.0).any()):
+            raise MotionError("a simulated run goes forwards only; give increasing instants, after those before")
+        late = np.maximum(place - number, 0.0) * ticks.interval
+        seen, torque = np.empty((3, len(instants), n)), np.empty((len(instants), n))
+        for k, (tick, after) in enumerate(zip(number.tolist(), late.tolist(), strict=True)):
+            while self._tick < tick:
+                self._step()
+            seen[:, k] = self._look(after)
+            torque[k] = self._torque
+        return Simulated(Motion(instants, *seen), torque)
+
+    def _step(self) -> None:
+        """One tick further."""
+        ticks = self._ticks
+        good = self._kernel.advance(self._arm, self._q, self._qd, self._torque, ticks.step, ticks.every, 0.0)
+        self._tick += 1
+        if not good or not self._qd @ self._qd < FASTEST**2:
+            self._lost(good)
+        self._ask()
+
+    def _ask(self) -> None:
+        asked = self._law(self._tick, self._q, self._qd)
+        self._torque = np.minimum(np.maximum(asked, -self._limit), self._limit)
+
+    def _look(self, late: float) -> tuple[Array, Array, Array]:
+        """q, q̇, q̈ ``late`` [s] after the tick; the state itself stays."""
+        step = self._ticks.step
+        q, qd, qdd = self._q, self._qd, np.empty_like(self._q)
+        good = True
+        if late > 0.0:
+            q, qd = q.copy(), qd.copy()
+            whole = int(late / step * (1.0 + ON_TICK))
+            good = self._kernel.advance(self._arm, q, qd, self._torque, step, whole, late - whole * step)
+        good &= self._kernel.look(self._arm, q, qd, self._torque, step, qdd)
+        if not good:
+            self._lost(good)
+        return q, qd, qdd
+
+    def _lost(self, positive: bool) -> None:
+        time = self._tick * self._ticks.interval
+        if not positive:
+            raise Unmovable(
+                f"with these parameters the inertia matrix is not positive definite at {time:.4g} s of the simulated "
+                "motion: no arm moves so; start from values nearer to the truth (nominal ones)"
+            )
+        speed = np.nan_to_num(np.abs(self._qd), nan=np.inf)
+        raise Unmovable(
+            f"the simulated closed loop diverged before {time:.4g} s (joint '{self._names[int(np.argmax(speed))]}' "
+            "first); check the controller's gains and rate, or raise the simulation's rate"
+        )

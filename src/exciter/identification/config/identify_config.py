@@ -1,0 +1,162 @@
+"""``identify:`` of the file of ``--config``, beside ``terms:`` and what is said of the robot.
+
+terms: [rotor, viscous, coulomb, offset]   # these unless given
+identify:
+  formulation: dynamic                     # see ``formulations``
+  estimator: wls                           # see ``estimators``
+  route: {method: differences, cutoff: 20, measured_velocity: true}   # or fourier, spline; chosen unless given
+  filter: {cutoff: 10}                     # both sides of the equations [Hz]; none; the cut-off of route: unless given
+  noise: [1.0, 1.0, 0.5]                   # σ of the torques [N·m], one or per joint; from residuals unless given
+  uncertainty: correlated                  # or hac, independent
+  folds: 10                                # of cross-validation
+  control: {law: computed-torque, bandwidth: 20}   # for iv and didim, as under simulate:
+  payload: flange                          # frame that carries the load of --loaded
+  friction: choose                         # the friction model of each joint by cross-validation
+  gains: identify                          # drive gains of currents, from the known payload of one of the logs; or
+  # gains: {M7: 0.74, ZZR1: [1.2, 0.1]}    # from parameters known beforehand: value, or value and σ (SI)
+  accept_problems: false                   # also use logs that exciter inspect finds useless
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError
+from exciter.excitation.config.robot_part import read_section, robot_options
+from exciter.excitation.config.section import Section, number, shown
+from exciter.excitation.config.terms import joint_terms
+from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.signals.route import Route
+from exciter.experiment.virtual.config import KEYS as SIMULATE_KEYS
+from exciter.experiment.virtual.config import control_of
+from exciter.identification.config.estimators import Known, estimator_of
+from exciter.identification.config.formulations import formulation_of
+from exciter.identification.config.routes import filter_of, route_of
+from exciter.identification.config.uncertainty import WORDS as UNCERTAINTY
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.known_parameters import Known as KnownParameter
+from exciter.identification.problem import FOLDS, Problem
+from exciter.identification.run import Run
+from exciter.robot.options import RobotOptions
+from exciter.robot.robot import Robot
+
+KEYS = (
+    "formulation",
+    "estimator",
+    "route",
+    "filter",
+    "noise",
+    "uncertainty",
+    "folds",
+    "control",
+    "payload",
+    "friction",
+    "gains",
+    "accept_problems",
+)
+TERMS = ["rotor", "viscous", "coulomb", "offset"]  #: what a drive has, unless terms: says otherwise
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifyConfig:
+    """An identification as it was asked for; what depends on robot and logs is made when these are there."""
+
+    robot: RobotOptions = field(default_factory=RobotOptions)
+    terms: Any = None
+    section: Section = field(default_factory=lambda: Section({}, "configuration: identify"))
+
+    @classmethod
+    def read(cls, path: Path | None) -> IdentifyConfig:
+        if path is None:
+            return cls()
+        top = read_section(path)
+        return cls(robot_options(top, path.parent), top.get("terms"), top.section("identify", KEYS))
+
+    def overridden(self, **words: str | None) -> IdentifyConfig:
+        """With words of the command line; a word that the file gives with settings keeps them."""
+        data = dict(self.section.data)
+        for key, word in words.items():
+            given = data.get(key)
+            if word is not None and not (isinstance(given, dict) and list(given) == [word]):
+                data[key] = word
+        return replace(self, section=Section(data, self.section.where))
+
+    # -- made for a robot and its logs -----------------------------------------------------------------------------
+
+    def model(self, robot: Robot) -> DynamicModel:
+        given = TERMS if self.terms is None else self.terms
+        return DynamicModel(robot, joint_terms(given, robot, "terms"))
+
+    @property
+    def route(self) -> Route | None:
+        return route_of(self.section)
+
+    def formulation(self, runs: tuple[Run, ...]) -> Formulation:
+        parts = [part for run in runs for part in run.parts]
+        both = filter_of(self.section, parts)
+        rate = min((part.rate for part in parts), default=1.0)
+        return formulation_of(self.section.get("formulation"), self.section.at("formulation"), both, rate)
+
+    def judge(self, runs: tuple[Run, ...]) -> InverseDynamic:
+        """Joint torques, through the same filter: what every estimate is measured by."""
+        return InverseDynamic(filter_of(self.section, [part for run in runs for part in run.parts]))
+
+    def problem(self, model: DynamicModel, runs: tuple[Run, ...]) -> Problem:
+        return Problem(model, runs, self.formulation(runs), self.section.whole("folds", FOLDS, least=2))
+
+    def estimator(self, robot: Robot, planned: Curve | None = None, periods: int | None = None) -> Estimator:
+        """planned, periods: the motion that was sent, and how often it was run through, for iv and didim."""
+        section = self.section.section("control", SIMULATE_KEYS["control"])
+        control = control_of(section, robot) if planned is not None or section.data else None
+        known = Known(robot, self.section.get("noise"), self.section.where, control, planned, periods)
+        return estimator_of(self.section.get("estimator"), self.section.at("estimator"), known)
+
+    @property
+    def uncertainty(self) -> str:
+        return self.section.word("uncertainty", tuple(UNCERTAINTY), "correlated")
+
+    @property
+    def accept_problems(self) -> bool:
+        return self.section.flag("accept_problems", False)
+
+    @property
+    def chooses_friction(self) -> bool:
+        return self.section.word("friction", ("choose", "as-given"), "as-given") == "choose"
+
+    @property
+    def known_parameters(self) -> tuple[KnownParameter, ...] | None:
+        """What drive gains are to be found from beside known payloads; None: gains are not asked for."""
+        given = self.section.get("gains")
+        if given is None or given == "identify":
+            return None if given is None else ()
+        where = self.section.at("gains")
+        if not isinstance(given, dict):
+            raise ExciterError(f"{where} is {shown(given)}; write identify, or parameters that are known: {{M7: 0.74}}")
+        known = []
+        for name, value in given.items():
+            numbers = value if isinstance(value, list) and len(value) == 2 else [value, 0.0]
+            known.append(KnownParameter(str(name), *(number(x, f"{where}: {name}") for x in numbers)))
+        return tuple(known)
+
+    @property
+    def payload_frame(self) -> str | None:
+        given = self.section.get("payload")
+        return None if given is None else str(given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain data; written as YAML they are a file for --config that asks for the same again."""
+        limits = {which: dict(v) if isinstance(v, Mapping) else v for which, v in self.robot.limits.items()}
+        robot = {
+            "limits": limits,
+            "gravity": None if self.robot.gravity is None else list(self.robot.gravity),
+            "lock": dict(self.robot.lock),
+        }
+        terms = TERMS if self.terms is None else self.terms
+        plain = {**robot, "terms": terms, "identify": dict(self.section.data)}
+        return {key: value for key, value in plain.items() if value not in (None, {}, [])}

@@ -1,0 +1,89 @@
+"""``route:`` and ``filter:`` of the section identify: how positions are differentiated, how equations are filtered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from exciter.errors import ExciterError
+from exciter.excitation.config.section import Section, shown
+from exciter.experiment.signals.butterworth import Butterworth
+from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.smoothing_spline import SmoothingSpline
+
+METHODS = {
+    "differences": ("cutoff", "order", "rate", "measured_velocity"),
+    "fourier": ("harmonics", "period", "settled"),
+    "spline": ("knots_per_second", "degree", "rate"),
+}
+FILTER = ("cutoff", "order", "factor")
+
+
+def route_of(top: Section) -> Route | None:
+    """The route of ``route: {method: differences, cutoff: 20}``; None: the usual one for each log."""
+    if "route" not in top:
+        return None
+    keys = ("method", *(key for keys in METHODS.values() for key in keys))
+    section = top.section("route", tuple(dict.fromkeys(keys)))
+    method = section.word("method", tuple(METHODS), "differences")
+    for key in section.data:
+        if key not in ("method", *METHODS[method]):
+            raise ExciterError(f"{section.at(key)} does not go with the method {method}; it takes {METHODS[method]}")
+    if method == "differences":
+        return FilteredDifferences(
+            _positive(section, "cutoff"),
+            section.whole("order", 4, least=1),
+            _positive(section, "rate"),
+            section.flag("measured_velocity", False),
+        )
+    if method == "fourier":
+        return FourierFit(_harmonics(section), _positive(section, "period"), _number(section, "settled"))
+    return SmoothingSpline(
+        _positive(section, "knots_per_second"), section.whole("degree", 5, least=4), _positive(section, "rate")
+    )
+
+
+def filter_of(top: Section, parts: Iterable[Processed]) -> ParallelFilter | None:
+    """What both sides of the equations go through: ``filter: {cutoff: 10}``, ``filter: none``; unless given, the
+    cut-off that the positions went through, beyond which W has nothing; nothing where they went through none."""
+    pieces = tuple(parts)
+    torque = min((piece.torque_bandwidth for piece in pieces), default=float("inf"))
+    if top.get("filter") == "none":
+        return None
+    if "filter" in top:
+        if isinstance(top.get("filter"), str):
+            raise ExciterError(f"{top.at('filter')} is {shown(top.get('filter'))}; give none, or {{cutoff: …}} [Hz]")
+        section = top.section("filter", FILTER)
+        if "cutoff" not in section:
+            raise ExciterError(f"{section.where} has no cutoff; give it in Hz, or write filter: none")
+        low_pass = Butterworth(section.number("cutoff", 0.0, above=0.0), section.whole("order", 4, least=1))
+        return ParallelFilter(low_pass, section.whole("factor", 1, least=1) if "factor" in section else None)
+    position = min((piece.position_bandwidth for piece in pieces), default=float("inf"))
+    if position == float("inf"):
+        return ParallelFilter() if torque < float("inf") else None
+    rate = pieces[0].rate
+    low_pass = Butterworth(position)
+    return ParallelFilter(low_pass.stopped_at(torque, rate) if low_pass.stop(rate) > torque else low_pass)
+
+
+def _positive(section: Section, key: str) -> float | None:
+    return section.number(key, 0.0, above=0.0) if key in section else None
+
+
+def _number(section: Section, key: str) -> float | None:
+    return section.number(key, 0.0) if key in section else None
+
+
+def _harmonics(section: Section) -> int | tuple[int, ...] | None:
+    given: Any = section.get("harmonics")
+    whole = isinstance(given, int) and not isinstance(given, bool)
+    listed = isinstance(given, list) and all(isinstance(h, int) and not isinstance(h, bool) for h in given)
+    if given is None or whole:
+        return given if given is None else int(given)
+    if not listed:
+        raise ExciterError(f"{section.at('harmonics')} is {shown(given)}; give how many, or a list of those wanted")
+    return tuple(int(h) for h in given)

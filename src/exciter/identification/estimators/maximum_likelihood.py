@@ -1,0 +1,222 @@
+"""Maximum likelihood with noise on joint angles and torques (seed 002, II-A and V-B): trajectory and model together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from threadpoolctl import threadpool_limits
+
+from exciter.errors import ParameterError
+from exciter.identification.estimate import Estimate
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.information import Information
+from exciter.identification.maximum_likelihood.levenberg_marquardt import Linearised, Point, Solved, minimise
+from exciter.identification.maximum_likelihood.measured import Measured
+from exciter.identification.problem import Problem
+
+Array = NDArray[np.float64]
+LARGE, LARGEST = 300, 2000  # coefficients of a trajectory
+ROUNDS = 20  # of noise from residuals
+ROUGHLY = 3  # iterations, after which residuals tell the noise
+AGREE = 5e-3  # relative change of noise, which thousands of samples tell to a per cent
+CHANCE = 1e-3  # residuals larger than noise makes this often are model errors
+WHITE = (
+    "errors of angles and torques are independent, with the noise stated; the motion is the finite Fourier series and "
+    "the model is right: Cramér–Rao bound"
+)
+
+
+@dataclass(frozen=True)
+class MaximumLikelihood(Estimator):
+    """Minimises (4) over Fourier coefficients δ of every joint and parameters β, from what ``FourierFit`` and weighted
+    least squares find; needs runs that repeat, in the inverse dynamic formulation without a filter.
+
+    position_noise, torque_noise: σ [rad or m, N·m or N] of one recorded sample, one for all joints or one per joint.
+    None: as samples vary between periods; but torques have the σ of their residuals for a joint where these are larger
+    beyond chance (model errors), and for a single period.
+    """
+
+    position_noise: float | tuple[float, ...] | None = None
+    torque_noise: float | tuple[float, ...] | None = None
+
+    def estimate(self, problem: Problem) -> Estimate:
+        measured = self._measured(problem)
+        most = max(len(one.delta) for one in measured)
+        with threadpool_limits(1 if most < LARGE else None):  # small matrices: threads would wait for each other
+            start = _Start.of(problem, measured)
+            found = self._agreed(start)
+        at = found.at
+        covariance = found.newton.beta.solve(problem.names)[1]
+        rows = np.array([one.rows for one in at.measured])
+        variance = np.array([one.noise**2 for one in at.measured])
+        regressor = start.regressor
+        return Estimate(
+            problem.names,
+            problem.units,
+            at.point.beta,
+            covariance,
+            problem.joints,
+            np.sqrt((rows * variance).sum(axis=0) / rows.sum(axis=0)),
+            float(rows.sum() - len(at.point.beta)),
+            WHITE,
+            regressor.condition_number,
+            regressor.condition_number_normalized,
+            words=(*_solution_words(found), *start.words, *_noise_words(problem, at.measured, start.stated)),
+        )
+
+    def _measured(self, problem: Problem) -> tuple[Measured, ...]:
+        model, formulation = problem.model, problem.formulation
+        if not isinstance(formulation, InverseDynamic) or formulation.parallel_filter is not None:
+            raise ParameterError(
+                "maximum likelihood compares torques as they were measured: use the inverse dynamic formulation "
+                "without a filter, or another estimator"
+            )
+        if any(term.has_memory for term in model.bound):
+            raise ParameterError(
+                "a joint term of the model remembers earlier samples (Dahl friction), which maximum likelihood cannot "
+                "differentiate; use Coulomb friction with another shape, or another estimator"
+            )
+        angles = None if self.position_noise is None else model.per_joint(self.position_noise, "position noise")
+        torques = None if self.torque_noise is None else model.per_joint(self.torque_noise, "torque noise")
+        columns = problem.base.independent
+        measured = [
+            Measured.of(model, columns, run, piece, angles, torques) for run in problem.runs for piece in run.parts
+        ]
+        if (most := max(len(one.delta) for one in measured)) > LARGEST:
+            raise ParameterError(
+                f"a motion was fitted with {most} coefficients, and at most {LARGEST} are estimated together; give "
+                "fewer harmonics (FourierFit), or use another estimator"
+            )
+        have, p = sum(int(one.rows.sum()) for one in measured), len(columns)
+        if have <= p:
+            raise ParameterError(f"{have} torques for {p} parameters; record longer, or ask for fewer parameters")
+        return tuple(measured)
+
+    def _agreed(self, start: _Start) -> Solved:
+        """With noise that residuals do not contradict; from small to large, for torque errors that another trajectory
+        explains are none."""
+        found = minimise(Linearised.at(start.point, start.measured), ROUGHLY)
+        iterations = found.iterations
+        for _ in range(ROUNDS if self.torque_noise is None else 0):
+            noise = [
+                np.where(np.isnan(old) | (residual > limit * old), residual, old)
+                for (residual, limit), old in zip(_residuals(found), start.stated, strict=True)
+            ]
+            before = [one.noise for one in found.at.measured]
+            if all((np.abs(a - b) <= AGREE * b).all() for a, b in zip(noise, before, strict=True)):
+                break
+            found = minimise(found.at.with_noise(noise), ROUGHLY)
+            iterations += found.iterations
+        found = minimise(found.at)
+        return replace(found, iterations=iterations + found.iterations)
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """Where the paper starts, too (V-B): δ of the angles alone, β by weighted least squares with that trajectory.
+
+    measured: without torques at an uncertain direction of motion; noise as ``stated``, that of residuals where it is
+    NaN. regressor: information of W, not divided by noise.
+    """
+
+    measured: tuple[Measured, ...]
+    point: Point
+    stated: list[Array]
+    regressor: Information
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, problem: Problem, measured: tuple[Measured, ...]) -> _Start:
+        used = tuple(one.certain() for one in measured)
+        stated = [one.noise for one in used]
+        used = _with_noise(used, [np.where(np.isnan(noise), 1.0, noise) for noise in stated])
+        beta, regressor = _weighted_least_squares(problem, used)
+        left = [np.sqrt(one.squares(one.delta, beta) / np.maximum(one.rows, 1)) + one.floor for one in used]
+        used = _with_noise(used, [np.where(np.isnan(a), b, a) for a, b in zip(stated, left, strict=True)])
+        count, have = (sum(int(one.rows.sum()) for one in some) for some in (used, measured))
+        words = (
+            f"{have - count} of {have} torques are not used: the joint is so slow there that the direction of its "
+            "friction is not certain"
+        )
+        point = Point(tuple(one.delta for one in used), beta)
+        return cls(used, point, stated, regressor, (words,) if count < have else ())
+
+
+def _with_noise(measured: tuple[Measured, ...], noise: list[Array]) -> tuple[Measured, ...]:
+    return tuple(replace(one, noise=sigma) for one, sigma in zip(measured, noise, strict=True))
+
+
+def _weighted_least_squares(problem: Problem, measured: tuple[Measured, ...]) -> tuple[Array, Information]:
+    """(7) with the trajectory of the angles alone; and information of W as it is."""
+    p = len(problem.names)
+    weighted = plain = Information.empty(p)
+    for one in measured:
+        factors = one.linear(one.delta)
+        for rows, total in zip(factors, one.rows, strict=True):
+            plain = plain.merge(Information.of_factor(rows, int(total)))
+        sides = (factors / one.noise[:, None, None]).reshape(-1, p + 1)
+        weighted = weighted.add(sides[:, :-1], sides[:, -1])
+    beta, _ = weighted.solve(problem.names)
+    return beta, plain
+
+
+def _residuals(found: Solved) -> list[tuple[Array, Array]]:
+    """Of every period: σ (n,) by its residuals, and how much larger than the true σ chance makes it at most."""
+    all_of_them = []
+    at = found.at
+    for k, (one, delta, gram) in enumerate(zip(at.measured, at.point.deltas, at.grams, strict=True)):
+        freedom = np.maximum(one.rows - found.newton.taken(k, gram, one.noise), 1.0)
+        residual = np.sqrt(one.squares(delta, at.point.beta) / freedom)
+        limit = np.sqrt(stats.f.isf(CHANCE, freedom, one.noise_freedom))
+        all_of_them.append((np.maximum(residual, one.floor), limit))
+    return all_of_them
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def _solution_words(found: Solved) -> list[str]:
+    at = found.at
+    freedom = sum(int(one.rows.sum()) for one in at.measured) - len(at.point.beta)
+    known = len(at.measured[0].noise) * sum(one.noise_freedom for one in at.measured)
+    low, high = freedom * stats.f.ppf([0.5 * CHANCE, 1.0 - 0.5 * CHANCE], freedom, known)
+    verdict = "more than" if found.cost > high else "less than" if found.cost < low else "as"
+    words = [
+        f"maximum likelihood: {found.iterations} iterations"
+        + ("" if found.settled else ", stopped where no step lowered the cost further")
+        + f"; cost {found.cost:.6g} for {freedom} degrees of freedom ({found.cost / freedom:.4g} each), "
+        f"{verdict} the noise stated makes it"
+    ]
+    for one, delta in zip(at.measured, at.point.deltas, strict=True):
+        step = one.coefficients(delta - one.delta)
+        moved = np.sqrt(np.einsum("ja,ab,jb->j", step, one.series.gram, step) / one.series.samples)
+        relative = moved / one.series.noise_of_derivatives[0]
+        j = int(np.argmax(relative))
+        words.append(
+            f"torques moved the trajectory by up to {relative[j]:.2g} of its noise ('{one.series.joints[j]}', "
+            f"{moved[j]:.2g} rms)"
+        )
+        squares = float(((one.root @ (delta - one.delta)) ** 2).sum())
+        if squares > stats.chi2.isf(CHANCE, len(delta)):
+            words.append(
+                "that is more than its noise allows: the model has errors, or the noise of the angles is larger than "
+                "stated; give position_noise or torque_noise"
+            )
+    return words
+
+
+def _noise_words(problem: Problem, measured: tuple[Measured, ...], stated: list[Array]) -> list[str]:
+    words = []
+    larger = np.max([one.noise / noise for one, noise in zip(measured, stated, strict=True)], axis=0)
+    if told := [f"'{name}' {ratio:.3g}" for name, ratio in zip(problem.joints, larger, strict=True) if ratio > 1.0]:
+        words.append(
+            f"torques differ from the model by more than noise between periods, times {', '.join(told)}: σ there is "
+            "that of the residuals"
+        )
+    if any(np.isnan(noise).any() for noise in stated):
+        words.append("one period only: the noise of torques is that of the residuals")
+    return words

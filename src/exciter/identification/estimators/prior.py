@@ -1,0 +1,92 @@
+"""Least squares pulled toward what is known of the links: decisive where the motion excites poorly.
+
+½‖R P χ − z‖² + λ d(χ, χ₀) over the whole standard set χ; d is the pseudo-inertia metric (Lee, Wensing & Park 2020) or
+the entropic distance. Joint terms are free. λ by blocked cross-validation unless given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from exciter.errors import ParameterError
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.physical.bounds import Cone
+from exciter.identification.physical.equations import Equations
+from exciter.identification.physical.metric import Metric, PseudoInertia
+from exciter.identification.physical.objective import Objective
+from exciter.identification.physical.prior_weight import WeightChoice, choose_weight
+from exciter.identification.physical.reference import BestKnown, PriorValues, Reference
+from exciter.identification.physical.settle import (
+    PhysicalEstimate,
+    Settled,
+    physical_estimate,
+    settled,
+    unconstrained,
+)
+from exciter.identification.problem import Problem
+from exciter.identification.solution import enough_rows
+from exciter.parameters.consistency import consistency
+
+Limits = Callable[[Equations, Reference], Sequence[Cone]]
+
+
+@dataclass(frozen=True, eq=False)
+class Pull:
+    """An objective with its prior in place, the fit without it, bounds, and how that came about."""
+
+    objective: Objective
+    free: Settled
+    cones: tuple[Cone, ...]
+    choice: WeightChoice | None
+    words: tuple[str, ...]
+
+    @property
+    def assumption(self) -> str:
+        if not self.objective.weight:
+            return "no prior"
+        share = 100.0 / self.objective.weight**0.5
+        return f"the prior's links are off by about {share:.3g} % of their size (its weight), at random"
+
+
+@dataclass(frozen=True)
+class Prior(Estimator):
+    """metric: distance from the prior. values: where it comes from. weight: λ; None: by cross-validation; 1/√λ is how
+    well every number of a link is taken to be known, relative to the body's size."""
+
+    metric: Metric = field(default_factory=PseudoInertia)
+    values: PriorValues = field(default_factory=BestKnown)
+    weight: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.weight is not None and not 0.0 <= self.weight < float("inf"):
+            raise ParameterError(f"the weight of the prior is {self.weight}; give a number ≥ 0, or none to choose it")
+
+    def estimate(self, problem: Problem) -> PhysicalEstimate:
+        pull = self.pull(problem)
+        objective = pull.objective
+        found = settled(objective, pull.free.noise)
+        links = found.chi[: objective.equations.links].reshape(-1, 10)
+        verdict = consistency(links, problem.model.robot.joint_names)
+        bad = [link.name for link in verdict.links if not link.consistent]
+        words = pull.words
+        if bad:
+            words += (f"no body can have the inertias found for {', '.join(bad)}; PhysicallyConsistent prevents that",)
+        return physical_estimate(problem, objective.equations, found, pull.free, pull.assumption, words, pull.choice)
+
+    def pull(self, problem: Problem, limits: Limits | None = None) -> Pull:
+        """What is to be minimised for this problem; limits: bounds within which it will be."""
+        enough_rows(problem.compressed)
+        equations = Equations.of(problem)
+        reference = self.values.reference(equations)
+        free = unconstrained(equations, reference)
+        cones = () if limits is None else tuple(limits(equations, reference))
+        choice, weight = None, self.weight
+        if weight is None:  # the entropic distance keeps bodies physical by itself, and cones at every step are slow
+            tried = cones if self.metric.quadratic else ()
+            choice = choose_weight(equations, reference, self.metric, equations.weights(free.noise), tried)
+            words, weight = choice.words, choice.weight
+        else:
+            words = f"weight of the prior {weight:.3g}, as given" if weight else "it counts where torques do not decide"
+        objective = Objective(equations, reference, self.metric, weight)
+        return Pull(objective, free, cones, choice, (*reference.words, words))

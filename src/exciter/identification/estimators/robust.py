@@ -1,0 +1,239 @@
+"""Robust estimation: equations with large residuals count less (M-estimators by iteratively reweighted least squares).
+
+Σ_j Σ_i ρ(e_ij / s_j) is minimal, e the residuals and s_j the scale of joint j. Every pass goes through the rows once,
+multiplies both sides of each equation by √weight and keeps triangular factors only. s_j is the median of |e| over
+0.6745: the standard deviation where errors are Gaussian, and hardly moved by outliers.
+
+What it is for: bad samples of the torque (collisions, dropped packets, friction that sticks at reversals). A wrong
+row of W (a jump in q) has leverage, and no weight that looks at residuals alone protects against that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ParameterError
+from exciter.experiment.signals.rows import Rows
+from exciter.identification.compress import Labelled, compress
+from exciter.identification.compressed import Compressed
+from exciter.identification.estimate import Estimate
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.loss import Bisquare, HuberLoss, Loss
+from exciter.identification.estimators.scale import AbsoluteMedian
+from exciter.identification.estimators.weighted import WeightedLeastSquares, reweighted
+from exciter.identification.problem import Problem
+from exciter.identification.solution import TINY, enough_rows
+from exciter.identification.solution import taken as taken_of
+
+Array = NDArray[np.float64]
+TOLERANCE = 0.01  #: of a standard deviation of each parameter
+STEADY = 0.01  # relative change of a scale, below which it stays
+RESCALED, PASSES = 10, 50
+ROUNDING = 1e-10  # of the torque
+NEAR = 0.1  # tolerance of Huber's answer where it is only a start
+ASSUMPTION = (
+    "every equation has an error of its own, symmetric about zero and of one distribution per joint, outliers "
+    "included, and W is exact: covariance E[ψ²]/E[ψ′]² of M-estimators"
+)
+
+
+@dataclass(frozen=True)
+class IterativelyReweighted(Estimator):
+    """loss: Bisquare or HuberLoss, or another; None: squares, so that only the variances of the joints are reweighted,
+    which is what ``WeightedLeastSquares`` does.
+
+    tolerance: the iteration ends when no parameter moves by more than this share of its standard deviation. Scales
+    follow the residuals until they change by less than a hundredth, and stay: a median jumps from one residual to the
+    next, and would keep parameters from settling. A loss that is not convex is started from Huber's answer and scales.
+    """
+
+    loss: Loss | None = field(default_factory=Bisquare)
+    tolerance: float = TOLERANCE
+
+    def estimate(self, problem: Problem) -> Estimate:
+        if self.loss is None:
+            return WeightedLeastSquares().estimate(problem)
+        enough_rows(problem.compressed)
+        values, _ = reweighted(problem.compressed, problem.names)
+        state = _Pass(problem, _first_scale(problem, values), values)
+        convex = isinstance(self.loss, HuberLoss)
+        passes = 0
+        if not convex:
+            near = max(self.tolerance, NEAR)
+            state, _, passes = _settled(state, HuberLoss(), near, RESCALED)
+        state, seen, more = _settled(state, self.loss, self.tolerance, RESCALED if convex else 0)
+        return _estimate(state, seen, self.loss, passes + more)
+
+
+@dataclass(frozen=True)
+class Huber(Estimator):
+    """Huber's M-estimator; k: residuals, in scales of their joint, beyond which an equation counts less."""
+
+    k: float = 1.345
+    tolerance: float = TOLERANCE
+
+    def estimate(self, problem: Problem) -> Estimate:
+        return IterativelyReweighted(HuberLoss(self.k), self.tolerance).estimate(problem)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pass:
+    """Where an iteration stands: parameters (p,), and scale (J,) their residuals are measured with."""
+
+    problem: Problem
+    scale: Array
+    values: Array
+
+    @property
+    def sigma(self) -> Array:
+        """(p,) standard deviations that steps are compared with; of exact data, what rounding may move."""
+        scale = _floored(self.problem, self.scale, ROUNDING)
+        _, covariance = self.problem.compressed.information(scale).solve(self.problem.names)
+        return np.sqrt(covariance.diagonal())
+
+    def through(self, loss: Loss) -> _Seen:
+        """Once through all rows: the equations reweighted, and what their residuals say."""
+        n = len(self.problem.joints)
+        median = AbsoluteMedian.around(self.scale)
+        sums = np.zeros((4, n))  # ψ², ψ′, ψ′², equations that count less than half
+
+        def labelled() -> Iterator[Labelled]:
+            for index, rows in self.problem.rows():
+                residual = _residual(rows, self.values)
+                median.see(residual)
+                u = residual / self.scale[:, None]
+                weight, slope = loss.weight(u), loss.slope(u)
+                sums[:] += ((weight * u) ** 2).sum(1), slope.sum(1), (slope**2).sum(1), (weight < 0.5).sum(1)
+                sides = rows.sides.transpose(1, 2, 0) * np.sqrt(weight)[:, None]  # time is last in memory
+                sides.flags.writeable = False
+                yield index, np.zeros(len(rows), dtype=np.int64), replace(rows, sides=sides.transpose(2, 0, 1))
+
+        problem = self.problem
+        weighted = compress(labelled(), problem.names, problem.joints, len(problem.runs), 1, problem.jobs)
+        return _Seen(self, weighted, sums, median.value)
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What a pass found; sums (4, J), median (J,) of |e|."""
+
+    state: _Pass
+    weighted: Compressed
+    sums: Array
+    median: Array
+
+    @property
+    def rows(self) -> Array:
+        return np.asarray(self.weighted.rows.sum(axis=0), dtype=float)
+
+    @cached_property
+    def taken(self) -> Array:
+        """(J,) degrees of freedom that each joint's rows gave to the fit."""
+        return taken_of(self.state.problem.compressed, self.state.scale)
+
+    @cached_property
+    def values(self) -> Array:
+        """(p,) that solve the reweighted equations."""
+        return self.weighted.information(self.state.scale).solve(self.state.problem.names)[0]
+
+    @property
+    def scale(self) -> Array:
+        """(J,) of the residuals that were seen."""
+        return _floored(self.state.problem, self.median * _small_sample(self.rows, self.taken))
+
+    @cached_property
+    def covariance(self) -> Array:
+        """A⁻¹ B A⁻¹ with A = Σ E[ψ′] RᵀR/s² and B = Σ E[ψ²] RᵀR/s² · inflation, of rows as they are; means are those
+        of the joint, over its degrees of freedom, with Huber's correction for few of them."""
+        compressed, scale = self.state.problem.compressed, self.state.scale
+        rows, taken = self.rows, self.taken
+        square, slope, slope_square = self.sums[0], self.sums[1] / rows, self.sums[2] / rows
+        slope = np.maximum(slope, 1e-6)
+        few = 1.0 + taken / rows * np.maximum(slope_square - slope**2, 0.0) / slope**2
+        variance = square / np.maximum(rows - taken, 1.0)
+        bread = np.linalg.inv(compressed.information(scale / np.sqrt(slope / few)).r)
+        spread = compressed.per_group(scale / np.sqrt(np.maximum(variance, 1e-300))) / np.sqrt(compressed.inflation)
+        half = compressed.information(spread).r @ bread @ bread.T
+        return np.asarray(half.T @ half)
+
+
+def _settled(state: _Pass, loss: Loss, tolerance: float, rescaled: int) -> tuple[_Pass, _Seen, int]:
+    """rescaled: how many passes may change the scales."""
+    for count in range(1, PASSES + 1):
+        seen = state.through(loss)
+        moved = float((np.abs(seen.values - state.values) / state.sigma).max())
+        change = float(np.abs(seen.scale / state.scale - 1.0).max())
+        if count > rescaled or (change <= STEADY and count > 1):  # the first pass sees residuals it has the scale of
+            rescaled = 0
+        if moved <= tolerance and not rescaled:
+            return state, seen, count
+        state = replace(state, values=seen.values, scale=seen.scale if rescaled else state.scale)
+    raise ParameterError(
+        f"reweighting did not settle in {PASSES} passes (last step: {moved:.2g} σ, allowed {tolerance:g}); "
+        "use the Huber loss, which has one answer, or raise the tolerance"
+    )
+
+
+def _estimate(state: _Pass, seen: _Seen, loss: Loss, passes: int) -> Estimate:
+    problem, compressed = state.problem, state.problem.compressed
+    information = compressed.information()
+    assumption = ASSUMPTION
+    if compressed.inflation.max() > 1.0 + 1e-9:
+        assumption += "; filtered rows count for as many as their bandwidth is worth, and a filter smears outliers"
+    return Estimate(
+        problem.names,
+        problem.units,
+        seen.values,
+        seen.covariance,
+        compressed.joints,
+        state.scale,
+        float(compressed.independent.sum() - len(state.values)),
+        assumption,
+        information.condition_number,
+        information.condition_number_normalized,
+        words=_words(seen, loss, passes),
+    )
+
+
+def _words(seen: _Seen, loss: Loss, passes: int) -> tuple[str, ...]:
+    first = (
+        f"{type(loss).__name__}: settled after {passes} passes, {100 * loss.efficiency:.0f} % as efficient as least "
+        "squares where errors are Gaussian; noise is that of the bulk of equations (median of residuals)"
+    )
+    lines = []
+    for joint, count, rows in zip(seen.weighted.joints, seen.sums[3], seen.rows, strict=True):
+        lines.append(
+            f"{joint}: {int(count)} of {int(rows)} equations count less than half "
+            f"({100 * count / rows:.2g} %; Gaussian errors would give {100 * loss.usual:.2g} %)"
+        )
+    return (first, *lines)
+
+
+def _first_scale(problem: Problem, values: Array) -> Array:
+    """From the residuals of a first fit, which outliers may have pulled."""
+    rows = problem.compressed.rows.sum(axis=0)
+    scale = _floored(problem, np.sqrt(problem.compressed.squares(values).sum(axis=0) / np.maximum(rows, 1)))
+    median = AbsoluteMedian.around(scale)
+    for _, piece in problem.rows():
+        median.see(_residual(piece, values))
+    return _floored(problem, median.value * _small_sample(rows, taken_of(problem.compressed, scale)))
+
+
+def _residual(rows: Rows, values: Array) -> Array:
+    """y − W x, (J, N)."""
+    return np.asarray(np.append(-values, 1.0) @ rows.sides.transpose(1, 2, 0))
+
+
+def _small_sample(rows: Array, taken: Array) -> Array:
+    return np.asarray(np.sqrt(rows / np.maximum(rows - taken, 1.0)))
+
+
+def _floored(problem: Problem, scale: Array, floor: float = TINY) -> Array:
+    """Exact data leave rounding only."""
+    rows = np.maximum(problem.compressed.rows.sum(axis=0), 1)
+    return np.asarray(np.maximum(scale, floor * np.sqrt(problem.compressed.signal / rows)))

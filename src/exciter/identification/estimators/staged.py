@@ -1,0 +1,131 @@
+"""Estimation in stages: parameters found earlier are known later, with their uncertainty.
+
+Never better than estimating all together (Gauss–Markov), but each stage may use the motion that suits its parameters,
+and needs fewer of them at once (12.5.1, 12.7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ParameterError, RecordingError
+from exciter.identification.estimate import Estimate
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.information import Information
+from exciter.identification.problem import Problem
+from exciter.identification.stages.cells import Cells, cells_of
+from exciter.identification.stages.propagation import State, Step, refuse_few_rows
+from exciter.identification.stages.stage import Stage
+
+Array = NDArray[np.float64]
+ASSUMPTION = (
+    "every equation has an error of its own, of one variance per joint and stage, and W is exact; what earlier stages "
+    "leave uncertain is carried into later ones"
+)
+
+
+@dataclass(frozen=True)
+class Staged(Estimator):
+    """A parameter is determined by the first stage that asks for it and whose equations determine it."""
+
+    stages: tuple[Stage, ...]
+
+    def estimate(self, problem: Problem) -> Estimate:
+        _refuse(problem, self.stages)
+        cells = cells_of(problem, self.stages)
+        _refuse_no_torque(problem, cells)
+        state, words = State.start(cells, len(problem.names)), []
+        for k, stage in enumerate(self.stages):
+            state, said = _through(problem, cells, state, k, stage)
+            words.append(said)
+        missing = [name for name, known in zip(problem.names, state.known, strict=True) if not known]
+        if missing:
+            raise ParameterError(
+                f"no stage determines {', '.join(missing)}; add a stage that asks for them, or move more"
+            )
+        used = np.isfinite(state.noise)
+        everything = Information.empty(len(problem.names))
+        for factor in cells.factors[used]:
+            everything = everything.add(factor[:, :-1], factor[:, -1])
+        return Estimate(
+            problem.names,
+            problem.units,
+            state.values,
+            state.covariance(cells),
+            problem.joints,
+            _pooled_noise(cells, state, len(problem.joints)),
+            float(cells.independent[used].sum() - len(problem.names)),
+            _assumption(cells, self.stages),
+            everything.condition_number,
+            everything.condition_number_normalized,
+            words=tuple(words),
+        )
+
+
+def _through(problem: Problem, cells: Cells, state: State, k: int, stage: Stage) -> tuple[State, str]:
+    """What is known after a stage, and what it did in words."""
+    if not cells.used[:, k].any():
+        raise RecordingError(
+            f"no equation is chosen for stage '{stage.name}'; choose less strictly ({stage.selection}), or record a "
+            "motion for it"
+        )
+    chosen = stage.parameters.chosen(problem)
+    step = Step.of(cells, state, k, chosen, stage.alone)
+    refuse_few_rows(step, stage.name)
+    wanted = chosen[step.unknown] & step.determined
+    left = [problem.names[i] for i in step.unknown[chosen[step.unknown] & ~wanted]]
+    joints = ", ".join(problem.joints[j] for j in np.unique(cells.joint[step.mine]))
+    count, rows = int(wanted.sum()), int(cells.rows[step.mine].sum())
+    words = f"{stage.name}: {count} parameter{'s' * (count != 1)} from {rows} equations of {joints}"
+    if len(step.known):
+        words += f", {len(step.known)} known before"
+    if left:
+        words += f"; {', '.join(left)} left to later stages: not determined here"
+    return (step.solve(wanted) if wanted.any() else state), words
+
+
+def _refuse(problem: Problem, stages: tuple[Stage, ...]) -> None:
+    joints = problem.model.robot.joint_names
+    if problem.joints != joints:
+        raise ParameterError(
+            f"stages go by joints, and these equations are of {', '.join(problem.joints)}; use the inverse dynamic or "
+            "filtered dynamic model, which have one equation per joint"
+        )
+    runs = {run.name for run in problem.runs}
+    for stage in stages:
+        strange = [str(j) for j in stage.joints or () if not 0 <= j < len(joints)]
+        if strange:
+            raise ParameterError(f"stage '{stage.name}' names joint {strange[0]}; there are 0 … {len(joints) - 1}")
+        lost = [name for name in stage.runs or () if name not in runs]
+        if lost:
+            raise RecordingError(f"stage '{stage.name}' names run '{lost[0]}'; there are: {', '.join(sorted(runs))}")
+
+
+def _refuse_no_torque(problem: Problem, cells: Cells) -> None:
+    for j in np.unique(cells.joint):
+        if not cells.factors[cells.joint == j, :, -1].any():
+            raise RecordingError(
+                f"the torque of '{problem.joints[j]}' is zero throughout: it was not recorded, or the drive was off; "
+                "lock the joint, or give a log that has it"
+            )
+
+
+def _assumption(cells: Cells, stages: tuple[Stage, ...]) -> str:
+    words = ASSUMPTION
+    for stage in stages:
+        if stage.alone:
+            words += f"; nothing but the parameters of stage '{stage.name}' acts in its equations, friction neither"
+    if cells.inflation.max() > 1.0 + 1e-9:
+        words += "; filtered rows count for as many as their bandwidth is worth"
+    return words
+
+
+def _pooled_noise(cells: Cells, state: State, joints: int) -> Array:
+    """(J,) root mean square of the noise of a joint's equations, whatever stage used them."""
+    used = np.isfinite(state.noise)
+    rows = np.bincount(cells.joint[used], cells.rows[used], joints)
+    squares = np.bincount(cells.joint[used], cells.rows[used] * state.noise[used] ** 2, joints)
+    return np.asarray(np.sqrt(squares / np.maximum(rows, 1.0)))

@@ -1,0 +1,207 @@
+"""Total least squares: errors in the columns of W as well as in y.
+
+The rows (w, y) of joint j have errors of covariance σ_j² C_j, C_j = diag(c²) known, σ_j not. The answer depends on
+C_j: total least squares without saying how the columns' errors compare is arbitrary. With x̃ = (x, −1) and the
+compressed factors F_j of [W y],
+
+    Σ_j ‖F_j x̃‖² / (σ_j² x̃ᵀ C_j x̃)   is minimal,
+
+the likelihood of Gaussian errors. One group of rows has a closed form, by QR for columns without errors and the last
+right singular vector of the rest (mixed total least squares, Van Huffel & Vandewalle); groups with errors of their own
+(a robot's rows have structural zeros [12.22], which carry none) are solved from there by Gauss–Newton on the factors.
+
+It helps where errors of W are independent from row to row and of the assumed relative size: regressors computed from
+separately measured positions, velocities and accelerations, say. It does not help where W's errors come from
+differentiating one noisy position: these are correlated between columns and rows and change with the motion; use
+maximum likelihood or instrumental variables then, or filter until W is as good as exact. Where W is exact, least
+squares is right and total least squares, told that W is not, biased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, optimize
+
+from exciter.errors import ParameterError, unknown_name
+from exciter.identification.compressed import Compressed
+from exciter.identification.estimate import Estimate
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.weighted import reweighted
+from exciter.identification.problem import Problem
+from exciter.identification.solution import enough_rows, noise_of
+from exciter.parameters.base_names import split_name
+
+Array = NDArray[np.float64]
+ROUNDS, SETTLED = 100, 1e-9
+ASSUMPTION = (
+    "the errors of every row of [W y], W included, are independent and Gaussian, and compare with each other as "
+    "stated; asymptotic covariance"
+)
+FILTERED = "; filtered rows count for as many as their bandwidth is worth"
+
+
+@dataclass(frozen=True)
+class TotalLeastSquares(Estimator):
+    """errors: σ of a column's errors, over σ of the errors of y in the same row, by name of the parameter; columns not
+    named are exact. None: every column, and y, has errors of the same relative size (their share of its root mean
+    square, joint by joint); structural zeros have none.
+
+    exact: parameters, or symbols of them, whose columns have no errors whatever ``errors`` says: by default the sign
+    of the velocity and constants.
+    """
+
+    errors: Mapping[str, float] | None = None
+    exact: tuple[str, ...] = ("Fs", "off")
+
+    def estimate(self, problem: Problem) -> Estimate:
+        compressed = problem.compressed
+        enough_rows(compressed)
+        sizes = self.sizes(compressed)
+        _, sigma = reweighted(compressed, problem.names)
+        values = total_least_squares(_stacked(compressed.factors / sigma[:, None, None]), _pooled(sizes, compressed))
+        for _ in range(ROUNDS):
+            values = _minimised(compressed, sizes, sigma, values)
+            residual = noise_of(compressed, values, sigma * np.sqrt(_amplified(sizes, values)))
+            before, sigma = sigma, residual / np.sqrt(_amplified(sizes, values))
+            if (np.abs(sigma - before) <= SETTLED * sigma).all():
+                break
+        information = compressed.information()
+        return Estimate(
+            problem.names,
+            problem.units,
+            values,
+            total_covariance(compressed, sizes, sigma, values, problem.names),
+            compressed.joints,
+            sigma * np.sqrt(_amplified(sizes, values)),
+            float(compressed.independent.sum() - len(values)),
+            ASSUMPTION + (FILTERED if compressed.inflation.max() > 1.0 + 1e-9 else ""),
+            information.condition_number,
+            information.condition_number_normalized,
+            words=(self._words(sizes, compressed, sigma),),
+        )
+
+    def sizes(self, compressed: Compressed) -> Array:
+        """c (J, p + 1): of the errors in every column of [W y] of each joint, up to a factor per joint; zero: exact."""
+        root_mean_square = np.sqrt((compressed.factors**2).sum(axis=(0, 2)) / _rows(compressed)[:, None])
+        names = compressed.parameters
+        if self.errors is None:
+            sizes = root_mean_square
+        else:
+            for name, size in self.errors.items():
+                if name not in names:
+                    raise ParameterError(unknown_name("parameter", name, names))
+                if not (np.isfinite(size) and size >= 0.0):
+                    raise ParameterError(f"the errors of column {name} are {size}; give a number that is not negative")
+            given = np.array([*(self.errors.get(name, 0.0) for name in names), 1.0])
+            sizes = np.where(root_mean_square > 0.0, given, 0.0)
+        exact = [name in self.exact or split_name(name)[0] in self.exact for name in names]
+        return np.where([*exact, False], 0.0, sizes)
+
+    def _words(self, sizes: Array, compressed: Compressed, sigma: Array) -> str:
+        noisy = int((sizes[:, :-1] > 0.0).any(axis=0).sum())
+        how = "as stated" if self.errors is not None else "of the same share of every column's root mean square"
+        shares = sigma * sizes[:, -1] / np.sqrt(compressed.signal / _rows(compressed))
+        return (
+            f"total least squares: errors in {noisy} of {len(compressed.parameters)} columns, {how}; found in y: "
+            + ", ".join(f"{j} {100 * share:.2g} %" for j, share in zip(compressed.joints, shares, strict=True))
+        )
+
+
+def total_least_squares(sides: Array, sizes: Array) -> Array:
+    """x (p,) of [W y] = ``sides`` (m, p + 1), or of its triangular factor, whose columns have errors of ``sizes``
+    (p + 1,) up to a factor, zero for exact columns: one group of rows, in closed form."""
+    p = sides.shape[1] - 1
+    exact = np.flatnonzero(sizes[:p] == 0.0)
+    noisy = np.flatnonzero(sizes[:p] > 0.0)
+    k = len(exact)
+    factor: Array = np.asarray(np.linalg.qr(sides[:, [*exact, *noisy, p]], mode="r"))
+    direction = np.linalg.svd(factor[k:, k:] / sizes[[*noisy, p]])[2][-1] / sizes[[*noisy, p]]
+    if abs(direction[-1]) <= 1e-12 * np.abs(direction).max():
+        raise ParameterError(
+            "total least squares has no answer: the columns of W depend on each other within their errors; use "
+            "weighted least squares, or a motion that excites more"
+        )
+    values = np.zeros(p)
+    values[noisy] = -direction[:-1] / direction[-1]
+    values[exact] = linalg.solve_triangular(factor[:k, :k], factor[:k, -1] - factor[:k, k:-1] @ values[noisy])
+    return values
+
+
+def _minimised(compressed: Compressed, sizes: Array, sigma: Array, start: Array) -> Array:
+    """x (p,) that minimises the sum over joints, with their σ (J,) known."""
+    merged = np.array([_stacked(compressed.factors[:, [j]]) for j in range(len(sigma))]) / sigma[:, None, None]
+    scale = np.linalg.inv(_stacked(merged[:, None])[:-1, :-1])  # steps in the metric of least squares
+
+    def residuals(step: Array) -> Array:
+        x = start + scale @ step
+        return np.asarray((merged @ np.append(x, -1.0) / np.sqrt(_amplified(sizes, x))[:, None]).ravel())
+
+    def jacobian(step: Array) -> Array:
+        x = start + scale @ step
+        total = _amplified(sizes, x)[:, None, None]
+        error = (merged @ np.append(x, -1.0))[:, :, None]
+        slope = merged[..., :-1] - error * (sizes[:, None, :-1] ** 2 * x) / total
+        return np.asarray((slope / np.sqrt(total)).reshape(-1, len(x)) @ scale)
+
+    found = optimize.least_squares(
+        residuals, np.zeros(len(start)), jacobian, method="lm", xtol=1e-13, ftol=1e-15, gtol=1e-14
+    )
+    return np.asarray(start + scale @ found.x)
+
+
+def total_covariance(
+    compressed: Compressed, sizes: Array, sigma: Array, values: Array, names: tuple[str, ...]
+) -> Array:
+    """A⁻¹ B A⁻¹ (p, p), from errors that are Gaussian: the part of w that does not follow from its row's residual e,
+    ŵ = w − e Cx̃/(x̃ᵀCx̃), is independent of it, so that B = Σ ŵᵀŵ/(σ²x̃ᵀCx̃), while A = Σ (WᵀW − Nσ²C)/(σ²x̃ᵀCx̃)
+    is what W says without its errors (Gleser; Fuller)."""
+    p = len(values)
+    x = np.append(values, -1.0)
+    bread, meat = np.zeros((2, p, p))
+    for j, size in enumerate(sizes):
+        variance = sigma[j] ** 2 * _amplified(sizes, values)[j]
+        cross = size[:-1] ** 2 * values / _amplified(sizes, values)[j]
+        for factor, rows, inflation in zip(
+            compressed.factors[:, j], compressed.rows[:, j], compressed.inflation[:, j], strict=True
+        ):
+            without = factor[:, :-1] - np.outer(factor @ x, cross)
+            meat += inflation * without.T @ without / variance
+            bread += (factor[:, :-1].T @ factor[:, :-1] - rows * sigma[j] ** 2 * np.diag(size[:-1] ** 2)) / variance
+    spread = 1.0 / np.sqrt(np.maximum(bread.diagonal(), 1e-300))
+    smallest, directions = np.linalg.eigh(bread * np.outer(spread, spread))
+    if smallest[0] <= 0.0:
+        lost = names[int(np.abs(directions[:, 0]).argmax())]
+        raise ParameterError(
+            f"errors of the assumed size explain all that W says of {lost}; state smaller errors, or move more"
+        )
+    inverse = np.linalg.inv(bread)
+    return np.asarray(inverse @ meat @ inverse)
+
+
+def _amplified(sizes: Array, values: Array) -> Array:
+    """x̃ᵀ C x̃ (J,): variance of a row's residual over σ²."""
+    return np.asarray((sizes**2) @ np.append(values**2, 1.0))
+
+
+def _pooled(sizes: Array, compressed: Compressed) -> Array:
+    """(p + 1,) one size per column for rows of all joints, to start from."""
+    rows = _rows(compressed)
+    relative = sizes / sizes[:, -1:]
+    return np.asarray(np.sqrt((rows[:, None] * relative**2).sum(axis=0) / rows.sum()))
+
+
+def _stacked(factors: Array) -> Array:
+    """(p + 1, p + 1) triangular factor of all groups together."""
+    p = factors.shape[-1]
+    upper = np.zeros((p, p))
+    found = np.linalg.qr(factors.reshape(-1, p), mode="r")
+    upper[: len(found)] = found
+    return upper
+
+
+def _rows(compressed: Compressed) -> Array:
+    return np.asarray(np.maximum(compressed.rows.sum(axis=0), 1), dtype=float)

@@ -1,0 +1,22 @@
+"""Torque columns that store no energy: friction, and whatever else works through its power alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.robot.motion import Motion
+
+Array = NDArray[np.float64]
+Entry = tuple[int, int, Array]
+
+
+def dissipation(model: DynamicModel, motion: Motion) -> list[Entry]:
+    """(joint, standard column, values (N,) [torque per unit]) of every entry that is not conservative.
+
+    Of the whole motion, for terms that remember.
+    """
+    conservative = [kept for term in model.bound for kept in term.conservative]
+    entries = zip(model.entries, model.term_values(motion), strict=True)
+    return [(j, 10 * model.n + column, values) for (j, column), values in entries if not conservative[column]]

@@ -1,0 +1,190 @@
+"""Which friction model each joint wants, by blocked cross-validation, with the evidence kept.
+
+One model with the columns of all candidates is compressed once, fold by fold; a candidate is a choice of columns. The
+friction of a joint is in its own equations alone, so that joints are judged one after the other by their own residuals
+held out, rigid parameters fitted anew each time, until no joint changes its mind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
+from exciter.identification.cross_validation import Score, simplest_within_error
+from exciter.identification.friction_candidates import FrictionCandidate, on_joints, usual_candidates
+from exciter.identification.friction_equations import FrictionEquations, friction_equations
+from exciter.identification.problem import Problem
+from exciter.parameters.terms import JointTerm
+
+Array = NDArray[np.float64]
+SWEEPS = 4  # over all joints, at most
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A candidate on one joint. rms [N·m]: of residuals held out; excess: its mean square less that of the best, in
+    units of the best's; error: σ of the excess, from how it scatters between folds."""
+
+    candidate: FrictionCandidate
+    rms: float
+    excess: float
+    error: float
+    chosen: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        numbers = {"rms": self.rms, "excess": self.excess, "error": self.error}
+        return {"candidate": self.candidate.name, **numbers, "chosen": self.chosen}
+
+
+@dataclass(frozen=True)
+class JointFriction:
+    """All candidates on one joint, from the simplest on."""
+
+    joint: str
+    table: tuple[Judged, ...]
+
+    @property
+    def chosen(self) -> Judged:
+        return next(row for row in self.table if row.chosen)
+
+    @property
+    def best(self) -> Judged:
+        return min(self.table, key=lambda row: row.rms)
+
+    @property
+    def words(self) -> str:
+        chosen, best = self.chosen, self.best
+        text = f"{self.joint}: {chosen.candidate.name}, {chosen.rms:.4g} N·m held out"
+        if chosen is not best:
+            text += (
+                f"; {best.candidate.name} has {best.rms:.4g} N·m, a difference of {100 * chosen.excess:.2g} ± "
+                f"{100 * chosen.error:.2g} % in squares, which is not worth the longer model"
+            )
+        return text
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionChoice:
+    """terms: for the final model, the kept ones first. per_joint: the evidence. settled: whether the last sweep over
+    the joints changed nothing."""
+
+    terms: tuple[JointTerm, ...]
+    per_joint: tuple[JointFriction, ...]
+    settled: bool
+    words: tuple[str, ...]
+
+    def held_out(self, name: str | None = None) -> Array:
+        """(J,) [N·m] rms held out: of what was chosen, or of the candidate of that name on every joint."""
+        if name is None:
+            return np.array([joint.chosen.rms for joint in self.per_joint])
+        found = [[row.rms for row in joint.table if row.candidate.name == name] for joint in self.per_joint]
+        if not found[0]:
+            names = ", ".join(row.candidate.name for row in self.per_joint[0].table)
+            raise ParameterError(f"there is no candidate '{name}'; there are {names}")
+        return np.array(found)[:, 0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "joints": {joint.joint: [row.to_dict() for row in joint.table] for joint in self.per_joint},
+            "settled": self.settled,
+            "words": list(self.words),
+        }
+
+
+def choose_friction(problem: Problem, candidates: Sequence[FrictionCandidate] | None = None) -> FrictionChoice:
+    """For every joint the simplest candidate that is not worse than the best by more than the error of the difference;
+    of candidates of one family the best.
+
+    candidates: from the simplest on; ``usual_candidates()`` unless given. Terms of the problem's model stay, but for
+    those of kinds that candidates have. Folds are ``problem.folds`` pieces of time, of the period where a run repeats.
+    Candidates with pre-sliding need runs that are not cut into pieces.
+    """
+    candidates = usual_candidates() if candidates is None else tuple(candidates)
+    names = [candidate.name for candidate in candidates]
+    if not candidates or len(set(names)) < len(names):
+        raise ParameterError(f"candidates are {names}; give at least one, each with a name of its own")
+    if problem.folds < 2:
+        raise ParameterError(f"{problem.folds} fold; cross-validation needs at least 2: give folds=10 to the problem")
+    kinds = tuple({type(term) for candidate in candidates for term in candidate.terms})
+    kept = tuple(term for term in problem.model.terms if not isinstance(term, kinds))
+    search = _Search(friction_equations(problem, kept, candidates), candidates)
+    settled = search.run()
+    per_joint = tuple(_table(search, j, joint) for j, joint in enumerate(problem.joints))
+    terms = (*kept, *_put_together(problem.model, candidates, search.choice))
+    words = [joint.words for joint in per_joint]
+    if not settled:
+        words.append(f"joints still changed their minds after {SWEEPS} rounds: some candidates are as good as others")
+    return FrictionChoice(terms, per_joint, settled, tuple(words))
+
+
+class _Search:
+    """choice (J,): the candidate of each joint, changed until it stays."""
+
+    def __init__(self, equations: FrictionEquations, candidates: Sequence[FrictionCandidate]) -> None:
+        self.equations = equations
+        self.families = [candidate.family for candidate in candidates]
+        self.columns = [equations.columns(candidate) for candidate in candidates]
+        richest = int(np.argmax([len(columns) for columns in self.columns]))
+        self.choice = [richest] * len(equations.joints)
+        self.noise = equations.noise([self.columns[richest]] * len(equations.joints))
+        self.scores: list[list[Score]] = [[] for _ in equations.joints]
+        self._seen: list[tuple[int, ...]] = [()] * len(equations.joints)
+
+    def run(self) -> bool:
+        for _ in range(SWEEPS):
+            before = list(self.choice)
+            for j in range(len(self.choice)):
+                self._choose(j)
+            if self.choice == before:
+                return True
+        return False
+
+    def _choose(self, j: int) -> None:
+        others = tuple(self.choice[:j] + self.choice[j + 1 :])
+        if self.scores[j] and others == self._seen[j]:
+            return  # nothing it depends on has changed
+        self._seen[j] = others
+        self.scores[j] = self.equations.scores(j, self.columns, [self.columns[k] for k in self.choice], self.noise)
+        family = self.families[simplest_within_error(self.scores[j])]
+        alike = [k for k, other in enumerate(self.families) if other == family]
+        self.choice[j] = min(alike, key=lambda k: self.scores[j][k].mean)
+
+
+def _table(search: _Search, j: int, joint: str) -> JointFriction:
+    scores, candidates = search.scores[j], search.equations.candidates
+    best = min(scores, key=lambda score: score.mean)
+    rows = tuple(
+        Judged(
+            candidate,
+            float(search.noise[j] * np.sqrt(score.mean)),
+            score.mean / best.mean - 1.0,
+            score.error_of_difference(best) / best.mean,
+            k == search.choice[j],
+        )
+        for k, (candidate, score) in enumerate(zip(candidates, scores, strict=True))
+    )
+    return JointFriction(joint, rows)
+
+
+def _put_together(
+    model: DynamicModel, candidates: Sequence[FrictionCandidate], choice: Sequence[int]
+) -> tuple[JointTerm, ...]:
+    """Equal terms of several joints become one."""
+    shared: list[tuple[JointTerm, list[str]]] = []
+    for joint, k in zip(model.robot.joint_names, choice, strict=True):
+        for term in candidates[k].terms:
+            for other, joints in shared:
+                if other == term:
+                    joints.append(joint)
+                    break
+            else:
+                shared.append((term, [joint]))
+    return tuple(on_joints(term, None if len(joints) == model.n else joints) for term, joints in shared)

@@ -1,0 +1,236 @@
+"""One measured period: a series fitted to the joint angles, the torques, and the noise of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import RecordingError
+from exciter.experiment.signals.fourier_series import FourierSeries
+from exciter.experiment.signals.processed import Processed
+from exciter.identification.load import load_chi
+from exciter.identification.maximum_likelihood.spectrum import Spectrum
+from exciter.identification.maximum_likelihood.torque_derivatives import torque_derivatives
+from exciter.identification.run import Run
+from exciter.robot.motion import Motion
+
+Array = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+SIZE = 2048  # instants at a time
+TINY = 1e-9  # of a signal: noise below it is rounding
+EXACTLY = 1e9  # degrees of freedom of a noise that was given
+REACH = 4.0  # σ of q̇ within which joint terms must change as their derivative says,
+UNSURE = 0.5  # to this part of their size
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Unknown are δ (c,), the coefficients of eq. (11) that the joints use, joint after joint, and β (p,).
+
+    series: fitted to all recorded angles by least squares, with their noise: for the likelihood of the angles a
+    sufficient statistic, Σ ((q_m − q(δ))/σ_q)² = ‖root (δ − δ̂)‖² + what no δ explains. torque (N, n) at ``time`` (N,).
+    noise (n,): σ of one torque, known from noise_freedom degrees of freedom per joint. columns: of the standard
+    parameters, those β stands for. load: standard parameters of a known payload. spectrum: what torque errors are
+    compared in, None: as they are. kept (n, N): torques that are used.
+    """
+
+    model: DynamicModel
+    columns: IntArray
+    series: FourierSeries
+    time: Array
+    torque: Array
+    noise: Array
+    noise_freedom: float
+    load: Array
+    spectrum: Spectrum | None
+    kept: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        model: DynamicModel,
+        columns: IntArray,
+        run: Run,
+        piece: Processed,
+        angles: Array | None,
+        torques: Array | None,
+    ) -> Measured:
+        """angles, torques (n,): σ of one recorded sample where it was given, else as samples vary between periods: the
+        torque's is NaN for a single one."""
+        if piece.motion.n != model.n:
+            raise RecordingError(f"{run.name} has {piece.motion.n} joints, the robot {model.n}; see Recording.arranged")
+        if (series := piece.series) is None:
+            raise RecordingError(
+                f"{run.name} is no average over periods, which maximum likelihood needs; give the recording's period "
+                "[s] where the motion repeats (FourierFit), or use another estimator"
+            )
+        _refuse_zero_torque(model, run, piece)
+        count, periods = len(piece), series.samples / len(piece)
+        angles = np.maximum(series.noise if angles is None else angles, TINY * piece.motion.q.std(axis=0).max())
+        spectrum = None
+        if np.isfinite(piece.torque_bandwidth):
+            analog = None if run.recording is None else run.recording.about.filter
+            spectrum = Spectrum.below(piece.torque_bandwidth, series.period, count, analog)
+        if torques is not None:
+            noise = torques / np.sqrt(periods) * (1.0 if spectrum is None else spectrum.gain)
+        else:
+            noise = np.full(model.n, np.nan) if piece.torque_noise is None else piece.torque_noise
+        return cls(
+            model,
+            columns,
+            replace(series, noise=angles),
+            piece.motion.time,
+            piece.torque,
+            np.maximum(noise, TINY * _size(piece.torque)),
+            EXACTLY if torques is not None else max((periods - 1.0) * count, 1.0),
+            np.zeros(len(model.standard)) if run.payload is None else load_chi(model, run.payload),
+            spectrum,
+            np.ones(piece.torque.shape[::-1], dtype=bool),
+        )
+
+    @property
+    def floor(self) -> Array:
+        """(n,) the least noise that torques are believed to have."""
+        return TINY * _size(self.torque)
+
+    # -- the trajectory ----------------------------------------------------------------------------------------------
+
+    @property
+    def delta(self) -> Array:
+        """δ̂ (c,) of the angles alone."""
+        return self.series.delta[self.series.used]
+
+    @cached_property
+    def root(self) -> Array:
+        """(c, c) upper triangular: rootᵀ root is the information of the angles on δ."""
+        c, at = int(self.series.used.sum()), 0
+        root = np.zeros((c, c))
+        for used, sigma in zip(self.series.used, self.series.noise, strict=True):
+            block = np.linalg.cholesky(self.series.gram[np.ix_(used, used)]).T / sigma
+            root[at : at + len(block), at : at + len(block)] = block
+            at += len(block)
+        return root
+
+    @cached_property
+    def bases(self) -> tuple[Array, ...]:
+        """B₀, B₁, B₂ (N, 2 h + 1)."""
+        return self.series.trajectory.basis(self.time - self.series.start)
+
+    def coefficients(self, delta: Array) -> Array:
+        """(n, 2 h + 1) of δ (c,)."""
+        whole = np.zeros_like(self.series.delta)
+        whole[self.series.used] = delta
+        return whole
+
+    def motion(self, delta: Array) -> Motion:
+        whole = self.coefficients(delta)
+        return Motion(self.time, *(basis @ whole.T for basis in self.bases))
+
+    def chi(self, beta: Array) -> Array:
+        """Standard parameters that take the torque of β and of the payload."""
+        chi = self.load.copy()
+        chi[self.columns] += beta
+        return chi
+
+    # -- equations ---------------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """(n,) torque equations."""
+        if self.spectrum is not None:
+            return np.full(self.model.n, self.spectrum.rows)
+        return np.asarray(self.kept.sum(axis=1))
+
+    def compared(self, joint: int, errors: Array, part: slice) -> Array:
+        """(k, rows) of what is compared, from (k, N) of a joint's torques in a part of the period."""
+        return errors * self.kept[joint, part] if self.spectrum is None else self.spectrum.of(errors)
+
+    def squares(self, delta: Array, beta: Array) -> Array:
+        """(n,) Σ of squared torque errors [(N·m)²]."""
+        left = (self.torque - self.model.torque(self.motion(delta), self.chi(beta))).T
+        all_of_it = slice(None)
+        return np.array([(self.compared(j, left[j : j + 1], all_of_it) ** 2).sum() for j in range(self.model.n)])
+
+    def linear(self, delta: Array) -> Array:
+        """(n, p + 1, p + 1) triangular factors of [Φ_j, τ_j] along a trajectory, not divided by noise."""
+        size = len(self.columns) + 1
+        factors = np.zeros((self.model.n, size, size))
+        for part, some in self._parts(self.motion(delta)):
+            phi = self.model.regressor(some).transpose(1, 2, 0)[:, self.columns]
+            torque = (self.torque[part] - self.model.torque(some, self.load)).T
+            for j in range(self.model.n):
+                rows = self.compared(j, np.concatenate([phi[j], torque[j : j + 1]]), part)
+                found = np.linalg.qr(np.vstack([factors[j], rows.T]), mode="r")
+                factors[j, : len(found)] = found
+        return factors
+
+    def gram(self, delta: Array, beta: Array) -> Array:
+        """(n, c + p + 1, c + p + 1): [∂τ_j/∂δ, ∂τ_j/∂β, e_j]ᵀ times itself, not divided by noise: torque errors e of
+        each joint and how steps of δ and β lower them. (The rest of J is ``root``.)"""
+        size = len(delta) + len(beta) + 1
+        gram = np.zeros((self.model.n, size, size))
+        for j, rows in self.jacobian(delta, beta):
+            gram[j] += rows @ rows.T
+        return gram
+
+    def jacobian(self, delta: Array, beta: Array) -> Iterator[tuple[int, Array]]:
+        """(joint, (c + p + 1, rows) ∂τ_j/∂δ, ∂τ_j/∂β and e_j), part by part of the period."""
+        chi, used = self.chi(beta), self.series.used
+        for part, some in self._parts(self.motion(delta)):
+            bases = [np.ascontiguousarray(basis[part].T) for basis in self.bases]
+            phi = self.model.regressor(some).transpose(1, 2, 0)[:, self.columns]  # (n, p, N)
+            slopes = torque_derivatives(self.model, some, chi)
+            left = (self.torque[part] - self.model.torque(some, chi)).T
+            for j in range(self.model.n):
+                of_delta = sum(slope[j, :, None] * basis for slope, basis in zip(slopes, bases, strict=True))
+                yield j, self.compared(j, np.concatenate([of_delta[used], phi[j], left[j : j + 1]]), part)
+
+    def _parts(self, motion: Motion) -> Iterator[tuple[slice, Motion]]:
+        size = SIZE if self.spectrum is None else len(motion)  # a line has all instants in it
+        for start in range(0, len(motion), size):
+            part = slice(start, start + size)
+            yield part, motion[part]
+
+    # -- which torques are used --------------------------------------------------------------------------------------
+
+    def certain(self) -> Measured:
+        """Without torques that are no smooth function of the trajectory within its noise.
+
+        Coulomb friction jumps where q̇ changes sign. The series knows q̇ to σ; where it is below 4 σ the sign is a guess,
+        wrong by 2 Fs, and no derivative says so. Told for the columns of any joint term: values at q̇ ± 4 σ against the
+        derivative, left out where they differ by half the column's size. (Terms linear or quadratic in q̇ never do.)
+        """
+        if self.spectrum is not None:
+            return self
+        motion, model = self.motion(self.delta), self.model
+        reach = REACH * self.series.noise_of_derivatives[1]
+        up, down = (
+            model.term_values(Motion(motion.time, motion.q, motion.qd + sign * reach, motion.qdd)) for sign in (1, -1)
+        )
+        size = np.sqrt((model.term_values(motion) ** 2).mean(axis=1))
+        kept = self.kept.copy()
+        for entry, (row, _) in enumerate(model.entries):
+            seeds = np.zeros_like(up)
+            seeds[entry] = 1.0
+            slope = model.terms_pullback(motion, seeds).qd @ reach
+            kept[row] &= np.abs(up[entry] - down[entry] - 2.0 * slope) <= UNSURE * size[entry]
+        return replace(self, kept=kept)
+
+
+def _size(torque: Array) -> Array:
+    """(n,) rms."""
+    return np.asarray(np.sqrt((torque**2).mean(axis=0)))
+
+
+def _refuse_zero_torque(model: DynamicModel, run: Run, piece: Processed) -> None:
+    for name, size in zip(model.robot.joint_names, _size(piece.torque), strict=True):
+        if size == 0.0:
+            raise RecordingError(
+                f"the torque of '{name}' is zero throughout {run.name}: it was not recorded, or the drive was off; "
+                "lock the joint, or give a log that has it"
+            )

@@ -1,0 +1,118 @@
+"""The point nearest to an unconstrained least-squares solution within cones, by Clarabel's interior-point method.
+
+In coordinates u = K (χ − χ̂), in which the objective is ‖u‖², every number is in units of the noise or of the
+reference, and a gram-sized robot looks like one of half a tonne.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import clarabel  # type: ignore[import-untyped]
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from exciter.errors import ParameterError
+from exciter.identification.physical.bounds import Cone
+
+Array = NDArray[np.float64]
+TOLERANCE = 1e-9
+OUTSIDE = 1e-6  #: scaled violation that is put right afterwards; more means that the solver failed
+FAR = 1e3  # units of noise
+BLAMED = 1e-3  #: share in a proof of infeasibility, over the largest, of bounds that are named
+
+
+def nearest(best: Array, factor: Array, cones: Sequence[Cone], known: Array) -> Array:
+    """χ (p,) that minimises ‖K (χ − best)‖² within the cones; K (p, p) upper triangular.
+
+    known: a χ whose distance from ``best`` is a measure of how far the answer may be. A clear error that names the
+    given bounds which contradict each other, if they do.
+    """
+    g = np.vstack([cone.g for cone in cones])
+    value = g @ best + np.concatenate([cone.h for cone in cones])
+    if _inside(value, cones):
+        return best
+    a = -linalg.solve_triangular(factor, g.T, trans="T").T
+    u, solution = _in_units(1.0, a, value, cones)
+    if not np.linalg.norm(u) <= FAR:  # not found, or so far that its own size is the better unit
+        u, solution = _in_units(float(np.linalg.norm(factor @ (known - best))), a, value, cones)
+        if "PrimalInfeasible" in str(solution.status):
+            raise ParameterError(_contradiction(np.array(solution.z), cones))
+        finer, _ = _in_units(float(np.linalg.norm(u)), a, value, cones)
+        u = finer if np.linalg.norm(finer) < np.linalg.norm(u) else u
+    if not np.isfinite(u).all():
+        raise ParameterError(
+            f"no physical set was found ({solution.status}); give a prior whose masses are right within a factor of "
+            "1000, or wider bounds"
+        )
+    return np.asarray(best + linalg.solve_triangular(factor, u))
+
+
+def _in_units(unit: float, a: Array, value: Array, cones: Sequence[Cone]) -> tuple[Array, Any]:
+    """The shortest u with value − a u in the cones, found as a multiple of ``unit``, NaN where none was; and what the
+    solver says."""
+    if not np.isfinite(unit):
+        return np.full(a.shape[1], np.nan), None
+    solution = _solve(unit * a, value, cones)
+    u = unit * np.array(solution.x)
+    inside = np.isfinite(u).all() and _inside(value - a @ u, cones, OUTSIDE)
+    return (u if inside else np.full_like(u, np.nan)), solution
+
+
+def _solve(a: Array, b: Array, cones: Sequence[Cone]) -> Any:
+    """min ½‖x‖² with b − a x in the cones."""
+    p = a.shape[1]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+    settings.max_threads = 1
+    kinds = [_clarabel(cone) for cone in cones]
+    identity = sparse.identity(p, format="csc")
+    return clarabel.DefaultSolver(identity, np.zeros(p), sparse.csc_matrix(a), b, kinds, settings).solve()
+
+
+def _clarabel(cone: Cone) -> Any:
+    size = len(cone.h)
+    if cone.kind == "nonnegative":
+        return clarabel.NonnegativeConeT(size)
+    if cone.kind == "second-order":
+        return clarabel.SecondOrderConeT(size)
+    return clarabel.PSDTriangleConeT(_side(size))
+
+
+def _side(size: int) -> int:
+    """k of a triangle of k (k + 1) / 2 numbers."""
+    return (int(np.sqrt(8 * size + 1)) - 1) // 2
+
+
+def slack(cone: Cone, value: Array) -> float:
+    """How far G χ + h is inside the cone; negative outside."""
+    if cone.kind == "nonnegative":
+        return float(value.min())
+    if cone.kind == "second-order":
+        return float(value[0] - np.linalg.norm(value[1:]))
+    return float(np.linalg.eigvalsh(smat(value))[0])
+
+
+def smat(values: Array) -> Array:
+    """The symmetric matrix of ``svec``."""
+    k = _side(len(values))
+    columns, rows = np.tril_indices(k)
+    matrix = np.zeros((k, k))
+    matrix[rows, columns] = matrix[columns, rows] = values / np.where(rows == columns, 1.0, np.sqrt(2.0))
+    return matrix
+
+
+def _inside(value: Array, cones: Sequence[Cone], tolerance: float = 0.0) -> bool:
+    cuts = np.cumsum([len(cone.h) for cone in cones])[:-1]
+    return all(slack(c, v) >= -tolerance for c, v in zip(cones, np.split(value, cuts), strict=True))
+
+
+def _contradiction(proof: Array, cones: Sequence[Cone]) -> str:
+    cuts = np.cumsum([len(cone.h) for cone in cones])[:-1]
+    shares = np.array([np.linalg.norm(part) for part in np.split(proof, cuts)])
+    blamed = [c.name for c, share in zip(cones, shares, strict=True) if c.given and share > BLAMED * shares.max()]
+    named = "; ".join(dict.fromkeys(blamed)) or "bounds"
+    return f"no robot satisfies all bounds; these clash: {named}; widen or remove one of them"

@@ -1,0 +1,107 @@
+"""Equations in terms of the whole standard set χ: β = P χ, so that ‖R β − z‖² = ‖R P χ − z‖²."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
+from exciter.identification.compressed import Compressed
+from exciter.identification.problem import Problem
+
+Array = NDArray[np.float64]
+EXACT = 1e-6  #: of the torque: less noise than this is not believed, so that numbers stay within what solvers bear
+TINY = 1e-13  # of the torque: what rounding leaves of exact data
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """compressed: for base parameters β; grouping (b, p): β = P χ with χ = ``model.standard``."""
+
+    model: DynamicModel
+    compressed: Compressed
+    grouping: Array
+
+    @classmethod
+    def of(cls, problem: Problem) -> Equations:
+        base, standard = problem.base, problem.model.standard
+        foreign = set(base.standard) - set(standard)
+        if foreign:
+            raise ParameterError(
+                f"{sorted(foreign)[0]} is no parameter of the model, so that it has no physical bounds"
+            )
+        grouping = np.zeros((len(base), len(standard)))
+        grouping[:, [standard.index(name) for name in base.standard]] = base.grouping
+        return cls(problem.model, problem.compressed, grouping)
+
+    def where(self, compressed: Compressed) -> Equations:
+        """Other equations of the same parameters: some folds, for example."""
+        return replace(self, compressed=compressed)
+
+    @property
+    def links(self) -> int:
+        """10 n: how many of χ belong to links; joint terms follow."""
+        return 10 * self.model.n
+
+    @cached_property
+    def whole(self) -> Compressed:
+        """The same equations, folds of a run put together: fewer and quicker."""
+        old = self.compressed
+        runs = np.unique(old.run)
+        shape = (len(runs), *old.factors.shape[1:])
+        factors, rows, independent = np.zeros(shape), np.zeros(shape[:2], dtype=np.int64), np.zeros(shape[:2])
+        for k, run in enumerate(runs):
+            chosen = old.run == run
+            stacked = old.factors[chosen].swapaxes(0, 1).reshape(shape[1], -1, shape[3])
+            factors[k] = np.linalg.qr(stacked, mode="r")
+            rows[k], independent[k] = old.rows[chosen].sum(axis=0), old.independent[chosen].sum(axis=0)
+        return replace(old, factors=factors, rows=rows, independent=independent, run=runs, fold=np.zeros_like(runs))
+
+    @cached_property
+    def signal(self) -> Array:
+        """(J,) RMS of the right sides."""
+        return np.asarray(np.sqrt(self.whole.signal / np.maximum(self.whole.rows.sum(axis=0), 1)))
+
+    def weights(self, noise: Array) -> Array:
+        """(J,) σ to divide rows by: the noise, where it can be told from none."""
+        return np.maximum(noise, EXACT * self.signal)
+
+    def sides(self, weights: Array) -> tuple[Array, Array]:
+        """R P (b, p) and z (b,), rows divided by weights (J,)."""
+        information = self.whole.information(weights)
+        return information.r @ self.grouping, information.z
+
+    @cached_property
+    def term_scale(self) -> Array:
+        """(t,) size of every joint-term parameter that alone would make the torque of one of its joints; else 1."""
+        columns = self.grouping[:, self.links :]
+        effect = np.sqrt(((self.whole.factors[..., :-1] @ columns) ** 2).sum(axis=(0, 2)))  # (J, t)
+        torque = np.sqrt(self.whole.signal)[:, None]
+        heard = effect > 1e-9 * effect.max(axis=0, initial=0.0)
+        size = np.where(heard, torque / np.where(heard, effect, 1.0), np.inf).min(axis=0, initial=np.inf)
+        return np.where(np.isfinite(size) & (size > 0.0), size, 1.0)
+
+    def noise(self, chi: Array, factor: Array, weights: Array) -> Array:
+        """σ (J,) of a row from the residuals of χ, which was found with rows over ``weights`` (J,); factor K (p, p):
+        KᵀK is all that was known, prior included.
+
+        As many degrees of freedom are gone as the trace of the joint's part of the hat matrix says; the prior's are
+        not.
+        """
+        whole = self.whole
+        took = self.taken(factor, weights)
+        rows = whole.rows.sum(axis=0)
+        sigma = np.sqrt(whole.squares(self.grouping @ chi).sum(axis=0) / np.maximum(rows - took, 1.0))
+        return np.asarray(np.maximum(sigma, np.maximum(TINY * self.signal, 1e-300)))
+
+    def taken(self, factor: Array, weights: Array) -> Array:
+        """(J,) degrees of freedom that each joint's rows gave to the fit."""
+        whole = self.whole
+        spread = linalg.solve_triangular(factor, self.grouping.T, trans="T").T  # P K⁻¹ (b, p)
+        reach = whole.factors[..., :-1] @ spread / whole.per_group(weights)[..., None, None]
+        return np.asarray(((reach**2).sum(axis=(2, 3)) * whole.inflation).sum(axis=0))

@@ -1,0 +1,165 @@
+"""The robot that an estimate starts from and is pulled to: one body per link, all of them strictly physical."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ParameterError
+from exciter.identification.physical.dummies import dummies
+from exciter.identification.physical.equations import Equations
+from exciter.identification.physical.rods import uniform_rods
+from exciter.identification.physical.whitening import whitened_links, whitening
+from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, transform_inertia
+
+Array = NDArray[np.float64]
+OFF = 10.0  #: masses that are wrong by more than this factor are scaled
+WORSE = 2.0  # times the residuals, which a wrong factor must cause
+LEAST = 1e-3  # of the torque: a smaller share of the links is not believed
+THIN = 1e-2  #: of a rod in its place: the least that a reference body has in any direction
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """links (n, 10): φ in modified-DH frames, J ≻ 0. terms (t,): joint-term parameters. words: where from."""
+
+    links: Array
+    terms: Array
+    words: tuple[str, ...] = field(default=())
+
+    @property
+    def chi(self) -> Array:
+        return np.concatenate([self.links.ravel(), self.terms])
+
+    @cached_property
+    def lower(self) -> Array:
+        """(n, 4, 4) L with J₀ = L Lᵀ."""
+        return np.asarray(np.linalg.cholesky(pseudo_inertia(self.links)))
+
+    @cached_property
+    def whitening(self) -> Array:
+        """(n, 10, 10) φ ↦ svec(L⁻¹ J L⁻ᵀ)."""
+        return whitening(self.lower)
+
+
+class PriorValues(ABC):
+    """Where the values of a prior come from."""
+
+    @abstractmethod
+    def reference(self, equations: Equations) -> Reference: ...
+
+
+@dataclass(frozen=True)
+class Described(PriorValues):
+    """Inertias and friction of the robot's description (URDF, MJCF, table), whatever they are worth.
+
+    A body that cannot exist, or is a point or a line, gets what it lacks from a rod in its place. Masses that are wrong
+    by orders of magnitude are scaled, all by one factor.
+    """
+
+    def reference(self, equations: Equations) -> Reference:
+        nominal = equations.model.nominal
+        links = nominal[: equations.links].reshape(-1, 10)
+        mass = float(np.maximum(links[:, 0], 0.0).sum())
+        if mass == 0.0:
+            raise ParameterError(
+                f"no link of '{equations.model.robot.name}' has a mass; give inertias, or use UniformRods"
+            )
+        factor, worse = fitted_mass(equations, links)
+        wrong = worse > WORSE and not 1.0 / OFF < factor < OFF
+        links = links * (factor if wrong else 1.0)
+        links, repaired = _thickened(links, mass * (factor if wrong else 1.0) * _rods(equations))
+        names = [equations.model.robot.joints[j].name for j in repaired]
+        plausible = " (plausible values, not the manufacturer's)" if equations.model.robot.nominal else ""
+        words = [f"prior: the inertias of the robot's description{plausible}"]
+        if wrong:
+            words.append(
+                f"its masses times {factor:.3g}, or torques make no sense: are they in kg, and the torques in N·m?"
+            )
+        if names:
+            words.append(f"made a body that can exist of what the description says for {', '.join(names)}")
+        return Reference(links, _terms(equations), tuple(words))
+
+
+@dataclass(frozen=True)
+class UniformRods(PriorValues):
+    """Uniform rods from joint to joint, see ``uniform_rods``. mass [kg] of all together; None: fitted to the data."""
+
+    mass: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.mass is not None and not 0.0 < self.mass < np.inf:
+            raise ParameterError(f"the mass of the rods is {self.mass} kg; give a positive number, or none to fit it")
+
+    def reference(self, equations: Equations) -> Reference:
+        rods = _rods(equations)
+        mass = fitted_mass(equations, rods)[0] if self.mass is None else self.mass
+        origin = "fitted to the data" if self.mass is None else "as given"
+        words = f"prior: uniform rods from joint to joint, {mass:.4g} kg all together ({origin})"
+        return Reference(mass * rods, _terms(equations), (words,))
+
+
+@dataclass(frozen=True)
+class BestKnown(PriorValues):
+    """The description's inertias; uniform rods where those are placeholders."""
+
+    def reference(self, equations: Equations) -> Reference:
+        why = dummies(equations.model.robot)
+        if not why:
+            return Described().reference(equations)
+        found = UniformRods().reference(equations)
+        words = (f"the inertias of the robot's description are placeholders: {why}", *found.words)
+        return Reference(found.links, found.terms, words)
+
+
+def fitted_mass(equations: Equations, links: Array) -> tuple[float, float]:
+    """By what to multiply links (n, 10) so that their torques fit best, joint terms of any size beside them; and how
+    many times larger the residuals are when they are left as they are."""
+    a, z = equations.sides(np.maximum(equations.signal, 1e-300))
+    terms = a[:, equations.links :]
+    torque = a[:, : equations.links] @ links.ravel()
+    factor, left = _nonnegative_factor(terms, torque, z)
+    most = float(np.linalg.norm(z) / max(float(np.linalg.norm(torque)), 1e-300))
+    factor = factor if factor > LEAST * most else most  # torques that ask for no mass at all: at most as large as they
+    _, as_given = _nonnegative_factor(terms, np.zeros_like(z), z - torque)
+    return factor, as_given / max(left, 1e-300)
+
+
+def _nonnegative_factor(terms: Array, torque: Array, z: Array) -> tuple[float, float]:
+    """x ≥ 0 of ‖x · torque + terms · anything − z‖ at its least, and that least."""
+    q, _ = np.linalg.qr(terms / np.maximum(np.linalg.norm(terms, axis=0), 1e-300))
+    along, right = (v - q @ (q.T @ v) for v in (torque, z))
+    seen = float(along @ along) > LEAST**2 * float(torque @ torque)  # or terms can do all that the links do
+    factor = max(float(along @ right) / float(along @ along), 0.0) if seen else 0.0
+    return factor, float(np.linalg.norm(right - factor * along))
+
+
+def _rods(equations: Equations) -> Array:
+    """(n, 10) of 1 kg, in modified-DH frames."""
+    model = equations.model
+    placed = zip(uniform_rods(model.robot), model.mdh.rotations, model.mdh.translations, strict=True)
+    return np.array([transform_inertia(phi, r.T, -r.T @ p) for phi, r, p in placed])
+
+
+def _thickened(links: Array, rods: Array) -> tuple[Array, list[int]]:
+    """Links with nothing thinner than a part of the rods, and which of them were."""
+    lower: Array = np.asarray(np.linalg.cholesky(pseudo_inertia(rods)))
+    values, vectors = np.linalg.eigh(whitened_links(links, lower))
+    thin = values[:, 0] < THIN
+    thicker = vectors * np.maximum(values, THIN)[:, None, :] @ vectors.swapaxes(1, 2)
+    repaired = from_pseudo_inertia(lower @ thicker @ lower.swapaxes(1, 2))
+    return np.where(thin[:, None], repaired, links), [int(k) for k in np.flatnonzero(thin)]
+
+
+def _terms(equations: Equations) -> Array:
+    terms = equations.model.nominal[equations.links :]
+    return np.where(nonnegative_terms(equations), np.maximum(terms, 0.0), terms)
+
+
+def nonnegative_terms(equations: Equations) -> NDArray[np.bool_]:
+    """(t,) which joint-term parameters physics wants ≥ 0."""
+    return np.array([flag for term in equations.model.bound for flag in term.nonnegative], dtype=bool)

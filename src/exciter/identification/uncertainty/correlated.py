@@ -1,0 +1,224 @@
+"""The covariance of a linear estimate whose errors are correlated in time and between joints.
+
+θ̂ = A⁻¹ Wᵀ Σ⁻¹ y has the covariance A⁻¹ B A⁻¹ with B = Wᵀ Σ⁻¹ C Σ⁻¹ W, whatever the errors' covariance C is. What C is,
+is an assumption: one object for each (``StationaryErrors``; ``hac.HeteroscedasticErrors``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from exciter.errors import ParameterError
+from exciter.experiment.signals.chunks import Margin, Piece, overlapped
+from exciter.experiment.signals.rows import Rows
+from exciter.identification.estimate import Estimate
+from exciter.identification.uncertainty.correlation import Correlation, correlations
+from exciter.identification.uncertainty.equations import Equations, by_time, stretches
+from exciter.identification.uncertainty.lags import Taper
+from exciter.identification.uncertainty.linear_fit import LinearFit, linear_fit
+
+BLOCK = 0.01  # s: rows within it are put together where there are many, for W does not change so fast
+LONG = 20_000  # rows of a joint that are many
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+
+@dataclass(frozen=True, eq=False)
+class Sandwich:
+    """covariance (p, p) of the estimate. independent (J,): rows of each joint, in independent ones they are worth for
+    these parameters. freedom: degrees of freedom of the variances. reach [s]: the longest lag that was summed.
+    faded: whether correlation was gone before."""
+
+    covariance: Array
+    independent: Array
+    freedom: float
+    reach: float
+    faded: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """What is known before B is summed: the fit, blocks [s] of rows, their correlation and the lags to be summed, and
+    fast (J,): σ² of what is within blocks."""
+
+    fit: LinearFit
+    block: float
+    tapered: tuple[tuple[Correlation, Taper], ...]
+    fast: Array
+
+
+@dataclass(frozen=True)
+class CorrelatedErrors(ABC):
+    """What is assumed of errors. lags: samples (blocks of samples, in long logs) after which they have nothing to do
+    with each other; None: as the residuals show, see ``Correlation.lags``."""
+
+    lags: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.lags is not None and self.lags < 0:
+            raise ParameterError(f"{self.lags} lags; give a number of samples, 0 or more, or None")
+
+    @property
+    @abstractmethod
+    def assumption(self) -> str:
+        """In words."""
+
+    @abstractmethod
+    def taper(self, lags: int) -> Taper:
+        """Weights of the lags."""
+
+    @abstractmethod
+    def meat(self, equations: Equations, residuals: Residuals) -> Array:
+        """B for the free columns, (J, J, f, f) by pairs of joints or (1, 1, f, f) in all; in one pass over the rows."""
+
+    def residuals(self, equations: Equations, fit: LinearFit) -> Residuals:
+        """In one pass over the rows."""
+        rows = fit.compressed.rows.sum(axis=0)
+        block = BLOCK if rows.min() >= LONG else 0.0
+        tapered = []
+        for c in correlations(equations, fit, block):
+            lags = c.lags(self.taper) if self.lags is None else min(self.lags, len(c.covariance) - 1)
+            tapered.append((c, self.taper(lags)))
+        squares = fit.compressed.squares(fit.values).sum(axis=0)
+        slow = sum(c.rows * c.covariance[0].diagonal() for c, _ in tapered)
+        within = rows - sum(c.rows for c, _ in tapered)
+        fast = np.where(within > 0, np.maximum(squares - slow, 0.0) / np.maximum(within, 1), 0.0)
+        return Residuals(fit, block, tuple(tapered), fast)
+
+
+@dataclass(frozen=True)
+class StationaryErrors(CorrelatedErrors):
+    """Errors whose correlation depends on the time between them alone: estimated from all residuals, so few numbers
+    are needed, and the covariance is nearly as sharp as with independent errors.
+
+    across_joints: whether errors of different joints may be correlated, too.
+    """
+
+    across_joints: bool = True
+
+    @property
+    def assumption(self) -> str:
+        between = " and between joints" if self.across_joints else ", joints having errors of their own"
+        return f"errors are stationary, correlated in time{between} as the residuals are, and W is exact"
+
+    def taper(self, lags: int) -> Taper:
+        return Taper.parzen(lags)
+
+    def meat(self, equations: Equations, residuals: Residuals) -> Array:
+        """That of blocks, and what W has within blocks times the errors there, taken as white: W is slow, there is
+        next to nothing of it."""
+        fit = residuals.fit
+        kernels = {c.rate: self._kernel(c, taper, fit.weights) for c, taper in residuals.tapered}
+        joints, f = len(fit.weights), len(fit.free)
+        total, slow = np.zeros((joints, joints, f, f)), np.zeros((joints, f, f))
+        for rate, parts in stretches(equations, residuals.block):
+            kernel = kernels[rate]
+            for piece in overlapped(parts, Margin(samples=kernel.shape[2] // 2 + 1), Rows.join):
+                _add(total, slow, piece, fit.free, kernel, self.across_joints)
+        if residuals.fast.any():
+            whole = fit.compressed.factors[..., fit.free]
+            for j, variance in enumerate(residuals.fast / fit.weights**4):
+                stacked = whole[:, j].reshape(-1, f)
+                total[j, j] += variance * (stacked.T @ stacked - slow[j])
+        return total
+
+    def _kernel(self, found: Correlation, taper: Taper, weights: Array) -> Array:
+        """(J, J, 2L + 1) covariances of e_j(t)/w_j² and e_l(t − k)/w_l², k = −L … L; what the fit took put back."""
+        scale = 1.0 / (weights**2 * np.sqrt(found.left(taper)))
+        after = found.covariance[: taper.lags + 1] * taper.weights[:, None, None] * np.outer(scale, scale)
+        before = after[:0:-1].transpose(0, 2, 1)
+        return np.ascontiguousarray(np.concatenate([before, after]).transpose(1, 2, 0))
+
+
+def _add(total: Array, slow: Array, piece: Piece[Rows], free: NDArray[np.int64], kernel: Array, across: bool) -> None:
+    """B_jl += W_jᵀ (c_jl * W_l) for the inner rows of a piece, and slow_j += W_jᵀ W_j."""
+    sides, reach = by_time(piece.whole), kernel.shape[2] // 2
+    size = fft.next_fast_len(sides.shape[2] + reach, real=True)
+    response = _response(kernel, size)
+    moving = [np.flatnonzero(w.any(axis=1)) for w in sides[:, free]]
+    inner = [np.ascontiguousarray(w[free[m], piece.inner]) for w, m in zip(sides, moving, strict=True)]
+    for second, columns in enumerate(moving):
+        slow[second][np.ix_(columns, columns)] += inner[second] @ inner[second].T
+        spectrum = fft.rfft(sides[second, free[columns]], size)
+        for first in range(second + 1) if across else (second,):
+            alike = fft.irfft(spectrum * response[first, second], size)[:, piece.inner]
+            block = inner[first] @ alike.T
+            total[first, second][np.ix_(moving[first], columns)] += block
+            if first != second:
+                total[second, first][np.ix_(columns, moving[first])] += block.T
+
+
+def _response(kernel: Array, size: int) -> Complex:
+    """(J, J, F) spectrum of a kernel whose middle is lag zero."""
+    reach = kernel.shape[2] // 2
+    wrapped = np.zeros((*kernel.shape[:2], size))
+    wrapped[..., : reach + 1] = kernel[..., reach:]
+    if reach:
+        wrapped[..., -reach:] = kernel[..., :reach]
+    return np.asarray(fft.rfft(wrapped))
+
+
+# -- the sandwich ------------------------------------------------------------------------------------------------------
+
+
+def sandwich(equations: Equations, fit: LinearFit, errors: CorrelatedErrors) -> Sandwich:
+    """A⁻¹ B A⁻¹, in two passes over the rows: residuals, then B."""
+    residuals = errors.residuals(equations, fit)
+    meat = errors.meat(equations, residuals)
+    root = fit.inverse_root
+    half = root.T @ meat.sum(axis=(0, 1)) @ root
+    covariance = np.zeros((len(fit.values), len(fit.values)))
+    covariance[np.ix_(fit.free, fit.free)] = root @ (0.5 * (half + half.T)) @ root.T
+    freedom = sum(taper.freedom(c.rows) * float(c.left(taper).min()) for c, taper in residuals.tapered)
+    least = float(fit.compressed.rows.sum(axis=0).min())
+    reach = max(taper.lags / c.rate for c, taper in residuals.tapered)
+    faded = all(f.faded for c, _ in residuals.tapered for f in c.fading)
+    return Sandwich(covariance, _worth(fit, meat), float(np.clip(freedom, 1.0, least)), reach, faded)
+
+
+def _worth(fit: LinearFit, meat: Array) -> Array:
+    """(J,) rows times how much smaller the variances of these parameters would be with errors that are independent."""
+    root, compressed = fit.inverse_root, fit.compressed
+    scaled = compressed.factors[..., fit.free] / fit.weights[:, None, None] @ root
+    hat = (scaled**2).sum(axis=(0, 2, 3))  # per joint: trace of A⁻¹ Wⱼᵀ Wⱼ / wⱼ²
+    rows = compressed.rows.sum(axis=0)
+    variance = compressed.squares(fit.values).sum(axis=0) / np.maximum(rows - hat, 1.0)
+    white, spread = hat * variance / fit.weights**2, np.einsum("gf,jjgh,hf->j", root, meat, root)
+    if len(spread) < len(white):  # not known by joints
+        white = np.asarray(white.sum())
+    return np.asarray(rows * np.where(spread > 0.0, white / np.maximum(spread, 1e-300), 1.0))
+
+
+def with_correlated_errors(
+    equations: Equations, estimate: Estimate, errors: CorrelatedErrors | None = None
+) -> Estimate:
+    """The same values with a covariance that holds where errors are alike: rows that were filtered, or taken more often
+    than they change; a model that leaves something out. ``StationaryErrors`` unless given.
+
+    For estimates of ordinary or weighted least squares, with all or some of the parameters free.
+    """
+    errors = StationaryErrors() if errors is None else errors
+    found = sandwich(equations, linear_fit(equations, estimate), errors)
+    rows = equations.compressed.rows.sum(axis=0)
+    worth = "; ".join(
+        f"{joint}: {have} rows are worth {least:.0f} independent ones"
+        for joint, have, least in zip(equations.joints, rows, np.minimum(found.independent, rows), strict=True)
+    )
+    words = [f"covariance with lags up to {found.reach:.3g} s; {worth}"]
+    if not found.faded:
+        words.append(
+            f"residuals are still alike after {found.reach:.3g} s: the model leaves something out, and intervals cover "
+            "what it costs only in part"
+        )
+    return replace(
+        estimate,
+        covariance=found.covariance,
+        freedom=found.freedom,
+        assumption=errors.assumption,
+        words=(*estimate.words, *words),
+    )

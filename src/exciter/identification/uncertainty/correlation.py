@@ -1,0 +1,146 @@
+"""How residuals of neighbouring instants and of joints are alike, in one pass over the rows, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from exciter.identification.uncertainty.equations import Equations, by_time, stretches
+from exciter.identification.uncertainty.lags import REACH, Fading, Taper, fading, most_lags
+from exciter.identification.uncertainty.linear_fit import LinearFit
+
+Array = NDArray[np.float64]
+PROBES = 16  # random combinations of columns that stand for all of them; fewer columns than this stand for themselves
+LONG = 100_000  # rows of a joint, from which on two are enough: they average over more frequencies, and matter less
+LEAST = 0.1  # of the noise's power: that much is always taken as left by the fit
+
+
+@dataclass(frozen=True, eq=False)
+class Correlation:
+    """Of residuals at one ``rate`` [Hz] with N ``rows`` per joint (rows, or blocks of them).
+
+    covariance (K + 1, J, J): mean of e_j(t) e_l(t − k) over all t, lags k = 0 … K. leverage (K + 1, J): the sum over t
+    of the hat matrix's entries (t, t − k) of a joint: what the fit took from the errors, lag by lag.
+    """
+
+    rate: float
+    rows: int
+    covariance: Array
+    leverage: Array
+
+    @property
+    def autocorrelation(self) -> Array:
+        """(K + 1, J)."""
+        own = np.einsum("kjj->kj", self.covariance)
+        return np.asarray(own / np.maximum(own[0], 1e-300))
+
+    @property
+    def fading(self) -> tuple[Fading, ...]:
+        """Of every joint."""
+        return tuple(fading(rho, self.rows) for rho in self.autocorrelation.T)
+
+    def inflation(self, taper: Taper) -> Array:
+        """(J,) variances of the parameters over those with as large errors that are independent, on average over the
+        parameters: Σ_k taper(k) ρ(k) a(k) / a(0), the errors' spectrum where W has its own; and what the fit took."""
+        rho, a = self.autocorrelation[: taper.lags + 1], self.leverage[: taper.lags + 1]
+        sums = [taper.both_sides(r * b) / max(b[0], 1e-300) for r, b in zip(rho.T, a.T, strict=True)]
+        return np.asarray(np.maximum(sums, 0.0) / self.left(taper))
+
+    def lags(self, shape: Callable[[int], Taper]) -> int:
+        """To be summed: six times the lag of fading, or more where that changes the inflation by more than chance.
+
+        A small correlation that lasts is not seen at any single lag, and yet adds up. Of lags that double, the first
+        is taken with which all longer ones agree within their standard errors √(2/ν) (Lepski).
+        """
+        most = len(self.covariance) - 1
+        lags = min(max(REACH * f.lag for f in self.fading), most)
+        choices = [lags]
+        while lags < most:
+            lags = min(2 * lags, most)
+            choices.append(lags)
+        tapers = [shape(lags) for lags in choices]
+        found = np.array([self.inflation(taper) for taper in tapers])
+        error = np.sqrt([2.0 / taper.freedom(self.rows) for taper in tapers])
+        for k, taper in enumerate(tapers):
+            if (np.abs(found[k + 1 :] - found[k]) <= error[k + 1 :, None] * found[k + 1 :]).all():
+                return taper.lags
+        return most
+
+    def left(self, taper: Taper) -> Array:
+        """(J,) part of the errors' power that the fit left in the residuals, where it counts.
+
+        The fit takes errors that look like columns of W. Of a spectrum smoothed by the taper it takes, on average over
+        the frequencies that W has, Σ_k taper(k) a(k)² / (N a(0)) with a: the leverage; N lags of none: a(0)/N, the
+        well-known p/N.
+        """
+        a = self.leverage[: taper.lags + 1]
+        took = [taper.both_sides(column**2) / max(column[0] * self.rows, 1e-300) for column in a.T]
+        return np.asarray(np.maximum(1.0 - np.array(took), LEAST))
+
+
+def correlations(equations: Equations, fit: LinearFit, block: float = 0.0) -> tuple[Correlation, ...]:
+    """Of the residuals of a fit, one for every rate among the rows; block [s]: of blocks of rows, see ``stretches``."""
+    combinations = np.vstack([np.pad(_probes(fit), ((0, 0), (0, 1))), np.append(-fit.values, 1.0)])
+    most = most_lags(int(fit.compressed.rows.sum(axis=0).min()))
+    found: dict[float, Correlation] = {}
+    for rate, pieces in stretches(equations, block, combinations):
+        for covariance, leverage, rows in _lagged((by_time(piece) for piece in pieces), most):
+            before = found.get(rate)
+            if before is None:
+                found[rate] = Correlation(rate, rows, covariance, leverage)
+            else:
+                sums = before.covariance + covariance, before.leverage + leverage
+                found[rate] = Correlation(rate, before.rows + rows, *sums)
+    return tuple(
+        replace(c, covariance=c.covariance / c.rows, leverage=c.leverage / fit.weights**2) for c in found.values()
+    )
+
+
+def _probes(fit: LinearFit) -> Array:
+    """(m, p) combinations v of columns with Σ v vᵀ = A⁻¹ on average, A⁻¹ being the inverse Gram matrix."""
+    root, p = fit.inverse_root, len(fit.values)
+    enough = PROBES if fit.compressed.rows.sum(axis=0).min() < LONG else 2
+    if root.shape[1] > enough:
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (root.shape[1], enough))
+        root = root @ signs / np.sqrt(enough)
+    probes = np.zeros((root.shape[1], p))
+    probes[:, fit.free] = root.T
+    return probes
+
+
+Sums = tuple[Array, Array, int]
+
+
+def _lagged(signals: Iterable[Array], most: int) -> Iterator[Sums]:
+    """Sums over a stretch, in parts: of products of residuals (K + 1, J, J), of probes (K + 1, J), and how many.
+
+    signals: (J, m + 1, M) pieces, residuals last. They are put together until longer than the lags, and multiplied with
+    themselves and the lags before.
+    """
+    before: Array | None = None
+    held: list[Array] = []
+    for piece in signals:
+        held.append(piece)
+        if sum(part.shape[2] for part in held) >= 2 * most:
+            sums, before = _products(before, np.concatenate(held, axis=2), most)
+            yield sums
+            held = []
+    if held:
+        yield _products(before, np.concatenate(held, axis=2), most)[0]
+
+
+def _products(before: Array | None, now: Array, most: int) -> tuple[Sums, Array]:
+    """Sums of ``now`` with itself and before; and what the next one needs of both."""
+    whole = now if before is None else np.concatenate([before, now], axis=2)
+    size = fft.next_fast_len(whole.shape[2] + most + 1, real=True)
+    earlier = fft.rfft(whole, size)
+    later = earlier if before is None else fft.rfft(np.pad(now, ((0, 0), (0, 0), (before.shape[2], 0))), size)
+    pairs = later[:, None, -1] * earlier[None, :, -1].conj()
+    own = (later[:, :-1] * earlier[:, :-1].conj()).sum(axis=1)
+    covariance = fft.irfft(pairs, size)[..., : most + 1].transpose(2, 0, 1)
+    leverage = fft.irfft(own, size)[..., : most + 1].T
+    return (covariance, leverage, now.shape[2]), whole[..., max(0, whole.shape[2] - most) :]

@@ -1,0 +1,176 @@
+"""Drift: friction or offset that changes while the robot is recorded, as a drive warms up.
+
+Every friction parameter and every joint's offset gets one more column, itself times the time from −½ to ½: its
+estimate is the change from beginning to end. It is tested with all other parameters free, and with a covariance for
+correlated errors; so slow residuals of a model that misses something are not taken for a change that goes one way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from exciter.errors import ParameterError
+from exciter.experiment.signals.rows import Rows
+from exciter.identification.compress import compress
+from exciter.identification.compressed import Compressed
+from exciter.identification.estimators.weighted import reweighted
+from exciter.identification.problem import Problem
+from exciter.identification.solution import enough_rows
+from exciter.identification.uncertainty.correlated import CorrelatedErrors, StationaryErrors, sandwich
+from exciter.identification.uncertainty.linear_fit import LinearFit
+
+Array = NDArray[np.float64]
+LEVEL = 0.01  #: chance of a false alarm, of all parameters together
+KINDS = {"Fv": "viscous friction", "Fs": "Coulomb friction", "off": "offset"}
+OFFSET = "off"
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A change of one parameter from the beginning to the end, ``seconds`` later, with its σ; value: of the parameter
+    in the middle. p_value: chance of a change so large, either way, where there is none; of this parameter alone."""
+
+    joint: str
+    parameter: str
+    unit: str
+    value: float
+    change: float
+    std: float
+    p_value: float
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        kind = KINDS.get(self.parameter.rstrip("0123456789"), self.parameter)
+        size = f"{abs(self.change):.3g} {self.unit}".strip()
+        if abs(self.value) > abs(self.change):
+            size = f"{100.0 * abs(self.change / self.value):.3g} %"
+        way = "falls" if self.change * (self.value if kind != KINDS[OFFSET] else 1.0) < 0.0 else "rises"
+        why = ": warming up?" if kind == KINDS["Fv"] and way == "falls" else ""
+        return f"{kind} of {self.joint} {way} by {size} over {self.seconds:.4g} s ({self._sure}){why}"
+
+    @property
+    def _sure(self) -> str:
+        return f"{abs(self.change) / self.std:.1f} σ"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A column (−1: a constant) that may change, in the equations of a joint (by number)."""
+
+    joint: int
+    parameter: str
+    unit: str
+    column: int
+
+
+def find_drift(problem: Problem, level: float = LEVEL, errors: CorrelatedErrors | None = None) -> tuple[Drift, ...]:
+    """Changes that are beyond chance, the surest first; runs count as done one after the other, in their order.
+
+    level: chance that anything is found where nothing changes (Bonferroni). Three passes over the rows.
+    """
+    if not 0.0 < level < 1.0:
+        raise ParameterError(f"level is {level:g}; give the chance of a false alarm, between 0 and 1")
+    drifting = Drifting(problem, candidates(problem))
+    changes = drifting.changes(StationaryErrors() if errors is None else errors)
+    found = [change for change in changes if change.p_value * len(changes) < level]
+    return tuple(sorted(found, key=lambda change: change.p_value))
+
+
+def candidates(problem: Problem) -> tuple[Candidate, ...]:
+    """Friction of any kind that acts on one joint, and the offset of every joint where equations are torques."""
+    model, found = problem.model, list[Candidate]()
+    columns = {int(standard): k for k, standard in enumerate(problem.base.independent)}
+    at = 10 * model.n
+    for term in model.bound:
+        for k, (name, unit) in enumerate(zip(term.names, term.units, strict=True)):
+            joints = {joint for joint, column in term.rows if column == k}
+            if len(joints) == 1 and not term.columns.conservative[k] and at + k in columns:
+                found.append(Candidate(joints.pop(), name, unit, columns[at + k]))
+        at += len(term.names)
+    if problem.joints == model.robot.joint_names:
+        for j, joint in enumerate(model.robot.joints):
+            found.append(Candidate(j, f"{OFFSET}{j + 1}", "N" if joint.is_prismatic else "N·m", -1))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Drifting:
+    """The equations of a problem with one more column for every candidate."""
+
+    problem: Problem
+    candidates: tuple[Candidate, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return (*self.problem.names, *(f"change of {c.parameter}" for c in self.candidates))
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return self.problem.joints
+
+    @cached_property
+    def clock(self) -> tuple[tuple[float, ...], float]:
+        """[s] what is to be added to the time of every run so that they follow each other, and how long all last."""
+        shifts, end = list[float](), 0.0
+        for index, run in enumerate(self.problem.runs):
+            assert run.span is not None
+            first, last = run.span
+            shift = -first if not index else max(shifts[-1], end - first)
+            shifts.append(shift)
+            end = last + shift
+        return tuple(shifts), max(end, 1e-300)
+
+    def rows(self) -> Iterator[tuple[int, Rows]]:
+        shifts, seconds = self.clock
+        for index, rows in self.problem.rows():
+            late = (rows.time + shifts[index]) / seconds - 0.5
+            sides = rows.sides.transpose(1, 2, 0)
+            joints, before, count = sides.shape
+            more = np.zeros((joints, before + len(self.candidates), count))
+            more[:, : before - 1], more[:, -1] = sides[:, :-1], sides[:, -1]
+            for k, candidate in enumerate(self.candidates):
+                if candidate.column >= 0:
+                    more[:, before - 1 + k] = late * sides[:, candidate.column]
+                else:
+                    more[candidate.joint, before - 1 + k] = late
+            more.flags.writeable = False
+            yield index, replace(rows, sides=more.transpose(2, 0, 1), parameters=self.names)
+
+    @cached_property
+    def compressed(self) -> Compressed:
+        labelled = ((index, np.zeros(len(rows), dtype=np.int64), rows) for index, rows in self.rows())
+        return compress(labelled, self.names, self.joints, len(self.problem.runs), 1)
+
+    def changes(self, errors: CorrelatedErrors) -> tuple[Drift, ...]:
+        """Of every candidate that the motion tells from the other parameters."""
+        enough_rows(self.compressed)
+        lost = set(self.compressed.information().undetermined()) - set(range(len(self.problem.names)))
+        if lost:
+            kept = tuple(c for k, c in enumerate(self.candidates) if k + len(self.problem.names) not in lost)
+            return Drifting(self.problem, kept).changes(errors)
+        values, noise = reweighted(self.compressed, self.names)
+        fit = LinearFit.of(self.compressed, values, noise, np.arange(len(values)))
+        found = sandwich(self, fit, errors)
+        std = np.sqrt(np.maximum(found.covariance.diagonal(), 1e-300))
+        p_values = 2.0 * stats.t.sf(np.abs(values) / std, found.freedom)
+        first, names = len(self.problem.names), self.problem.model.robot.joint_names
+        return tuple(
+            Drift(
+                names[c.joint],
+                c.parameter,
+                c.unit,
+                float(values[c.column]) if c.column >= 0 else 0.0,
+                float(values[k]),
+                float(std[k]),
+                float(p_values[k]),
+                self.clock[1],
+            )
+            for k, c in enumerate(self.candidates, start=first)
+        )

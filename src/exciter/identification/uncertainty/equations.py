@@ -1,0 +1,93 @@
+"""Equations to go through once more: in order of time, without gaps, with as much around them as is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.experiment.signals.chunks import peeked, segments
+from exciter.experiment.signals.rows import Rows
+from exciter.identification.compressed import Compressed
+
+Array = NDArray[np.float64]
+GAP = 1.5  #: intervals between samples, beyond which errors have nothing to do with each other
+
+
+class Equations(Protocol):
+    """W χ = y of J ``joints`` for p parameters ``names``: a ``Problem``, or one with further columns."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def joints(self) -> tuple[str, ...]: ...
+
+    @property
+    def compressed(self) -> Compressed: ...
+
+    def rows(self) -> Iterator[tuple[int, Rows]]: ...
+
+
+def stretches(
+    equations: Equations, block: float = 0.0, combinations: Array | None = None
+) -> Iterator[tuple[float, Iterator[Rows]]]:
+    """(rate [Hz], rows piece by piece) of every stretch without a gap; a run is at least one. A stretch is gone when
+    the next one is asked for.
+
+    block [s]: rows within so much time are put together to one, see ``blocked``; rate is then that of the blocks.
+    combinations (m, p + 1): of columns of W and y, in their place; the last is y.
+    """
+    for _, numbered in groupby(equations.rows(), key=itemgetter(0)):
+        first, parts = peeked((rows for _, rows in numbered), 1, Rows.join)
+        if first is not None:
+            size = max(1, int(block * first.rate + 1e-9))
+            for segment in segments(parts, GAP / first.rate):
+                chosen = segment if combinations is None else (_combined(rows, combinations) for rows in segment)
+                yield first.rate / size, blocked(chosen, size)
+
+
+def _combined(rows: Rows, combinations: Array) -> Rows:
+    sides = combinations @ by_time(rows)
+    sides.flags.writeable = False
+    return replace(rows, sides=sides.transpose(2, 0, 1), parameters=("combination",) * (len(combinations) - 1))
+
+
+def blocked(parts: Iterable[Rows], size: int) -> Iterator[Rows]:
+    """Sums of ``size`` rows that follow each other, over √size: an orthogonal projection of the equations onto what is
+    slow, white errors keeping their σ. An end shorter than a block is left out."""
+    if size == 1:
+        yield from parts
+        return
+    rest: Rows | None = None
+    for rows in parts:
+        begin = 0
+        if rest is not None:
+            begin = min(size - len(rest), len(rows))
+            rest = Rows.join([rest, rows[:begin]])
+            if len(rest) == size:
+                yield _sums(rest, 0, size)
+                rest = None
+        whole = (len(rows) - begin) // size * size
+        if whole:
+            yield _sums(rows, begin, size)
+        if begin + whole < len(rows):
+            rest = rows[begin + whole :]
+
+
+def _sums(rows: Rows, begin: int, size: int) -> Rows:
+    end = begin + (len(rows) - begin) // size * size
+    sides, time = by_time(rows)[..., begin:end], rows.time[begin:end]
+    sums = sides.reshape(*sides.shape[:2], -1, size).sum(axis=3) / np.sqrt(size)
+    sums.flags.writeable = False
+    return replace(rows, time=time.reshape(-1, size).mean(axis=1), sides=sums.transpose(2, 0, 1), rate=rows.rate / size)
+
+
+def by_time(rows: Rows) -> Array:
+    """(J, p + 1, N) W and y, time last as it is in memory."""
+    return rows.sides.transpose(1, 2, 0)

@@ -1,0 +1,61 @@
+"""Why a parameter is not well identified, in one sentence: its share of the torque is small, or another one does the
+same."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.errors import ParameterError
+from exciter.identification.compressed import Compressed
+from exciter.identification.estimate import WELL, Estimate
+
+Array = NDArray[np.float64]
+SHARED = 3.0  # times: σ over what it would be with all others known, from which on others are the reason
+ALIKE = 0.5  # correlation of estimates, from which on a parameter is named
+NAMED = 3  # at most
+
+
+def explain(compressed: Compressed, estimate: Estimate) -> tuple[str, ...]:
+    """A sentence for every parameter that is not well identified, from the equations it was estimated with."""
+    if estimate.names != compressed.parameters:
+        raise ParameterError("the estimate is of other parameters than the equations")
+    return tuple(
+        _sentence(compressed, estimate, k, status) for k, status in enumerate(estimate.status) if status != WELL
+    )
+
+
+def _sentence(compressed: Compressed, estimate: Estimate, k: int, status: str) -> str:
+    name = estimate.names[k]
+    if estimate.std[k] == 0.0:
+        return f"{name} is {status}: it was not estimated"
+    if (reason := _others(estimate, k)) is None:
+        reason = _share(compressed, estimate, k)
+    return f"{name} is {status} (σ {estimate.std[k]:.2g} {estimate.units[k]}): {reason}".replace(" )", ")")
+
+
+def _others(estimate: Estimate, k: int) -> str | None:
+    """σ with all others known is 1/√(C⁻¹)_kk."""
+    free = np.flatnonzero(estimate.std > 0.0)
+    scale = estimate.std[free]
+    correlation = estimate.covariance[np.ix_(free, free)] / np.outer(scale, scale)
+    at = int(np.searchsorted(free, k))
+    alone = 1.0 / np.sqrt(max(float(np.linalg.pinv(correlation, hermitian=True)[at, at]), 1.0))
+    if alone * SHARED > 1.0:
+        return None
+    order = [int(i) for i in np.argsort(-np.abs(correlation[at])) if i != at][:NAMED]
+    named = [i for i in order if abs(correlation[at, i]) >= ALIKE] or order[:1]
+    list_of = ", ".join(f"{estimate.names[free[i]]} (correlation {correlation[at, i]:.2f})" for i in named)
+    return (
+        f"the motion hardly tells it from {list_of}; with the others known its σ would be {1.0 / alone:.3g} times less"
+    )
+
+
+def _share(compressed: Compressed, estimate: Estimate, k: int) -> str:
+    rows = np.maximum(compressed.rows.sum(axis=0), 1)
+    effect = np.sqrt((compressed.factors[..., k] ** 2).sum(axis=(0, 2)) / rows) * abs(estimate.values[k])
+    joint = int(np.argmax(effect / estimate.noise))
+    return (
+        f"its part of the equations of {compressed.joints[joint]} is {effect[joint]:.2g} (rms), "
+        f"the noise {estimate.noise[joint]:.2g}; move more of what shows it, or record longer"
+    )
