@@ -37,6 +37,7 @@ simulate:
   encoder: {counts: none, noise: 1e-6}
   torque: {noise: [2, 2, 1]}
   log: {rate: 200}
+  simulation_rate: 1000
 """
 
 
@@ -125,6 +126,9 @@ def test_consistent_gives_a_robot_that_predicts(folder, tmp_path):
 @pytest.mark.parametrize("word", [word for word in ESTIMATORS if word not in ("static", "friction-first")])
 def test_every_estimator_by_its_word(folder, tmp_path, word):
     flags = ["--estimator", word, "--json"]
+    if word == "ml":
+        (tmp_path / "ml.yaml").write_text("identify: {route: {method: fourier, harmonics: 20}}\n", encoding="utf-8")
+        flags += ["--config", tmp_path / "ml.yaml"]
     if word in ("iv", "didim"):
         control = tmp_path / "control.yaml"
         control.write_text("identify: {control: {law: pd, bandwidth: 25, rate: 500}}\n", encoding="utf-8")

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, least_squares
 from scipy.stats import chi2
+from threadpoolctl import threadpool_limits
 
 from conftest import random_robot
 from exciter.dynamics.model import DynamicModel
@@ -41,6 +42,13 @@ MIDDLE, QUIET, LOUD = np.sqrt([1.6e-10, 1e-10, 1e-6])  # [rad] of an averaged sa
 def excitation(period: float, samples: int, size: float = 0.5, harmonics: int = 5, n: int = 3) -> Motion:
     delta = size * np.random.default_rng(5).standard_normal((n, 2 * harmonics + 1))
     return motion_of(Fourier(period, harmonics), delta, np.arange(samples) * period / samples)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Matrices are small; threads would wait for each other."""
+    with threadpool_limits(1):
+        yield
 
 
 SLOW, FAST = excitation(10.0, 250), excitation(2.5, 150, 0.25)
@@ -215,7 +223,7 @@ def test_beats_weighted_least_squares_where_angles_are_noisy_and_equals_it_where
     assert rms[LOUD]["series"] > 2.0 * rms[LOUD]["ml"]
     assert rms[1e-4]["differences"] > 3.0 * rms[1e-4]["ml"]
     assert rms[LOUD]["differences"] > 50.0 * rms[LOUD]["ml"]
-    assert all(0.85 < one["ml"] < 1.15 for one in rms.values())
+    assert all(0.8 < one["ml"] < 1.25 for one in rms.values())
 
 
 def test_direction_of_friction_is_not_guessed():
@@ -307,5 +315,5 @@ def test_refused(monkeypatch):
         with pytest.raises(ParameterError, match="noise must be one positive number"):
             settings.estimate(good)
     monkeypatch.setattr(maximum_likelihood, "LARGEST", 32)
-    with pytest.raises(ParameterError, match="33 coefficients, and at most 32 .* fewer harmonics"):
+    with pytest.raises(ParameterError, match=r"33 coefficients, and at most 32 .* fewer harmonics"):
         MaximumLikelihood().estimate(good)

@@ -33,10 +33,12 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.signals.route import Route
 from exciter.experiment.virtual.config import KEYS as SIMULATE_KEYS
 from exciter.experiment.virtual.config import control_of
+from exciter.identification.config.estimators import WORDS as ESTIMATORS
 from exciter.identification.config.estimators import Known, estimator_of
 from exciter.identification.config.formulations import formulation_of
 from exciter.identification.config.routes import filter_of, route_of
 from exciter.identification.config.uncertainty import WORDS as UNCERTAINTY
+from exciter.identification.config.words import word_with_settings
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
@@ -99,9 +101,18 @@ class IdentifyConfig:
 
     def formulation(self, runs: tuple[Run, ...]) -> Formulation:
         parts = [part for run in runs for part in run.parts]
-        both = filter_of(self.section, parts)
+        likely = word_with_settings(
+            self.section.get("estimator") or "wls", self.section.at("estimator"), tuple(ESTIMATORS)
+        )[0]
+        open_filter = likely == "ml" and "filter" not in self.section  # it compares torques as they were measured
+        both = None if open_filter else filter_of(self.section, parts)
         rate = min((part.rate for part in parts), default=1.0)
         return formulation_of(self.section.get("formulation"), self.section.at("formulation"), both, rate)
+
+    @property
+    def _estimator_word(self) -> str:
+        given = self.section.get("estimator")
+        return "wls" if given is None else word_with_settings(given, self.section.at("estimator"), tuple(ESTIMATORS))[0]
 
     def judge(self, runs: tuple[Run, ...]) -> InverseDynamic:
         """Joint torques, through the same filter: what every estimate is measured by."""

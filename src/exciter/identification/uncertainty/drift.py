@@ -34,7 +34,8 @@ OFFSET = "off"
 @dataclass(frozen=True)
 class Drift:
     """A change of one parameter from the beginning to the end, ``seconds`` later, with its σ; value: of the parameter
-    in the middle. p_value: chance of a change so large, either way, where there is none; of this parameter alone."""
+    in the middle. p_value: chance of a change so large, either way, where there is none; of this parameter alone.
+    doubtful: residuals are alike as far as was looked, so that a model that misses something may look like a drift."""
 
     joint: str
     parameter: str
@@ -44,6 +45,7 @@ class Drift:
     std: float
     p_value: float
     seconds: float
+    doubtful: bool = False
 
     @property
     def words(self) -> str:
@@ -53,11 +55,10 @@ class Drift:
             size = f"{100.0 * abs(self.change / self.value):.3g} %"
         way = "falls" if self.change * (self.value if kind != KINDS[OFFSET] else 1.0) < 0.0 else "rises"
         why = ": warming up?" if kind == KINDS["Fv"] and way == "falls" else ""
-        return f"{kind} of {self.joint} {way} by {size} over {self.seconds:.4g} s ({self._sure}){why}"
-
-    @property
-    def _sure(self) -> str:
-        return f"{abs(self.change) / self.std:.1f} σ"
+        if self.doubtful:
+            why = ", unless the model misses something that the motion shows at one end more than at the other"
+        sure = f"{abs(self.change) / self.std:.1f} σ"
+        return f"{kind} of {self.joint} {way} by {size} over {self.seconds:.4g} s ({sure}){why}"
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,7 @@ class Drifting:
                 float(std[k]),
                 float(p_values[k]),
                 self.clock[1],
+                not found.faded,
             )
             for k, c in enumerate(self.candidates, start=first)
         )

@@ -65,7 +65,7 @@ def whiteness(equations: Equations, estimate: Estimate) -> tuple[Whiteness, ...]
 
 
 def _of_joint(found: Correlation, j: int, joint: str) -> Whiteness:
-    rho, n = found.autocorrelation[:, j] + found.leverage[:, j] / found.rows, found.rows  # the fit makes some of it
+    rho, n = found.autocorrelation[:, j], found.rows
     lags = min(LAGS, len(rho) - 1)
     k = np.arange(1, lags + 1)
     statistic = n * (n + 2.0) * (rho[1 : lags + 1] ** 2 / (n - k)).sum()
