@@ -18,7 +18,7 @@ demo: $(READY)
 	@$(BIN)/exciter demo -o demo-out
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(READY)
 	$(BIN)/ruff check .

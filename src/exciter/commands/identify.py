@@ -28,7 +28,7 @@ from exciter.identification.payload import identify_payload, payload_between
 from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.uncertainty.drift import find_drift
+from exciter.identification.uncertainty.drift import Drift, find_drift
 from exciter.report.identification_report import write_identification_report
 from exciter.robot import Robot, load
 
@@ -96,7 +96,13 @@ def identified(
 
     found = identify(problem, estimator, seen, config.judge(runs), honest)
     payload = payload_of(config, found.judge, loaded) if loaded else None
-    return found, Extras(payload, friction, logs.gains, find_drift(found.judge))
+    return found, Extras(payload, friction, logs.gains, drifts_of(found.judge))
+
+
+def drifts_of(problem: Problem) -> tuple[Drift, ...]:
+    """What changes along the runs; those that were averaged over their periods have no before and after."""
+    runs = tuple(run for run in problem.runs if all(part.series is None for part in run.parts))
+    return find_drift(replace(problem, runs=runs)) if runs else ()
 
 
 def payload_of(config: IdentifyConfig, unloaded: Problem, loaded: tuple[Run, ...]) -> PayloadEstimate:

@@ -31,7 +31,7 @@ class Extras:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What deserves care."""
-        return tuple(str(drift) for drift in self.drifts)
+        return tuple(drift.words for drift in self.drifts)
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Triangular factors that grow with every piece of rows: one per group and equation, by LAPACK's updating QR."""
+"""Triangular factors that grow with every piece of rows: one per group and equation, by LAPACK's QR."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 Array = NDArray[np.float64]
-PANEL = 8  # columns that LAPACK reduces at a time; the fastest for the 10 … 60 columns of a joint
+PANEL = 32  # columns that LAPACK may reduce at a time
 
 
 class GroupFactors:
@@ -30,7 +30,7 @@ class GroupFactors:
         bits = np.bitwise_or.reduce(sides.view(np.uint64), axis=2)  # not zero where a column is not: faster than any()
         for equation, side in enumerate(sides):
             self._widen(equation, bits[equation] != 0)
-            self._absorb(group, equation, np.ascontiguousarray(side[self._seen[equation]]))
+            self._absorb(group, equation, side[self._seen[equation]])
         self.instants[group] += sides.shape[2]
         self.independent[group] += share * sides.shape[2]
 
@@ -51,7 +51,7 @@ class GroupFactors:
         for equation, seen in enumerate(self._seen):
             places = np.flatnonzero(seen)
             if (factor := self._factors.get((group, equation))) is not None:
-                out[equation][np.ix_(places, places)] = np.triu(factor)
+                out[equation][np.ix_(places, places)] = factor
         return out
 
     def _widen(self, equation: int, seen: NDArray[np.bool_]) -> None:
@@ -62,21 +62,17 @@ class GroupFactors:
         places = np.flatnonzero(before[after])
         for key, factor in self._factors.items():
             if key[1] == equation:
-                self._factors[key] = _empty(int(after.sum()))
+                self._factors[key] = np.zeros(2 * (int(after.sum()),))
                 self._factors[key][np.ix_(places, places)] = factor
         self._seen[equation] = after
 
     def _absorb(self, group: int, equation: int, rows: Array) -> None:
-        """rows (c, N), which are overwritten: R of [R; rowsᵀ]."""
-        columns = len(rows)
-        factor = self._factors.get((group, equation))
-        factor = _empty(columns) if factor is None else factor
-        if rows.shape[1]:
-            panel = min(PANEL, columns)
-            factor, _, _, info = lapack.dtpqrt(0, panel, factor, rows.T, overwrite_a=1, overwrite_b=1)
-            assert info == 0, f"dtpqrt: {info}"
-        self._factors[group, equation] = factor
-
-
-def _empty(columns: int) -> Array:
-    return np.zeros((columns, columns), order="F")
+        """R of [R; rowsᵀ], rows (c, N)."""
+        c, n = rows.shape
+        stacked = np.empty((c, c + n))  # columns are contiguous, as LAPACK wants them
+        before = self._factors.get((group, equation))
+        stacked[:, :c], stacked[:, c:] = 0.0 if before is None else before.T, rows
+        # dgeqrf, unlike dtpqrt, lets other threads run meanwhile
+        done, _, _, info = lapack.dgeqrf(stacked.T, lwork=PANEL * c, overwrite_a=1)
+        assert info == 0, f"dgeqrf: {info}"
+        self._factors[group, equation] = np.triu(done[:c])

@@ -18,7 +18,7 @@ from scipy.signal.windows import hann, parzen
 Array = NDArray[np.float64]
 BLOCK = 4096  # instants that are looked at together; what is farther apart counts as independent
 SHARE = 4  # lags of the autocovariance are at most so small a part of the instants
-MOST_LAGS = 512
+MOST_LAGS = 256
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,7 @@ class Loops:
         return cls(problem, loops, route)
 
     def simulated(self, values: Array) -> Problem:
-        """The same torques beside the motion of robots with base parameters ``values`` (p,), see ``SimulatedPieces``."""
+        """The same torques beside the motion of a robot with base parameters ``values`` (p,): ``SimulatedPieces``."""
         chi = np.zeros(len(self.problem.model.standard))
         chi[self.problem.base.independent] = values
         runs = []

@@ -35,8 +35,10 @@ class SimulatedPieces:
     def __init__(
         self, run: Run, loop: ClosedLoop, model: DynamicModel, chi: Array, route: FilteredDifferences | None
     ) -> None:
-        carries = run.payload is not None and run.payload.mass
-        self._chi = chi + load_chi(model, run.payload) if carries and run.payload is not None else chi
+        self._dry = dry_friction(model)
+        self._chi = np.where(self._dry, np.maximum(chi, 0.0), chi)  # what is simulated, see ``joint_forces``
+        if run.payload is not None and run.payload.mass:
+            self._chi += load_chi(model, run.payload)
         self._run, self._loop, self._model, self._route = run, loop, model, route
 
     def __iter__(self) -> Iterator[Processed]:
@@ -52,7 +54,7 @@ class SimulatedPieces:
             changed = piece.torque + self._model.torque(motion, self._chi) - torque
             if filter_ is not None:
                 seen = self._differentiated(found.motion, filter_, piece.rate, edge)
-                chi = np.where(dry_friction(self._model), 0.0, self._chi)
+                chi = np.where(self._dry, 0.0, self._chi)
                 changed = changed - self._model.torque(motion, chi) + self._model.torque(seen, chi)
             yield replace(piece, motion=motion, torque=changed)
 
@@ -92,7 +94,7 @@ class _Overlapping:
         self._last: Simulated | None = None
 
     def around(self, time: Array, rate: float, edge: int) -> Simulated:
-        """At ``time`` (N,) of the recording's clock, and at ``edge`` samples before and after; time is the simulation's."""
+        """At ``time`` (N,) [s] of the recording and ``edge`` samples before and after; on the simulation's clock."""
         beyond = np.arange(1, edge + 1) / rate
         at = np.maximum(np.concatenate([time[0] - beyond[::-1], time, time[-1] + beyond]) - self._offset, 0.0)
         last = self._last

@@ -111,12 +111,13 @@ class Simulation:
 
     def _lost(self, positive: bool) -> None:
         time = self._tick * self._ticks.interval
-        if not positive:
+        speed = np.nan_to_num(np.abs(self._qd), nan=np.inf)
+        at_tick = self._kernel.look(self._arm, self._q, self._qd, self._torque, self._ticks.step, np.empty_like(speed))
+        if not positive and not at_tick:
             raise Unmovable(
                 f"with these parameters the inertia matrix is not positive definite at {time:.4g} s of the simulated "
                 "motion: no arm moves so; start from values nearer to the truth (nominal ones)"
             )
-        speed = np.nan_to_num(np.abs(self._qd), nan=np.inf)
         raise Unmovable(
             f"the simulated closed loop diverged before {time:.4g} s (joint '{self._names[int(np.argmax(speed))]}' "
             "first); check the controller's gains and rate, or raise the simulation's rate"

@@ -2,7 +2,7 @@
 
 The closed loop is simulated with the present parameters; the regressor Φ(q, q̇, q̈) of the simulated motion is free of
 noise, and least squares on the measured torques gives the next parameters. This is Gauss–Newton on y − τ(χ) with
-∂τ/∂χ ≈ Φ: the controller makes the simulated robot follow the reference whatever its parameters, so that ∂q/∂χ is small.
+∂τ/∂χ ≈ Φ: the controller makes the simulated robot follow the reference whatever its parameters, so ∂q/∂χ is small.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ class DIDIM(Estimator):
     """loop: of all runs, or one of each. rounds: simulations at most; tolerance: settled when no parameter changes by
     more than this part of its σ. It starts from weighted least squares on the measured motion.
 
-    A controller that is not the one of the experiment shows: on a virtual arm of three axes with 10 % wrong gains …
+    The reference matters more than the gains: on a virtual arm of three axes (100 Hz, 1e-3 rad, 10 s) the predicted
+    torque was wrong by 0.26 %, by 0.25 … 0.29 % with gains 20 % off, and by 4 % with a clock 10 ms off. Residuals well
+    above the noise of the torque tell.
     """
 
     loop: ClosedLoop | tuple[ClosedLoop, ...]

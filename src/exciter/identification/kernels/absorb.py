@@ -18,7 +18,7 @@ def reflect(factor, rows, k, dots):
     squares = 0.0
     for i in range(m):
         squares += rows[i, k] * rows[i, k]
-    if squares == 0.0:
+    if squares < 1e-200:  # nothing, or what rounding left of a row that is used up: its inverse would be infinite
         return
     old = factor[k, k]
     beta = -np.copysign(np.sqrt(old * old + squares), old)
