@@ -196,7 +196,7 @@ def judged(simulated, estimate):
     return squares / len(error), np.sqrt((wrong**2).mean() / (torque**2).mean())
 
 
-@pytest.mark.parametrize(("cutoff", "low_pass", "bias"), [(10.0, 10.0, 5.0), (20.0, 10.0, 8.0), (40.0, 20.0, 100.0)])
+@pytest.mark.parametrize(("cutoff", "low_pass", "bias"), [(10.0, 10.0, 5.0), (40.0, 20.0, 100.0)])
 def test_joint_noise_biases_least_squares_only(experiment, cutoff, low_pass, bias):
     """1e-3 rad at 100 Hz, filters from sensible to much too high."""
     simulated, loop = experiment
@@ -229,7 +229,7 @@ def test_intervals_cover_the_truth():
     loop = ClosedLoop(ROBOT, GravityPD(rate=250.0), curve, rate=250.0)
     model, time = truth.model, np.arange(int(RATE * curve.duration) + 1) / RATE
     exact = loop.run(model, truth.chi, time)
-    true, route, runs = model.base.base_values(truth.chi), FilteredDifferences(cutoff=20.0), 20
+    true, route, runs = model.base.base_values(truth.chi), FilteredDifferences(cutoff=20.0), 15
     estimators = (InstrumentalVariables(loop, route, tolerance=0.05), DIDIM(loop, tolerance=0.05))
     scaled, squares = np.empty((2, runs, len(true))), np.empty((2, runs))
     for run in range(runs):
@@ -269,7 +269,7 @@ def test_a_slightly_wrong_controller_hardly_matters_a_wrong_clock_does(experimen
 def test_seven_axes_and_a_payload():
     """The hand of a Panda carries 1 kg that the problem takes as known; MuJoCo's torques, no motion needed."""
     robot = load("panda")
-    truth, curve = draw(robot, 1), curve_of(robot, 2.0, 0.12, 1)
+    truth, curve = draw(robot, 1), curve_of(robot, 1.5, 0.1, 1)
     payload = Payload(robot.frame_names[-1], 1.0, (0.0, 0.0, 0.1), (0.002, 0.0, 0.0, 0.002, 0.0, 0.001))
     control = ComputedTorque(rate=500.0)
     virtual = virtual_of(robot, truth, control, payload=payload, simulation_rate=1000.0)

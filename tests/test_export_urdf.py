@@ -1,5 +1,7 @@
 """URDF files we write, read back by ourselves, by Pinocchio and by MuJoCo: the same torques."""
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 import pinocchio
@@ -7,12 +9,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.transform import Rotation
 
-from conftest import random_rotation, states
+from conftest import random_robot, random_rotation, states
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.export.urdf import identified_robot, roll_pitch_yaw, urdf_text
-from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
-from exciter.robot import load
+from exciter.export.urdf import identified_robot, left_out, roll_pitch_yaw, urdf_text
+from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
+from exciter.robot import Frame, load
+
+LINKS = ("world", "base_link", "universe")
 
 
 def pinocchio_torque(path, robot, motion):
@@ -68,14 +72,41 @@ def test_mujoco_loads_it(tmp_path):
 
 
 def test_identified_robot_has_the_parameters():
-    model = DynamicModel(load("ur10e"), (RotorInertia(), Viscous(), Coulomb()))
-    chi = model.nominal * 1.1
+    model = DynamicModel(load("ur10e"), (RotorInertia(), Viscous(), Coulomb(joints=("elbow_joint",)), Offset()))
+    chi = physical(model)
     robot = identified_robot(model, chi)
-    assert_allclose(DynamicModel(robot, model.terms).nominal, chi, rtol=1e-9, atol=1e-12)
-    assert "rotor inertia" in urdf_text(robot)
-    chi[10] = -1.0
+    assert_allclose(robot.friction["coulomb"], [0.0, 0.0, chi[model.standard.index("Fs3")], 0.0, 0.0, 0.0])
+    assert_allclose(robot.friction["viscous"], [chi[model.standard.index(f"Fv{j}")] for j in range(1, 7)])
+    assert_allclose(DynamicModel(robot).nominal, chi[: 10 * model.n], rtol=1e-9, atol=1e-12)
+    assert {word.split()[0] for word in left_out(model, chi)} == {f"{s}{j}" for s in ("Ia", "off") for j in range(1, 7)}
+    assert "<!-- a - - b -->" in urdf_text(robot, "a -- b")
+    for name in ("Fv2", "Ia1", "Fs3"):  # friction that drives, a rotor that pulls
+        wrong = chi.copy()
+        wrong[model.standard.index(name)] = -1.0
+        with pytest.raises(ParameterError, match=rf"{name} is negative.*consistent"):
+            identified_robot(model, wrong)
+    wrong = chi.copy()
+    wrong[10] = -1.0
     with pytest.raises(ParameterError, match=r"negative mass.*consistent"):
-        identified_robot(model, chi)
+        identified_robot(model, wrong)
+
+
+def physical(model):
+    chi = np.ones(len(model.standard))
+    chi[: 10 * model.n] = 1.1 * model.nominal[: 10 * model.n]
+    return chi
+
+
+def test_names_that_clash_get_others(tmp_path):
+    """A joint called like the one of a frame, and links called like the ground."""
+    robot = random_robot(5, 3)
+    joints = [replace(j, name=n, link=l) for j, n, l in zip(robot.joints, ("tool_fixed", "b", "c"), LINKS, strict=True)]
+    robot = replace(robot, joints=tuple(joints), frames=(Frame("tool", 2, np.eye(3), np.array([0.0, 0.1, 0.2])),))
+    path = tmp_path / "robot.urdf"
+    path.write_text(urdf_text(robot), encoding="utf-8")
+    motion = states(robot, 5)
+    assert_allclose(pinocchio_torque(path, robot, motion), DynamicModel(robot).torque(motion), rtol=1e-9, atol=1e-9)
+    assert load(path).frame("tool").joint == 2
 
 
 def test_angles_give_the_rotation_back():

@@ -123,6 +123,20 @@ def test_consistent_gives_a_robot_that_predicts(folder, tmp_path):
     assert min(standard[f"{symbol}{j}"] for symbol in ("Ia", "Fv", "Fs", "M") for j in (1, 2, 3)) >= 0.0
 
 
+def test_another_result_in_the_same_folder(folder, tmp_path, capsys):
+    """The robot of an earlier result does not stay beside a new one; a log validates nothing that it was used for."""
+    out = tmp_path / "out"
+    settings = tmp_path / "some.yaml"
+    settings.write_text("terms: [viscous, {coulomb: {joints: [joint_1]}}]\n", encoding="utf-8")
+    flags = ["--estimator", "consistent", "--config", settings]
+    assert exciter("identify", ARM, folder / "log.csv", "-o", out, *flags) == 0
+    assert 'friction="0"' in (out / "identified.urdf").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert exciter("identify", ARM, folder / "log.csv", "-o", out, "--validate", folder / "log.csv") == 0
+    assert not (out / "identified.urdf").exists()
+    assert "validates nothing" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("word", [word for word in ESTIMATORS if word not in ("static", "friction-first")])
 def test_every_estimator_by_its_word(folder, tmp_path, word):
     flags = ["--estimator", word, "--json"]

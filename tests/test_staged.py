@@ -169,9 +169,9 @@ def test_motion_is_matched_by_time(experiment):
     problem = Problem(experiment.model, (run, run), InverseDynamic(ParallelFilter(factor=4)))
     count = 0
     for _, rows, there in rows_with_motion(problem):
-        assert (there.time == rows.time).all()
-        assert_allclose(there.q, motion.q[np.round(rows.time * 100).astype(int)])
-        assert_allclose(there.qdd, motion.qdd[np.round(rows.time * 100).astype(int)])
+        assert (there.motion.time == rows.time).all()
+        assert_allclose(there.motion.q, motion.q[np.round(rows.time * 100).astype(int)])
+        assert_allclose(there.motion.qdd, motion.qdd[np.round(rows.time * 100).astype(int)])
         count += len(rows)
     assert count > 200
 

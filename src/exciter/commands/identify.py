@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -16,7 +17,7 @@ from exciter.commands.identify_logs import Logs
 from exciter.commands.identify_result import Extras, result_data
 from exciter.errors import ParameterError
 from exciter.excitation.files.read import read_trajectory
-from exciter.export.urdf import identified_robot, urdf_text
+from exciter.export.urdf import identified_robot, left_out, urdf_text
 from exciter.files import json_text, staged
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.uncertainty import with_uncertainty
@@ -35,6 +36,7 @@ from exciter.robot import Robot, load
 if TYPE_CHECKING:
     from rich.status import Status
 
+URDF = "identified.urdf"
 STATUS_STYLES = {WELL: "green", POOR: "yellow", INSIGNIFICANT: "dim"}
 
 
@@ -48,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     with output_folder(arguments.output) as folder, screen.status("reading …") as status:
         logs = Logs(config, robot, arguments.data)
         runs, seen, loaded = (logs.read(paths) for paths in (arguments.logs, arguments.validate, arguments.loaded))
+        logs.note_repeated(runs, seen)
         if (known := config.known_parameters) is not None:
             status.update("finding drive gains …")
             runs, seen, loaded = logs.with_gains(known, (runs, seen, loaded))
@@ -57,19 +60,28 @@ def run(arguments: argparse.Namespace) -> int:
         with staged(folder) as stage:
             (stage / "result.json").write_text(json_text(data), encoding="utf-8")
             if found.physically_consistent:
-                assert found.estimate.standard is not None
-                text = urdf_text(identified_robot(found.problem.model, found.estimate.standard))
-                (stage / "identified.urdf").write_text(text, encoding="utf-8")
+                write_urdf(found, stage / URDF)
             others = [replace(found.judge, runs=(one,)) for one in seen]
             notes = [*logs.notes, *extras.remarks]
             write_identification_report(found, stage / "report.html", config.to_dict(), others, notes)
             written = sorted(path.name for path in stage.iterdir())
+            if URDF not in written:
+                (folder / URDF).unlink(missing_ok=True)  # of another result
     if arguments.json:
         print(json_text(data), end="")
     else:
         print_result(found, extras, logs)
         console().print(f"written to {folder}: {', '.join(written)}", markup=False)
     return 0
+
+
+def write_urdf(found: Identification, path: Path) -> None:
+    """The robot of a full set; what URDF has no place for stands in a comment."""
+    model, chi = found.problem.model, found.estimate.standard
+    assert chi is not None
+    lost = left_out(model, chi)
+    comment = f"identified, but URDF has no place for: {', '.join(lost)}" if lost else ""
+    path.write_text(urdf_text(identified_robot(model, chi), comment), encoding="utf-8")
 
 
 def identified(
@@ -82,8 +94,9 @@ def identified(
     """The parameters, and what was asked for beside them."""
     runs, seen, loaded = groups
     planned = None if arguments.planned is None else read_trajectory(arguments.planned, logs.robot)
-    estimator = config.estimator(logs.robot, planned, arguments.periods)
+    estimator = config.estimator(logs.robot, planned, arguments.periods, runs)
     problem = config.problem(config.model(logs.robot), runs)
+    logs.note_rest(problem.model, runs)
     friction: FrictionChoice | None = None
     if config.chooses_friction:
         status.update("choosing friction models …")
@@ -102,7 +115,12 @@ def identified(
 def drifts_of(problem: Problem) -> tuple[Drift, ...]:
     """What changes along the runs; those that were averaged over their periods have no before and after."""
     runs = tuple(run for run in problem.runs if all(part.series is None for part in run.parts))
-    return find_drift(replace(problem, runs=runs)) if runs else ()
+    if not runs:
+        return ()
+    try:
+        return find_drift(replace(problem, runs=runs))
+    except ParameterError:  # too little motion to tell
+        return ()
 
 
 def payload_of(config: IdentifyConfig, unloaded: Problem, loaded: tuple[Run, ...]) -> PayloadEstimate:

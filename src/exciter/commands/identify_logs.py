@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from exciter.commands.inspect import naming
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.recording import Recording, open_recording
@@ -16,8 +17,11 @@ from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import DriveGains, current_run, identify_gains
 from exciter.identification.known_parameters import Known
 from exciter.identification.run import Run
+from exciter.parameters.terms.dry_friction import BoundDryFriction
 from exciter.robot import Robot
 
+SLOW = 2e-3  #: of the fastest: slower is rest
+LONG = 0.1  #: of the time: more is worth a note
 Groups = tuple[tuple[Run, ...], tuple[Run, ...], tuple[Run, ...]]
 
 
@@ -71,6 +75,28 @@ class Logs:
         for finding in (*quality.problems, *quality.warnings):
             joint = "" if finding.joint is None else f" of {finding.joint}"
             self.notes.append(f"{path.name}: {finding.what}{joint}: {finding.words}")
+
+    def note_rest(self, model: DynamicModel, runs: Sequence[Run]) -> None:
+        """Where a joint rests, noise decides the sign of its dry friction."""
+        terms = [term for term in model.bound if isinstance(term, BoundDryFriction) and not term.has_memory]
+        dry = {row for term in terms for row, _ in term.rows}
+        for run in runs:
+            speed = np.concatenate([np.abs(part.motion.qd) for part in run.parts])
+            rest = (speed < SLOW * speed.max(axis=0)).mean(axis=0)
+            for joint in sorted(dry):
+                if rest[joint] > LONG:
+                    self.notes.append(
+                        f"{run.name}: {self.robot.joint_names[joint]} rests for {100 * rest[joint]:.0f} % of the time, "
+                        "where noise decides the sign of its dry friction and spoils it: cut those stretches (windows: "
+                        "or repair: {cut_standstill: true} in recording.yaml), or take pre-sliding friction"
+                    )
+
+    def note_repeated(self, runs: Sequence[Run], seen: Sequence[Run]) -> None:
+        """A log that was identified from validates nothing."""
+        used = {source.sha256 for run in runs if run.recording for source in run.recording.about.sources}
+        for run in seen:
+            if run.recording and used & {source.sha256 for source in run.recording.about.sources}:
+                self.notes.append(f"{run.name} is also identified from: it validates nothing; give another motion")
 
     def with_gains(self, known: Sequence[Known], groups: Groups) -> Groups:
         """Runs of currents as runs of torques, with the gains that the first group of them gives."""

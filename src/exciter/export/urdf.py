@@ -11,38 +11,47 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import NOMINAL, DynamicModel
 from exciter.errors import ParameterError
-from exciter.parameters.consistency import consistency
+from exciter.identification.physical.verdict import physical_problems
 from exciter.parameters.conventions import UrdfInertia, to_urdf
 from exciter.robot.robot import BASE, Robot
 
 Array = NDArray[np.float64]
 LEVEL = 1.0 - 1e-12  #: |sin(pitch)| beyond which roll and yaw turn about one axis
+RESERVED = ("world", "universe")  #: names that readers of URDF take for the ground
 UNLIMITED = 1e9  #: URDF wants a number for effort and velocity
 
 
 def identified_robot(model: DynamicModel, chi: ArrayLike) -> Robot:
     """The robot of a model with standard parameters χ (p,): inertias in its joint frames, rotor inertia and friction.
 
-    Refused when no bodies can have these parameters.
+    Joints without such a term in the model have none, whatever the description says. Refused when no robot can have
+    these parameters.
     """
     chi = np.asarray(chi, dtype=float)
-    inertias = model.joint_frame_inertias(chi)
-    verdict = consistency(inertias, [f"the body of joint '{name}'" for name in model.robot.joint_names])
-    bad = [str(link) for link in verdict.links if not link.consistent]
-    if bad:
-        raise ParameterError(f"{bad[0]}; identify with the estimator 'consistent' to get bodies that can exist")
-    values = dict(zip(model.standard, chi, strict=True))
-    friction = dict(model.robot.friction)
-    for symbol, key in NOMINAL.items():
-        if f"{symbol}1" in values:
-            friction[key] = np.array([values[f"{symbol}{j + 1}"] for j in range(model.n)])
-    return replace(model.robot.with_inertias(inertias), friction=friction)
+    problems = physical_problems(model, chi)
+    if problems:
+        raise ParameterError(f"{problems[0]}; identify with the estimator 'consistent' to get a robot that can exist")
+    values = dict(zip(model.standard, chi.tolist(), strict=True))
+    friction = {
+        key: np.array([values.get(f"{symbol}{j + 1}", 0.0) for j in range(model.n)]) for symbol, key in NOMINAL.items()
+    }
+    return replace(model.robot.with_inertias(model.joint_frame_inertias(chi)), friction=friction)
 
 
-def urdf_text(robot: Robot) -> str:
+def left_out(model: DynamicModel, chi: ArrayLike) -> tuple[str, ...]:
+    """Parameters of joint terms that are not zero and have no place in a URDF, with their values."""
+    named = zip(model.standard[10 * model.n :], model.units[10 * model.n :], strict=True)
+    values = np.asarray(chi, dtype=float)[10 * model.n :].tolist()
+    held = {f"{symbol}{j + 1}" for symbol in ("Fv", "Fs") for j in range(model.n)}
+    return tuple(
+        f"{name} {v:.9g} {unit}" for (name, unit), v in zip(named, values, strict=True) if v and name not in held
+    )
+
+
+def urdf_text(robot: Robot, comment: str = "") -> str:
     """The URDF of a robot. Bodies that are rigidly connected are one link; frames are links without mass.
 
-    URDF has no rotor inertia: where there is one, a comment says so.
+    comment: for people, at the top.
     """
     root = Element("robot", name=robot.name)
     links = _link_names(robot)
@@ -58,25 +67,19 @@ def urdf_text(robot: Robot) -> str:
         SubElement(element, "axis", xyz=_numbers(joint.axis))
         _limit(element, robot, index)
         _dynamics(element, robot, index)
+    joints = set(robot.joint_names)
     for frame in robot.frames:
         if frame.name in links.values():
             continue
         SubElement(root, "link", name=frame.name)
-        element = SubElement(root, "joint", name=f"{frame.name}_fixed", type="fixed")
+        element = SubElement(root, "joint", name=_free(f"{frame.name}_fixed", joints), type="fixed")
+        joints.add(element.get("name", ""))
         _origin(element, frame.rotation, frame.translation)
         SubElement(element, "parent", link=links[frame.joint])
         SubElement(element, "child", link=frame.name)
     indent(root)
-    return '<?xml version="1.0"?>\n' + _comment(robot) + tostring(root, encoding="unicode") + "\n"
-
-
-def _comment(robot: Robot) -> str:
-    rotor = robot.friction.get("rotor_inertia", np.zeros(robot.n))
-    if not rotor.any():
-        return ""
-    listed = ", ".join(f"{joint.name} {value:.9g}" for joint, value in zip(robot.joints, rotor, strict=True))
-    text = f"rotor inertia at the joints [kg m^2 or kg], for which URDF has no place: {listed}"
-    return f"<!-- {text.replace('--', '- -')} -->\n"  # two dashes would end the comment
+    text = f"<!-- {comment.replace('--', '- -')} -->\n" if comment else ""  # two dashes would end the comment
+    return '<?xml version="1.0"?>\n' + text + tostring(root, encoding="unicode") + "\n"
 
 
 def _link_names(robot: Robot) -> dict[int, str]:
@@ -85,10 +88,14 @@ def _link_names(robot: Robot) -> dict[int, str]:
     taken = {frame.name for frame in robot.frames}
     for index in (BASE, *range(robot.n)):
         name = "base_link" if index == BASE else robot.joints[index].link or f"{robot.joints[index].name}_link"
-        while name in names.values() or (name in taken and not _is_origin(robot, name, index)):
+        while name in RESERVED or name in names.values() or (name in taken and not _is_origin(robot, name, index)):
             name += "_body"
         names[index] = name
     return names
+
+
+def _free(name: str, taken: set[str]) -> str:
+    return name if name not in taken else _free(f"{name}_frame", taken)
 
 
 def _is_origin(robot: Robot, name: str, index: int) -> bool:

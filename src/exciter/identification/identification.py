@@ -14,10 +14,11 @@ from exciter.errors import ParameterError
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.one_thread import one_thread
+from exciter.identification.physical.verdict import physical_problems
 from exciter.identification.problem import Problem
 from exciter.identification.residuals import Residuals
 from exciter.identification.run import Run
-from exciter.parameters.consistency import consistency
 
 Array = NDArray[np.float64]
 Uncertainty = Callable[[Problem, Estimate], Estimate]
@@ -48,11 +49,11 @@ class Identification:
 
     @cached_property
     def physically_consistent(self) -> bool | None:
-        """Whether a full set was found and bodies can have it; None when only base parameters are known."""
-        if self.estimate.standard is None:
+        """Whether a full set was found and a robot can have it; None when only base parameters are known."""
+        standard = self.estimate.standard
+        if standard is None or len(standard) != len(self.problem.model.standard):
             return None
-        inertias = self.problem.model.joint_frame_inertias(self.estimate.standard)
-        return consistency(inertias).consistent
+        return not physical_problems(self.problem.model, standard)
 
 
 def identify(
@@ -65,38 +66,30 @@ def identify(
     """judge: joint torques by which every estimate is measured, whatever equations it was made from; the problem's own
     unless these are of another kind. uncertainty: what makes the covariance honest, see ``with_correlated_errors``."""
     clock = time.perf_counter()
-    estimate = estimator.estimate(problem)
-    if uncertainty is not None:
-        estimate = uncertainty(problem, estimate)
-    if not np.isfinite(estimate.values).all():
-        raise ParameterError("the estimate is not finite; are the units of the log right?")
-    measure = judging(problem, judge)
-    values = judged_values(problem, measure, estimate)
-    fit = judged(measure, values, ", ".join(run.name for run in problem.runs))
-    seen = tuple(judged(replace(measure, runs=(run,)), values, run.name) for run in validation)
-    return Identification(problem, estimator, estimate, measure, fit, seen, time.perf_counter() - clock)
+    with one_thread():
+        estimate = estimator.estimate(problem)
+        if uncertainty is not None:
+            estimate = uncertainty(problem, estimate)
+        if not np.isfinite(estimate.values).all():
+            raise ParameterError("the estimate is not finite; are the units of the log right?")
+        measure = judging(problem, judge)
+        values = estimate.values
+        fit = judged(measure, values, ", ".join(run.name for run in problem.runs))
+        seen = tuple(judged(replace(measure, runs=(run,)), values, run.name) for run in validation)
+        return Identification(problem, estimator, estimate, measure, fit, seen, time.perf_counter() - clock)
 
 
 def judging(problem: Problem, judge: InverseDynamic | None) -> Problem:
-    """The problem whose equations are joint torques."""
+    """The problem whose equations are joint torques; that of a force plate itself."""
+    if problem.names != problem.model.base.names:  # what a force plate shows is no torque of joints
+        return problem
     if judge is None and isinstance(problem.formulation, InverseDynamic):
         return problem
     return replace(problem, formulation=judge or InverseDynamic())
 
 
-def judged_values(problem: Problem, measure: Problem, estimate: Estimate) -> Array:
-    """The estimate in the parameters of the problem it is measured by."""
-    if problem.names == measure.names:
-        return estimate.values
-    if estimate.standard is not None:
-        return measure.base.base_values(estimate.standard)
-    raise ParameterError(
-        "these equations determine other parameters than joint torques do; measure with a full set (estimator "
-        "'consistent')"
-    )
-
-
 def judged(measure: Problem, values: Array, name: str) -> Judged:
-    compressed = measure.compressed
-    nominal = measure.base.base_values(measure.model.nominal)
+    compressed = measure.measured
+    known = dict(zip(measure.model.standard, measure.model.nominal, strict=True))
+    nominal = measure.base.base_values([known.get(name, 0.0) for name in measure.base.standard])
     return Judged(name, Residuals.of(compressed, values), Residuals.of(compressed, nominal))

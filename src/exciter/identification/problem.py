@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
+from exciter.identification.balance import run_scales
 from exciter.identification.compress import compress
 from exciter.identification.compressed import Compressed
 from exciter.identification.formulations.formulation import Formulation
@@ -18,6 +22,7 @@ from exciter.identification.load import without_load
 from exciter.identification.run import Run
 from exciter.parameters.base import BaseParameters
 
+Array = NDArray[np.float64]
 FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
 
 
@@ -26,7 +31,7 @@ class Problem:
     """What is asked: the base parameters of ``model``, of all runs together. Known payloads are taken off first.
 
     folds: how many pieces of time every run is cut into (pieces of its period, where it repeats). jobs: how many
-    threads compress the equations.
+    threads compress the equations. balanced: whether runs of different noise are brought to equal terms first.
     """
 
     model: DynamicModel
@@ -34,6 +39,7 @@ class Problem:
     formulation: Formulation = field(default_factory=InverseDynamic)
     folds: int = FOLDS
     jobs: int = 1
+    balanced: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", tuple(self.runs))
@@ -41,6 +47,12 @@ class Problem:
             raise RecordingError("there is nothing to identify from; give at least one recording")
         if self.folds < 1:
             raise ParameterError(f"{self.folds} folds; give 1 or more")
+        for run in self.runs:
+            if run.recording is not None and run.recording.joints != self.model.robot.joint_names:
+                raise RecordingError(
+                    f"{run.name} has the joints {', '.join(run.recording.joints)}, the robot "
+                    f"{', '.join(self.model.robot.joint_names)}; see Recording.arranged"
+                )
 
     # -- what is asked ---------------------------------------------------------------------------------------------
 
@@ -76,20 +88,53 @@ class Problem:
             yield piece if payload is None or not payload.mass else without_load(self.model, payload, piece)
 
     def rows(self) -> Iterator[tuple[int, Rows]]:
-        """(number of the run, equations) in order of time, piece by piece; can be gone through again and again."""
+        """(number of the run, equations) in order of time, piece by piece, divided by ``scales``; can be gone through
+        again and again."""
+        scales = self.scales
+        for index, rows in self._as_measured():
+            yield index, rows if (scales[index] == 1.0).all() else _divided(rows, scales[index])
+
+    def _as_measured(self) -> Iterator[tuple[int, Rows]]:
         for index, run in enumerate(self.runs):
-            for rows in self.formulation.rows(self.model, self.pieces(run), self.base.independent):
-                yield index, rows
+            try:
+                for rows in self.formulation.rows(self.model, self.pieces(run), self.base.independent):
+                    yield index, rows
+            except RecordingError as error:
+                raise RecordingError(str(error) if run.name in str(error) else f"{run.name}: {error}") from None
+
+    @cached_property
+    def measured(self) -> Compressed:
+        """All equations as measured, in one triangular factor per run, fold and joint; rows are gone through once."""
+        labelled = ((index, self.runs[index].fold(rows.time, self.folds), rows) for index, rows in self._as_measured())
+        found = compress(labelled, self.names, self.joints, len(self.runs), self.folds, self.jobs)
+        for index, run in enumerate(self.runs):
+            mine = found.where(found.run == index)
+            for joint, squares in zip(mine.joints, mine.signal, strict=True):
+                if squares == 0.0 and mine.rows.any():
+                    raise RecordingError(
+                        f"the torque of '{joint}' is zero throughout {run.name}: it was not recorded, or the drive was "
+                        "off; lock the joint, or give a log that has it"
+                    )
+        return found
+
+    @cached_property
+    def scales(self) -> Array:
+        """(runs, J) by which equations are divided, so that those of all runs have errors alike."""
+        if len(self.runs) == 1 or not self.balanced:
+            return np.ones((len(self.runs), len(self.joints)))
+        return run_scales(self.measured, len(self.runs))
 
     @cached_property
     def compressed(self) -> Compressed:
-        """All equations in one triangular factor per run, fold and joint; the rows are gone through once."""
-        labelled = ((index, self.runs[index].fold(rows.time, self.folds), rows) for index, rows in self.rows())
-        found = compress(labelled, self.names, self.joints, len(self.runs), self.folds, self.jobs)
-        for joint, squares in zip(found.joints, found.signal, strict=True):
-            if squares == 0.0:
-                raise RecordingError(
-                    f"the torque of '{joint}' is zero throughout: it was not recorded, or the drive was off; lock the "
-                    "joint, or give a log that has it"
-                )
-        return found
+        """What estimators work on: the equations of ``rows``, compressed."""
+        measured = self.measured
+        scales = self.scales[measured.run]
+        return (
+            measured if (scales == 1.0).all() else replace(measured, factors=measured.factors / scales[..., None, None])
+        )
+
+
+def _divided(rows: Rows, scales: Array) -> Rows:
+    sides = rows.sides / scales[:, None]
+    sides.flags.writeable = False
+    return replace(rows, sides=sides)

@@ -17,9 +17,12 @@ TINY = 1e-13  # of the torque: what rounding leaves of exact data
 def enough_rows(compressed: Compressed) -> None:
     """At least one equation more than parameters."""
     have, p = int(compressed.rows.sum()), len(compressed.parameters)
-    if have <= p:
+    worth = compressed.independent.sum()
+    if min(have, worth) <= p:
+        alike = "" if have <= p else f", worth {worth:.0f} independent ones,"
         raise ParameterError(
-            f"{have} equations for {p} parameters; record longer, filter or decimate less, or ask for fewer parameters"
+            f"{have} equations{alike} for {p} parameters; record longer, filter or decimate less, or ask for fewer "
+            "parameters"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter import __version__
-from exciter.identification.identification import Identification, judged_values
+from exciter.identification.identification import Identification
 from exciter.identification.problem import Problem
 from exciter.report.identification_tables import (
     correlation_table,
@@ -74,17 +74,15 @@ class Prediction:
     @classmethod
     def of(cls, found: Identification, problem: Problem) -> Prediction:
         estimate = found.estimate
-        values = judged_values(found.problem, problem, estimate)
-        same = problem.names == estimate.names
         reach = estimate.quantile()
         time, measured, predicted, band = [], [], [], []
         count = 0
-        for _, rows in problem.rows():
+        for _, rows in replace(problem, balanced=False).rows():
             w = rows.w
             time.append(rows.time)
             measured.append(rows.y)
-            predicted.append(w @ values)
-            spread = np.einsum("njp,pq,njq->nj", w, estimate.covariance, w, optimize=True) if same else 0.0 * rows.y
+            predicted.append(w @ estimate.values)
+            spread = np.einsum("njp,pq,njq->nj", w, estimate.covariance, w, optimize=True)
             band.append(reach * np.sqrt(np.maximum(spread, 0.0)))
             count += len(rows)
             if count > MOST:
@@ -94,7 +92,7 @@ class Prediction:
 
 
 def torque_section(found: Identification, problem: Problem, index: int) -> Section:
-    name = ", ".join(run.name for run in problem.runs)
+    log = ", ".join(run.name for run in problem.runs)
     prediction = Prediction.of(found, problem)
     seen = "These runs were identified from." if index == 0 else "This motion was never used for identification."
     text = (
@@ -104,9 +102,10 @@ def torque_section(found: Identification, problem: Problem, index: int) -> Secti
     if not prediction.complete:
         text += f" Only the first {MOST} instants are drawn."
     robot = problem.model.robot
+    units = {joint.name: "N" if joint.is_prismatic else "N·m" for joint in robot.joints}
     plots = []
-    for j, joint in enumerate(robot.joints):
-        unit = "N" if joint.is_prismatic else "N·m"
+    for j, name in enumerate(problem.joints):
+        unit = units.get(name, "N or N·m")
         low, high = (prediction.predicted[:, j] + sign * prediction.band[:, j] for sign in (-1, 1))
         lines = [
             Line("measured", prediction.measured[:, j], unit),
@@ -115,12 +114,10 @@ def torque_section(found: Identification, problem: Problem, index: int) -> Secti
             Line("band, lower", low, unit),
             Line("band, upper", high, unit),
         ]
-        plot = Plot(
-            joint.name, prediction.time, "time [s]", f"torque [{unit}]", lines, group=f"run{index}", band=(3, 4)
-        )
+        plot = Plot(name, prediction.time, "time [s]", f"torque [{unit}]", lines, group=f"run{index}", band=(3, 4))
         plots.append(element("div", plot.html(), class_="of-joint", data_joint=j))
-    title = "Torque of the runs identified from" if index == 0 else f"Torque of {name}"
-    return Section(f"torque-{index}", title, text, (joint_choice(robot.joint_names), *plots))
+    title = "Torque of the runs identified from" if index == 0 else f"Torque of {log}"
+    return Section(f"torque-{index}", title, text, (joint_choice(problem.joints), *plots))
 
 
 # -- sections --------------------------------------------------------------------------------------------------------

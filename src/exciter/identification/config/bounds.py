@@ -50,6 +50,8 @@ def _centre(section: Section, joint: str | None) -> Bound:
     if joint is None:
         raise ExciterError(f"{section.where} bounds a centre of mass without a joint; name the joint that moves it")
     centre = section.section("centre", ("lower", "upper", "near", "radius"))
+    if "near" in centre and ("lower" in centre or "upper" in centre):
+        raise ExciterError(f"{centre.where} has near and lower or upper; give one of both, or two entries")
     if "near" in centre:
         near = tuple(centre.vector("near", 3).tolist())
         return CentreSphere(joint, near, centre.number("radius", 0.0, above=0.0))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exciter.errors import ExciterError
-from exciter.excitation.config.section import Section, per_joint, shown
+from exciter.excitation.config.section import Section, number, per_joint, shown
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.virtual.control import Control
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
@@ -50,21 +50,23 @@ PRIOR = ("weight", "metric", "values")
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What an estimator may be told beside its settings: the robot, σ of the torques, and for those that simulate the
-    loop the controller and the planned motion."""
+    """What an estimator may be told beside its settings: the robot, σ of the torques as sampled, and which part of it
+    the filter of the equations lets pass; for those that simulate the loop, the controller and the planned motion."""
 
     robot: Robot
     noise: Any = None
+    passed: float = 1.0
     where: str = "configuration"
     control: Control | None = None
     planned: Curve | None = None
     periods: int | None = None
 
     def sigma(self) -> tuple[float, ...] | None:
-        """σ (n,) of the torques, where it was given [N·m or N]."""
+        """σ (n,) of the equations, where that of the torques was given [N·m or N]."""
         if self.noise is None:
             return None
-        return tuple(per_joint(self.noise, f"{self.where}: noise", self.robot.joint_names, above=0.0).tolist())
+        sampled = per_joint(self.noise, f"{self.where}: noise", self.robot.joint_names, above=0.0)
+        return tuple((self.passed * sampled).tolist())
 
     def loop(self, word: str) -> ClosedLoop:
         if self.planned is None or self.control is None:
@@ -116,6 +118,15 @@ def _friction_first(section: Section, known: Known) -> Estimator:
     return FrictionFirst(ConstantVelocity(slowest, rate))
 
 
+def _tls(section: Section, known: Known) -> Estimator:
+    if "errors" not in section:
+        return TotalLeastSquares()
+    given = section.get("errors")
+    if not isinstance(given, dict):
+        raise ExciterError(f"{section.at('errors')} is {shown(given)}; give σ of columns over σ of y: {{MX2: 0.1}}")
+    return TotalLeastSquares({str(k): number(v, f"{section.at('errors')}: {k}", least=0.0) for k, v in given.items()})
+
+
 def _names(section: Section, key: str) -> tuple[str, ...]:
     given = section.entries(key)
     if not all(isinstance(name, str) for name in given):
@@ -139,7 +150,7 @@ WORDS: dict[str, tuple[tuple[str, ...], Make]] = {
     "wls": ((), lambda section, known: WeightedLeastSquares(known.sigma())),
     "irls": (("c",), lambda section, known: IterativelyReweighted(Bisquare(_number(section, "c", Bisquare.c)))),
     "huber": (("k",), lambda section, known: Huber(_number(section, "k", Huber.k))),
-    "tls": ((), lambda section, known: TotalLeastSquares()),
+    "tls": (("errors",), _tls),
     "ml": (("position_noise",), _ml),
     "sequential": ((), lambda section, known: Sequential(known.sigma())),
     "nonnegative": ((), lambda section, known: NonNegative()),

@@ -36,7 +36,7 @@ from exciter.experiment.virtual.config import control_of
 from exciter.identification.config.estimators import WORDS as ESTIMATORS
 from exciter.identification.config.estimators import Known, estimator_of
 from exciter.identification.config.formulations import formulation_of
-from exciter.identification.config.routes import filter_of, route_of
+from exciter.identification.config.routes import filter_of, noise_share, route_of
 from exciter.identification.config.uncertainty import WORDS as UNCERTAINTY
 from exciter.identification.config.words import word_with_settings
 from exciter.identification.estimators.estimator import Estimator
@@ -62,6 +62,7 @@ KEYS = (
     "gains",
     "accept_problems",
 )
+MOST_FOLDS = 1000  #: more would be single samples
 TERMS = ["rotor", "viscous", "coulomb", "offset"]  #: what a drive has, unless terms: says otherwise
 
 
@@ -110,6 +111,13 @@ class IdentifyConfig:
         return formulation_of(self.section.get("formulation"), self.section.at("formulation"), both, rate)
 
     @property
+    def _folds(self) -> int:
+        folds = self.section.whole("folds", FOLDS, least=2)
+        if folds > MOST_FOLDS:
+            raise ExciterError(f"{self.section.at('folds')} is {folds}; give at most {MOST_FOLDS}")
+        return folds
+
+    @property
     def _estimator_word(self) -> str:
         given = self.section.get("estimator")
         return "wls" if given is None else word_with_settings(given, self.section.at("estimator"), tuple(ESTIMATORS))[0]
@@ -119,13 +127,20 @@ class IdentifyConfig:
         return InverseDynamic(filter_of(self.section, [part for run in runs for part in run.parts]))
 
     def problem(self, model: DynamicModel, runs: tuple[Run, ...]) -> Problem:
-        return Problem(model, runs, self.formulation(runs), self.section.whole("folds", FOLDS, least=2))
+        return Problem(model, runs, self.formulation(runs), self._folds)
 
-    def estimator(self, robot: Robot, planned: Curve | None = None, periods: int | None = None) -> Estimator:
+    def estimator(
+        self,
+        robot: Robot,
+        planned: Curve | None = None,
+        periods: int | None = None,
+        runs: tuple[Run, ...] = (),
+    ) -> Estimator:
         """planned, periods: the motion that was sent, and how often it was run through, for iv and didim."""
+        passed = noise_share(self.formulation(runs), runs) if runs else 1.0
         section = self.section.section("control", SIMULATE_KEYS["control"])
         control = control_of(section, robot) if planned is not None or section.data else None
-        known = Known(robot, self.section.get("noise"), self.section.where, control, planned, periods)
+        known = Known(robot, self.section.get("noise"), passed, self.section.where, control, planned, periods)
         return estimator_of(self.section.get("estimator"), self.section.at("estimator"), known)
 
     @property
@@ -158,7 +173,9 @@ class IdentifyConfig:
     @property
     def payload_frame(self) -> str | None:
         given = self.section.get("payload")
-        return None if given is None else str(given)
+        if given is not None and not isinstance(given, str):
+            raise ExciterError(f"{self.section.at('payload')} is {shown(given)}; give the name of a frame")
+        return given
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain data; written as YAML they are a file for --config that asks for the same again."""

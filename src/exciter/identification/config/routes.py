@@ -14,12 +14,15 @@ from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
 from exciter.experiment.signals.smoothing_spline import SmoothingSpline
+from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.run import Run
 
 METHODS = {
     "differences": ("cutoff", "order", "rate", "measured_velocity"),
     "fourier": ("harmonics", "period", "settled"),
     "spline": ("knots_per_second", "degree", "rate"),
 }
+MOST_HARMONICS = 10_000
 FILTER = ("cutoff", "order", "factor")
 
 
@@ -70,6 +73,15 @@ def filter_of(top: Section, parts: Iterable[Processed]) -> ParallelFilter | None
     return ParallelFilter(low_pass.stopped_at(torque, rate) if low_pass.stop(rate) > torque else low_pass)
 
 
+def noise_share(formulation: Formulation, runs: Iterable[Run]) -> float:
+    """σ of filtered white noise over that of its samples; one for equations that go through no filter."""
+    both: ParallelFilter | None = getattr(formulation, "parallel_filter", None)
+    if both is None:
+        return 1.0
+    rate, limit = min((part.rate, part.torque_bandwidth) for run in runs for part in run.parts)
+    return float(min(1.0, 2.0 * both.at(rate, limit)[0].noise_bandwidth(rate) / rate) ** 0.5)
+
+
 def _positive(section: Section, key: str) -> float | None:
     return section.number(key, 0.0, above=0.0) if key in section else None
 
@@ -81,9 +93,14 @@ def _number(section: Section, key: str) -> float | None:
 def _harmonics(section: Section) -> int | tuple[int, ...] | None:
     given: Any = section.get("harmonics")
     whole = isinstance(given, int) and not isinstance(given, bool)
-    listed = isinstance(given, list) and all(isinstance(h, int) and not isinstance(h, bool) for h in given)
-    if given is None or whole:
+    listed = isinstance(given, list) and all(
+        isinstance(h, int) and not isinstance(h, bool) and h <= MOST_HARMONICS for h in given
+    )
+    if given is None or (whole and given <= MOST_HARMONICS):
         return given if given is None else int(given)
     if not listed:
-        raise ExciterError(f"{section.at('harmonics')} is {shown(given)}; give how many, or a list of those wanted")
+        raise ExciterError(
+            f"{section.at('harmonics')} is {shown(given)}; give how many, or a list of those wanted, up to "
+            f"{MOST_HARMONICS}"
+        )
     return tuple(int(h) for h in given)

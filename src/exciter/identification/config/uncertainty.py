@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from exciter.errors import ParameterError
 from exciter.identification.estimate import Estimate
+from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
@@ -21,8 +25,25 @@ LINEAR = (OrdinaryLeastSquares, WeightedLeastSquares, Sequential, Essential)  #:
 
 
 def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate, word: str) -> Estimate:
-    """The estimate with the covariance of a word, where the estimator leaves that open."""
+    """The estimate with the covariance of a word, where the estimator leaves that open; where not, it is said so."""
     errors = WORDS[word]
-    if errors is None or not isinstance(estimator, LINEAR):
+    if errors is None:
         return estimate
-    return with_correlated_errors(problem, estimate, errors)
+    if isinstance(estimator, LINEAR):
+        return with_correlated_errors(problem, estimate, errors)
+    if isinstance(estimator, PhysicallyConsistent) and not estimator.prior.weight:
+        return _of_the_free_fit(problem, estimate, errors)
+    own = f"uncertainty: {word} is for least squares; {type(estimator).__name__} has a covariance of its own"
+    return replace(estimate, words=(*estimate.words, own))
+
+
+def _of_the_free_fit(problem: Problem, estimate: Estimate, errors: CorrelatedErrors) -> Estimate:
+    """Bounds bring an estimate nearer to any truth that keeps them, so that the covariance of the fit without them is
+    on the safe side; where the data alone do not determine all, it stays as it is."""
+    try:
+        free = with_correlated_errors(problem, WeightedLeastSquares().estimate(problem), errors)
+    except ParameterError:
+        return estimate
+    assumption = f"{free.assumption}; of the fit without bounds, which is on the safe side"
+    words = (*estimate.words, *free.words)
+    return replace(estimate, covariance=free.covariance, freedom=free.freedom, assumption=assumption, words=words)

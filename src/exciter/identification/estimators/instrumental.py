@@ -43,7 +43,8 @@ class InstrumentalVariables(Estimator):
     friction is taken from the simulation in W too: the sign of a noisy velocity is wrong around every reversal, on
     average less than ±1, and no instrument mends that. route: how the measured motion was differentiated; the simulated
     positions then go through it too, and what it does to them (corners at reversals, the controller's steps between two
-    samples, the gain of central differences) is made up for.
+    samples, the gain of central differences) is made up for. Without, a log of 100 Hz with dry friction leaves 0.6 % of
+    the torque wrong, noise or not. σ tends to be too large, by 10 % or so: see ``closed_loop.coloured``.
     """
 
     loop: ClosedLoop | tuple[ClosedLoop, ...]

@@ -68,9 +68,15 @@ class Staged(Estimator):
 def _through(problem: Problem, cells: Cells, state: State, k: int, stage: Stage) -> tuple[State, str]:
     """What is known after a stage, and what it did in words."""
     if not cells.used[:, k].any():
+        filtered = ""
+        if stage.alone and cells.reach:
+            filtered = (
+                f"; filtered, an equation holds what lies up to {cells.reach:.3g} s around it: such stretches must last "
+                f"longer than {2.0 * cells.reach:.3g} s, or the filter forget sooner (lower order, higher cut-off)"
+            )
         raise RecordingError(
             f"no equation is chosen for stage '{stage.name}'; choose less strictly ({stage.selection}), or record a "
-            "motion for it"
+            f"motion for it{filtered}"
         )
     chosen = stage.parameters.chosen(problem)
     step = Step.of(cells, state, k, chosen, stage.alone)

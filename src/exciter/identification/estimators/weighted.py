@@ -29,7 +29,7 @@ class WeightedLeastSquares(Estimator):
         compressed = problem.compressed
         enough_rows(compressed)
         if self.noise is not None:
-            noise = np.array(np.broadcast_to(np.asarray(self.noise, dtype=float), (len(problem.joints),)))
+            noise = compressed.per_group(self.noise)[0].copy()
             values, _ = compressed.information(noise).solve(problem.names)
             return linear_estimate(problem, compressed, values, noise, noise, WHITE + "; σ was given")
         values, noise = reweighted(compressed, problem.names)

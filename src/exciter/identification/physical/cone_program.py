@@ -43,9 +43,12 @@ def nearest(best: Array, factor: Array, cones: Sequence[Cone], known: Array) -> 
         finer, _ = _in_units(float(np.linalg.norm(u)), a, value, cones)
         u = finer if np.linalg.norm(finer) < np.linalg.norm(u) else u
     if not np.isfinite(u).all():
+        given = "; ".join(dict.fromkeys(cone.name for cone in cones if cone.given))
         raise ParameterError(
-            f"no physical set was found ({solution.status}); give a prior whose masses are right within a factor of "
-            "1000, or wider bounds"
+            f"no robot was found within the bounds ({given}); they clash, or are too tight: widen or remove one of them"
+            if given
+            else f"no physical set was found ({solution.status}); give a prior whose masses are right within a factor "
+            "of 1000"
         )
     return np.asarray(best + linalg.solve_triangular(factor, u))
 

@@ -33,7 +33,8 @@ class Equations:
         foreign = set(base.standard) - set(standard)
         if foreign:
             raise ParameterError(
-                f"{sorted(foreign)[0]} is no parameter of the model, so that it has no physical bounds"
+                f"{sorted(foreign)[0]} is no parameter of the model, so that it has no physical bounds; use wls, or "
+                "another estimator without them"
             )
         grouping = np.zeros((len(base), len(standard)))
         grouping[:, [standard.index(name) for name in base.standard]] = base.grouping

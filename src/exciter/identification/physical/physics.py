@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.dynamics.model import DynamicModel
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.reference import Reference, nonnegative_terms
@@ -38,13 +39,13 @@ def _terms(equations: Equations) -> list[Cone]:
     return [Cone("nonnegative", g, np.zeros(len(wanted)), "friction, rotor inertia and stiffness are not negative")]
 
 
-def rotor_matrices(equations: Equations) -> Array:
+def rotor_matrices(model: DynamicModel) -> Array:
     """(t, n, n): what every joint-term parameter adds to the inertia matrix, per unit."""
-    n = equations.model.n
+    n = model.n
     still = np.zeros((n, n))
     unit = Motion.at(still, np.eye(n), still)
     found = []
-    for term in equations.model.bound:
+    for term in model.bound:
         block = np.zeros((len(term.names), n, n))
         momentum = term.momentum(unit)
         if momentum is not None:
@@ -56,7 +57,7 @@ def rotor_matrices(equations: Equations) -> Array:
 
 def _rotors(equations: Equations) -> list[Cone]:
     """Σ χ A ⪰ 0 of joints whose rotors are coupled; others are ≥ 0 by themselves."""
-    matrices = rotor_matrices(equations)
+    matrices = rotor_matrices(equations.model)
     coupled = np.abs(matrices).sum(axis=0)
     np.fill_diagonal(coupled, 0.0)
     joints = np.flatnonzero(coupled.any(axis=0))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.problem import Problem
-from exciter.identification.stages.instants import rows_with_motion
+from exciter.identification.stages.instants import Instants, rows_with_motion
 from exciter.identification.stages.selection import Everything, Unused
 from exciter.identification.stages.stage import Stage
 from exciter.robot.motion import Motion
@@ -24,13 +24,15 @@ STEP = 0.01  # [rad or m] a joint moved from one instant to the next: another po
 @dataclass(frozen=True, eq=False)
 class Cells:
     """c cells: factors (c, p + 1, p + 1) as in ``Compressed``, joint (c,), used (c, stages): by which, rows and
-    independent (c,). The errors of different cells are independent of each other."""
+    independent (c,). The errors of different cells are independent of each other. reach [s]: how far around its
+    instant an equation looks."""
 
     factors: Array
     joint: IntArray
     used: BoolArray
     rows: IntArray
     independent: Array
+    reach: float = 0.0
 
     @property
     def inflation(self) -> Array:
@@ -59,16 +61,18 @@ def _of_rows(problem: Problem, stages: Sequence[Stage]) -> Cells:
     collected = _Collected(len(problem.names))
     averaged = sum(1 << k for k, stage in enumerate(stages) if stage.mean)
     stretches: dict[tuple[int, int, int], _Stretch] = {}
-    for index, rows, motion in rows_with_motion(problem):
+    reach = 0.0
+    for index, rows, there in rows_with_motion(problem):
         rows[:0].equations()  # refuses what must not be used
-        labels = _labels(stages, problem.runs[index].name, motion)
+        reach = max(reach, there.reach)
+        labels = _labels(stages, problem.runs[index].name, there)
         share = rows.independent / max(len(rows), 1)
         for j in range(len(rows.joints)):
             for label in np.unique(labels[:, j]):
                 key = index, j, int(label)
                 chosen = labels[:, j] == label
                 if label & averaged:
-                    for mean in stretches.setdefault(key, _Stretch()).through(rows, motion, j, chosen):
+                    for mean in stretches.setdefault(key, _Stretch()).through(rows, there.motion, j, chosen):
                         collected.add(key, mean[None], 1, 1.0)
                 elif label:
                     count = int(chosen.sum())
@@ -76,20 +80,21 @@ def _of_rows(problem: Problem, stages: Sequence[Stage]) -> Cells:
     for key, stretch in stretches.items():
         for mean in stretch.end():
             collected.add(key, mean[None], 1, 1.0)
-    return collected.cells(len(stages))
+    return replace(collected.cells(len(stages)), reach=reach)
 
 
-def _labels(stages: Sequence[Stage], run: str, motion: Motion) -> IntArray:
-    """(N, n) one bit per stage that uses the equation."""
-    labels = np.zeros(motion.q.shape, dtype=np.int64)
+def _labels(stages: Sequence[Stage], run: str, there: Instants) -> IntArray:
+    """(N, n) one bit per stage that uses the equation. Where columns are left out, they must be zero at all samples
+    that the equation looks at; where all are kept, a filtered equation is as true as any."""
+    labels = np.zeros(there.motion.q.shape, dtype=np.int64)
     for k, stage in enumerate(stages):
         if stage.runs is not None and run not in stage.runs:
             continue
-        chosen = stage.selection.chosen(motion)
+        chosen = there.chosen_throughout(stage.selection) if stage.alone else there.chosen(stage.selection)
         if isinstance(stage.selection, Unused):
             chosen = labels == 0
         if stage.joints is not None:
-            chosen = chosen & np.isin(np.arange(motion.n), stage.joints)
+            chosen = chosen & np.isin(np.arange(there.motion.n), stage.joints)
         labels |= np.where(chosen, 1 << k, 0)
     return labels
 

@@ -1,8 +1,11 @@
-"""The motion at the instants of equations: filters drop instants, so both are matched by time, piece by piece."""
+"""The motion at and around the instants of equations: filters drop instants, so both are matched by time, piece by
+piece."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,49 +14,99 @@ from exciter.errors import RecordingError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.problem import Problem
+from exciter.identification.stages.reach import reach
+from exciter.identification.stages.selection import Selection
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 EARLY = 0.51  # of a sampling interval, by which equations may miss a sample
+CONTINUED = 1.5  # sampling intervals: what follows within belongs to the same segment, beyond it a filter starts anew
 
 
-def rows_with_motion(problem: Problem) -> Iterator[tuple[int, Rows, Motion]]:
+@dataclass(frozen=True, eq=False)
+class Instants:
+    """motion: at the instants of N equations. around: all samples within ``reach`` [s] of them, at ``rate`` [Hz]."""
+
+    motion: Motion
+    around: Motion
+    reach: float
+    rate: float
+
+    def chosen(self, selection: Selection) -> BoolArray:
+        """(N, n) by what the motion does at the instant itself."""
+        return selection.chosen(self.motion)
+
+    def chosen_throughout(self, selection: Selection) -> BoolArray:
+        """(N, n) by what the motion does at the instant and at all samples that the equation looks at."""
+        if not self.reach:
+            return self.chosen(selection)
+        time, at = self.around.time, self.motion.time
+        others = np.zeros((len(time) + 1, self.motion.n), dtype=np.int64)
+        np.cumsum(~selection.chosen(self.around), axis=0, out=others[1:])
+        edges = np.concatenate([[0], np.flatnonzero(np.diff(time) > CONTINUED / self.rate) + 1, [len(time)]])
+        segment = np.searchsorted(edges, nearest(time, at), side="right")
+        low = np.maximum(np.searchsorted(time, at - self.reach), edges[segment - 1])
+        high = np.minimum(np.searchsorted(time, at + self.reach, side="right"), edges[segment])
+        return np.asarray(others[high] == others[low])
+
+
+def rows_with_motion(problem: Problem) -> Iterator[tuple[int, Rows, Instants]]:
     """(number of the run, equations, motion at their instants), as ``Problem.rows``; runs are read twice at once."""
-    current, follower = -1, _Follower(())
+    current, follower = -1, None
     for index, rows in problem.rows():
         if not len(rows):
             continue
-        if index != current:
-            current, follower = index, _Follower(problem.runs[index].parts)
+        if follower is None or index != current:
+            current, follower = index, _Follower.of(problem, index, rows)
         yield index, rows, follower.at(rows.time)
 
 
 class _Follower:
     """Keeps only the pieces of a motion that equations may still ask for."""
 
-    def __init__(self, parts: Iterable[Processed]) -> None:
+    def __init__(self, parts: Iterable[Processed], reach: float, rate: float) -> None:
         self._parts = iter(parts)
-        self._held: list[Processed] = []
+        self._held: deque[Motion] = deque()
+        self._reach, self._rate = reach, rate
+        self._margin = reach + 1.0 / rate
 
-    def at(self, time: Array) -> Motion:
-        """Motion at instants (N,) that increase, also from one call to the next."""
-        while self._held and self._held[0].motion.time[-1] < time[0] - EARLY / self._held[0].rate:
-            self._held.pop(0)
-        while not self._held or self._held[-1].motion.time[-1] < time[-1] - EARLY / self._held[-1].rate:
+    @classmethod
+    def of(cls, problem: Problem, index: int, rows: Rows) -> _Follower:
+        first = next(piece for piece in problem.runs[index].parts if len(piece))
+        return cls(problem.runs[index].parts, reach(problem.formulation, first, rows.bandwidth), first.rate)
+
+    def at(self, time: Array) -> Instants:
+        """Instants (N,) that increase, also from one call to the next."""
+        around = self._within(time[0] - self._margin, time[-1] + self._margin)
+        if around is None:
+            raise RecordingError(f"there is no motion at {time[0]:.6g} s, where there are equations")
+        near = nearest(around.time, time)
+        miss = np.abs(around.time[near] - time).max(initial=0.0)
+        if miss > EARLY / self._rate:
+            raise RecordingError(f"equations are {miss:.3g} s from the nearest sample of the motion")
+        motion = Motion(time, around.q[near], around.qd[near], around.qdd[near])
+        return Instants(motion, around, self._reach, self._rate)
+
+    def _within(self, first: float, last: float) -> Motion | None:
+        """Samples from one instant [s] to another, of pieces however long, without a copy of the others."""
+        while not self._held or self._held[-1].time[-1] < last:
             piece = next(self._parts, None)
             if piece is None:
                 break
-            if len(piece) and piece.motion.time[-1] >= time[0] - EARLY / piece.rate:
-                self._held.append(piece)
-        if not self._held:
-            raise RecordingError(f"there is no motion at {time[0]:.6g} s, where there are equations")
-        known = np.concatenate([piece.motion.time for piece in self._held])
-        after = np.clip(np.searchsorted(known, time), 1, max(len(known) - 1, 1))
-        near = np.minimum(
-            np.where(time - known[after - 1] <= known[after % len(known)] - time, after - 1, after), len(known) - 1
-        )
-        miss = np.abs(known[near] - time).max(initial=0.0)
-        if miss > EARLY / self._held[0].rate:
-            raise RecordingError(f"equations are {miss:.3g} s from the nearest sample of the motion")
-        signals = (np.concatenate([getattr(p.motion, s) for p in self._held])[near] for s in ("q", "qd", "qdd"))
-        return Motion(time, *signals)
+            if len(piece):
+                self._held.append(piece.motion)
+        while self._held and self._held[0].time[-1] < first:
+            self._held.popleft()
+        parts = [(held, slice(*np.searchsorted(held.time, (first, last)))) for held in self._held]
+        if not any(part.start < part.stop for _, part in parts):
+            return None
+        signals = (np.concatenate([getattr(m, s)[part] for m, part in parts]) for s in ("time", "q", "qd", "qdd"))
+        return Motion(*signals)
+
+
+def nearest(known: Array, time: Array) -> NDArray[np.int64]:
+    """(N,) index of the instant of ``known``, which increases, that is nearest to each of ``time`` (N,)."""
+    after = np.clip(np.searchsorted(known, time), 0, len(known) - 1)
+    before = np.maximum(after - 1, 0)
+    return np.where(time - known[before] <= known[after] - time, before, after)
