@@ -17,6 +17,9 @@ from exciter.robot import Joint, Limits, Motion, Robot, library, load
 ROBOTS = Path(__file__).parent / "robots"
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.pop("COLUMNS", None)  # that of the terminal, passed on to the workers: lines would break anywhere
+
 # The same examples on every run, so that a failure is the change's; HYPOTHESIS_PROFILE=default looks for new ones.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))

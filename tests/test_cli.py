@@ -98,7 +98,7 @@ def test_base_takes_the_terms_of_the_configuration(capsys, tmp_path):
     assert "wrong.yaml: terms has 'glue'" in fails(capsys, "base", "panda", "--config", wrong)
 
 
-COMMANDS = ("demo", "base", "design", "check", "simulate", "inspect", "robots")
+COMMANDS = ("demo", "base", "design", "check", "simulate", "inspect", "identify", "robots")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -18,6 +18,10 @@ from exciter.excitation.config.terms import WORDS
 from exciter.excitation.config.trajectory_config import EXECUTION, FAMILIES
 from exciter.excitation.criteria.registry import CRITERIA, settings_of
 from exciter.experiment.recording import open_recording
+from exciter.identification.config.estimators import WORDS as ESTIMATORS
+from exciter.identification.config.formulations import WORDS as FORMULATIONS
+from exciter.identification.config.identify_config import KEYS as IDENTIFY_KEYS
+from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.robot import load
 from exciter.robot.options import options_from
 
@@ -104,3 +108,23 @@ def test_documents_name_only_what_exists():
         text = (ROOT / document).read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#:]+)\)", text):
             assert ((ROOT / document).parent / target).exists(), f"{document} links to {target}"
+
+
+def test_identify_document(tmp_path, capsys):
+    """Its example runs, its configuration is understood, and it names every word there is."""
+    (code,) = blocks("docs/identify.md", "python")
+    names: dict = {}
+    exec(code, names)
+    assert "ZZR1" in capsys.readouterr().out
+    assert len(names["full"].standard) == len(names["model"].standard)
+    (settings,) = blocks("docs/identify.md", "yaml")
+    path = tmp_path / "identify.yaml"
+    path.write_text(settings, encoding="utf-8")
+    config = IdentifyConfig.read(path)
+    assert set(config.section.data) == set(IDENTIFY_KEYS)
+    config.estimator(load("kuka-ir361"))
+    text = (ROOT / "docs" / "identify.md").read_text(encoding="utf-8")
+    for word, (keys, _) in {**ESTIMATORS, **FORMULATIONS}.items():
+        assert f"`{word}`" in text, word
+        for key in keys:
+            assert key in text, f"{word}: {key}"

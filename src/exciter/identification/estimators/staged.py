@@ -57,7 +57,7 @@ class Staged(Estimator):
             state.covariance(cells),
             problem.joints,
             _pooled_noise(cells, state, len(problem.joints)),
-            float(cells.independent[used].sum() - len(problem.names)),
+            state.freedom(cells),
             _assumption(cells, self.stages),
             everything.condition_number,
             everything.condition_number_normalized,
@@ -68,19 +68,13 @@ class Staged(Estimator):
 def _through(problem: Problem, cells: Cells, state: State, k: int, stage: Stage) -> tuple[State, str]:
     """What is known after a stage, and what it did in words."""
     if not cells.used[:, k].any():
-        filtered = ""
-        if stage.alone and cells.reach:
-            filtered = (
-                f"; filtered, an equation holds what lies up to {cells.reach:.3g} s around it: such stretches must last "
-                f"longer than {2.0 * cells.reach:.3g} s, or the filter forget sooner (lower order, higher cut-off)"
-            )
         raise RecordingError(
             f"no equation is chosen for stage '{stage.name}'; choose less strictly ({stage.selection}), or record a "
-            f"motion for it{filtered}"
+            f"motion for it{_hint(cells, stage)}"
         )
     chosen = stage.parameters.chosen(problem)
     step = Step.of(cells, state, k, chosen, stage.alone)
-    refuse_few_rows(step, stage.name)
+    refuse_few_rows(step, stage.name, _hint(cells, stage))
     wanted = chosen[step.unknown] & step.determined
     left = [problem.names[i] for i in step.unknown[chosen[step.unknown] & ~wanted]]
     joints = ", ".join(problem.joints[j] for j in np.unique(cells.joint[step.mine]))
@@ -91,6 +85,16 @@ def _through(problem: Problem, cells: Cells, state: State, k: int, stage: Stage)
     if left:
         words += f"; {', '.join(left)} left to later stages: not determined here"
     return (step.solve(wanted) if wanted.any() else state), words
+
+
+def _hint(cells: Cells, stage: Stage) -> str:
+    """Why there may be few equations."""
+    if not (stage.alone and cells.reach):
+        return ""
+    return (
+        f"; filtered, an equation holds what happens up to {cells.reach:.3g} s around it: what is chosen must last "
+        f"longer than {2.0 * cells.reach:.3g} s, or the filter forget sooner (lower order, higher cut-off)"
+    )
 
 
 def _refuse(problem: Problem, stages: tuple[Stage, ...]) -> None:

@@ -34,22 +34,37 @@ UNCLEAR = 1e-6  # share of a parameter in directions the equations say nothing o
 @dataclass(frozen=True, eq=False)
 class State:
     """What is known so far: values (p,), known (p,), errors H (p, c, p) for the rows of z of every cell, and noise σ
-    (c,) of one equation of a cell, NaN where no stage used it."""
+    (c,) of one equation of a cell, NaN where no stage used it; with how many degrees of freedom left (c,) it was
+    estimated, and from which (c,) of all sums of squares: that of a stage and joint, −1 where no stage used it."""
 
     values: Array
     known: BoolArray
     errors: Array
     noise: Array
+    left: Array
+    source: NDArray[np.int64]
 
     @classmethod
     def start(cls, cells: Cells, p: int) -> State:
         c = len(cells.factors)
-        return cls(np.zeros(p), np.zeros(p, dtype=bool), np.zeros((p, c, p)), np.full(c, np.nan))
+        return cls(
+            np.zeros(p), np.zeros(p, dtype=bool), np.zeros((p, c, p)), np.full(c, np.nan), np.ones(c), np.full(c, -1)
+        )
 
     def covariance(self, cells: Cells) -> Array:
         """(p, p); rows and columns of unknown parameters are zero."""
         root = self.root(cells)
         return root @ root.T
+
+    def freedom(self, cells: Cells) -> float:
+        """Of the variance that is known worst: (Σ v)² / Σ (v² / f) with the parts v of a parameter's variance that
+        rest on the same σ, known with f degrees of freedom (Satterthwaite)."""
+        squares = (self.root(cells).reshape(self.errors.shape) ** 2).sum(axis=2)
+        sources, first, which = np.unique(self.source, return_index=True, return_inverse=True)
+        parts = squares @ np.eye(len(sources))[which]
+        uncertain = parts.sum(axis=1) > 0.0
+        parts = parts[uncertain] / parts[uncertain].sum(axis=1, keepdims=True)
+        return float((1.0 / (parts**2 @ (1.0 / self.left[first]))).min(initial=cells.independent.sum()))
 
     def root(self, cells: Cells) -> Array:
         """(p, c·p) H √v."""
@@ -63,6 +78,7 @@ class Step:
 
     cells: Cells
     state: State
+    stage: int
     mine: BoolArray  # (c,) cells of the stage
     unknown: NDArray[np.int64]
     known: NDArray[np.int64]
@@ -73,7 +89,7 @@ class Step:
         size = np.abs(cells.factors[:, :, :-1])
         active = size[mine].max(axis=(0, 1), initial=0.0) > SINGULAR * size.max()  # less is rounding
         unknown = active & ~state.known & (chosen if alone else True)
-        return cls(cells, state, mine, np.flatnonzero(unknown), np.flatnonzero(active & state.known))
+        return cls(cells, state, stage, mine, np.flatnonzero(unknown), np.flatnonzero(active & state.known))
 
     @property
     def determined(self) -> BoolArray:
@@ -103,10 +119,12 @@ class Step:
         p = len(state.values)
         errors, values = state.errors.copy(), state.values.copy()
         noise, known = state.noise.copy(), state.known.copy()
+        left, source = state.left.copy(), state.source.copy()
         errors[own] = -np.tensordot(gain @ self._rows(self.known), state.errors[self.known], axes=1)
         errors[np.ix_(own, mine)] += gain.reshape(len(own), len(mine), p)
-        values[own], known[own], noise[mine] = solved.values[wanted], True, sigma
-        return State(values, known, errors, noise)
+        values[own], known[own], noise[mine], left[mine] = solved.values[wanted], True, sigma, solved.left
+        source[mine] = self.stage * (self.cells.joint.max() + 1) + self.cells.joint[mine]
+        return State(values, known, errors, noise, left, source)
 
     def _rows(self, columns: NDArray[np.int64]) -> Array:
         """(c_mine · p, …) rows of R, of some columns."""
@@ -134,12 +152,13 @@ class Step:
         found = inverse @ np.append(right, np.zeros(e))
         residual = (right - system[: len(right)] @ found) / weight[:, 0]
         leverage = (u[: len(right), kept] ** 2).sum(axis=1)
-        noise = self._noise((residual**2).reshape(-1, p).sum(axis=1), leverage.reshape(-1, p).sum(axis=1))
+        noise, left = self._noise((residual**2).reshape(-1, p).sum(axis=1), leverage.reshape(-1, p).sum(axis=1))
         unknowns = len(self.unknown)
-        return _Solved(found[:unknowns], inverse[:unknowns, : len(right)] * weight[:, 0], noise)
+        return _Solved(found[:unknowns], inverse[:unknowns, : len(right)] * weight[:, 0], noise, left)
 
-    def _noise(self, squares: Array, taken: Array) -> Array:
-        """σ per cell: of all cells of its joint in this stage, over what is left of their degrees of freedom."""
+    def _noise(self, squares: Array, taken: Array) -> tuple[Array, Array]:
+        """σ per cell: of all cells of its joint in this stage, over what is left of their degrees of freedom; and how
+        many independent ones are left."""
         cells, mine = self.cells, self.mine
         joint, rows = cells.joint[mine], cells.rows[mine].astype(float)
         squares = squares + cells.factors[mine, -1, -1] ** 2
@@ -152,7 +171,8 @@ class Step:
         freedom = np.maximum(total(rows) - total(taken * cells.inflation[mine]), 1.0)
         floor = TINY * np.sqrt(total(signal) / np.maximum(total(rows), 1.0))
         sigma = np.maximum(np.sqrt(total(squares) / freedom), np.maximum(floor, 1e-300))
-        return np.asarray(sigma[joint])
+        left = np.maximum(total(cells.independent[mine]) - total(taken), 1.0)
+        return np.asarray(sigma[joint]), np.asarray(left[joint])
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +180,7 @@ class _Solved:
     values: Array
     gain: Array
     noise: Array
+    left: Array
 
 
 def _square_root(root: Array) -> Array:
@@ -171,10 +192,10 @@ def _square_root(root: Array) -> Array:
     return upper.T
 
 
-def refuse_few_rows(step: Step, name: str) -> None:
+def refuse_few_rows(step: Step, name: str, hint: str) -> None:
     have = int(step.cells.rows[step.mine].sum())
     if have <= len(step.unknown):
         raise ParameterError(
             f"stage '{name}' has {have} equations for {len(step.unknown)} parameters; choose equations less "
-            "strictly, or record longer"
+            f"strictly, or record longer{hint}"
         )

@@ -9,12 +9,12 @@ from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 
-FORGOTTEN = 1e-6  # share of what lies further away that may still come in
+FORGOTTEN = 1e-5  # share of what lies further away that may still come in
 LONGEST = 45.0  # over the noise bandwidth: the filter of ``decimate``, which remembers longest
 
 
 def reach(formulation: Formulation, piece: Processed, bandwidth: float) -> float:
-    """[s] to both sides; piece: the first of a run. bandwidth [Hz]: of its rows, where nothing more is known of them."""
+    """[s] to both sides. piece: the first of a run. bandwidth [Hz]: of its rows, where no more is known of them."""
     if isinstance(formulation, InverseDynamic):
         both = formulation.parallel_filter
         return 0.0 if both is None else _remembered(both, piece) / piece.rate

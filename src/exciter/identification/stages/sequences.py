@@ -52,7 +52,8 @@ class StaticThenDynamic(Estimator):
     Rests on torques at rest being those of gravity: no derivatives are needed, but a torque measured at the motor
     holds friction of unknown sign and size up to Fs. Equations of a pose are averaged into one, so that this friction
     is an error of the pose; approach poses from both sides as often, and it cancels and shows in σ. Approached from one
-    side only, it biases gravity, and nothing in the data tells. Sensors on the link side do not see it.
+    side only, it biases gravity, and nothing in the data tells. Sensors on the link side do not see it. A filter brings
+    motion into a pose from both sides: what it reaches is left to the second stage, see ``reach``.
 
     runs: names of the runs that hold the poses, all unless given.
     """

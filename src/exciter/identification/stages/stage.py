@@ -14,7 +14,8 @@ class Stage:
     given. selection, runs: at which instants, and of which runs by name, all unless given.
 
     alone: parameters that are neither determined here nor known have no part in these equations (at rest inertias
-    have none), so that their columns are left out; else they are estimated along and forgotten.
+    have none), so that their columns are left out; else they are estimated along and forgotten. Filtered equations are
+    then chosen only where the selection holds as far as the filter looks.
     mean: consecutive equations of a stretch without motion become one, their mean: what they share (friction that
     holds the joint) is one error, not hundreds.
     """
