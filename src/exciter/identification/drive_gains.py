@@ -125,7 +125,8 @@ def identify_gains(
         if run.recording is not None and not _in_amperes(run.recording):
             raise RecordingError(f"{run.name} has no currents; drive gains need them: make runs with current_run")
     payloads = [run.payload for run in runs]
-    problem = Problem(model, tuple(replace(run, payload=None) for run in runs), formulation, folds=1)
+    unloaded = tuple(replace(run, payload=None) for run in runs)
+    problem = Problem(model, unloaded, formulation, folds=1, balanced=False)  # loads would look like noise
     carried = [
         np.zeros(len(problem.names)) if x is None else problem.base.base_values(load_chi(model, x)) for x in payloads
     ]

@@ -75,6 +75,12 @@ class Problem:
         """Equations of an instant."""
         return self.formulation.equations(self.model)
 
+    def along(self, runs: tuple[Run, ...]) -> Problem:
+        """The same torques beside other motions, weighted as here."""
+        other = replace(self, runs=runs)
+        other.__dict__["scales"] = self.scales
+        return other
+
     # -- equations -------------------------------------------------------------------------------------------------
 
     def pieces(self, run: Run) -> Iterator[Processed]:

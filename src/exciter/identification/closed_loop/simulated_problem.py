@@ -60,7 +60,7 @@ class Loops:
         for run, loop in zip(self.problem.runs, self.loops, strict=True):
             pieces = SimulatedPieces(run, loop, self.problem.model, chi, self.route)
             runs.append(replace(run, parts=tuple(pieces) if isinstance(run.parts, tuple) else pieces))
-        return replace(self.problem, runs=tuple(runs))
+        return self.problem.along(tuple(runs))
 
     def nominal(self) -> Array:
         """(p,) base parameters of the description."""

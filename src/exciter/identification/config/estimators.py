@@ -19,6 +19,7 @@ from typing import Any
 from exciter.errors import ExciterError
 from exciter.excitation.config.section import Section, number, per_joint, shown
 from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.virtual.control import Control
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.config.bounds import bounds_of
@@ -51,7 +52,8 @@ PRIOR = ("weight", "metric", "values")
 @dataclass(frozen=True, eq=False)
 class Known:
     """What an estimator may be told beside its settings: the robot, σ of the torques as sampled, and which part of it
-    the filter of the equations lets pass; for those that simulate the loop, the controller and the planned motion."""
+    the filter of the equations lets pass; for those that simulate the loop, the controller, the
+    planned motion, and how positions were differentiated."""
 
     robot: Robot
     noise: Any = None
@@ -60,6 +62,7 @@ class Known:
     control: Control | None = None
     planned: Curve | None = None
     periods: int | None = None
+    route: FilteredDifferences | None = None
 
     def sigma(self) -> tuple[float, ...] | None:
         """σ (n,) of the equations, where that of the torques was given [N·m or N]."""
@@ -161,7 +164,7 @@ WORDS: dict[str, tuple[tuple[str, ...], Make]] = {
     "two-step": (("wrist",), _two_step),
     "static": (("runs", "speed", "acceleration"), _static),
     "friction-first": (("slowest", "acceleration"), _friction_first),
-    "iv": ((), lambda section, known: InstrumentalVariables(known.loop("iv"))),
+    "iv": ((), lambda section, known: InstrumentalVariables(known.loop("iv"), known.route)),
     "didim": ((), lambda section, known: DIDIM(known.loop("didim"))),
 }
 

@@ -36,7 +36,7 @@ from exciter.experiment.virtual.config import control_of
 from exciter.identification.config.estimators import WORDS as ESTIMATORS
 from exciter.identification.config.estimators import Known, estimator_of
 from exciter.identification.config.formulations import formulation_of
-from exciter.identification.config.routes import filter_of, noise_share, route_of
+from exciter.identification.config.routes import differentiated, filter_of, noise_share, route_of
 from exciter.identification.config.uncertainty import WORDS as UNCERTAINTY
 from exciter.identification.config.words import word_with_settings
 from exciter.identification.estimators.estimator import Estimator
@@ -140,7 +140,8 @@ class IdentifyConfig:
         passed = noise_share(self.formulation(runs), runs) if runs else 1.0
         section = self.section.section("control", SIMULATE_KEYS["control"])
         control = control_of(section, robot) if planned is not None or section.data else None
-        known = Known(robot, self.section.get("noise"), passed, self.section.where, control, planned, periods)
+        noise, route = self.section.get("noise"), differentiated(self.route, runs)
+        known = Known(robot, noise, passed, self.section.where, control, planned, periods, route)
         return estimator_of(self.section.get("estimator"), self.section.at("estimator"), known)
 
     @property

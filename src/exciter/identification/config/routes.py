@@ -73,6 +73,15 @@ def filter_of(top: Section, parts: Iterable[Processed]) -> ParallelFilter | None
     return ParallelFilter(low_pass.stopped_at(torque, rate) if low_pass.stop(rate) > torque else low_pass)
 
 
+def differentiated(route: Route | None, runs: Iterable[Run]) -> FilteredDifferences | None:
+    """The filtered differences that runs went through, chosen or given; None where it was another route."""
+    if isinstance(route, FilteredDifferences):
+        return route
+    parts = [part for run in runs for part in run.parts]
+    chosen = route is None and parts and all(part.position_bandwidth < float("inf") for part in parts)
+    return FilteredDifferences() if chosen else None
+
+
 def noise_share(formulation: Formulation, runs: Iterable[Run]) -> float:
     """σ of filtered white noise over that of its samples; one for equations that go through no filter."""
     both: ParallelFilter | None = getattr(formulation, "parallel_filter", None)
