@@ -17,9 +17,13 @@ from exciter.identification.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class Redrawn(Problem):
-    """A problem whose rows are given."""
+    """A problem whose rows are given, and made when they are asked for: most estimators never do."""
 
-    given: tuple[tuple[int, Rows], ...] = ()
+    make: Callable[[], tuple[tuple[int, Rows], ...]] = tuple
+
+    @property
+    def given(self) -> tuple[tuple[int, Rows], ...]:
+        return self.make()
 
     def rows(self) -> Iterator[tuple[int, Rows]]:
         return iter(self.given)
@@ -35,6 +39,7 @@ class Bench:
     errors: Callable[[np.random.Generator], np.ndarray]
     through: Callable[[np.ndarray], np.ndarray] = field(default=lambda errors: errors)
     bias: np.ndarray | float = 0.0
+    drawn: dict[int, Redrawn] = field(default_factory=dict)
 
     @cached_property
     def _rows(self) -> tuple[tuple[int, Rows], ...]:
@@ -54,7 +59,16 @@ class Bench:
         return [(g, [np.linalg.qr(w[g, j]) for j in range(w.shape[1])]) for g in groups]
 
     def draw(self, seed: int) -> Redrawn:
-        y = self._exact + self.through(self.errors(np.random.default_rng(seed)))
+        """Always the same object for a seed."""
+        if seed not in self.drawn:
+            p, y = self.problem, self._exact + self.through(self.errors(np.random.default_rng(seed)))
+            drawn = Redrawn(p.model, p.runs, p.formulation, p.folds, make=lambda: self._given(y))
+            drawn.__dict__["base"] = p.base
+            drawn.__dict__["compressed"] = self._compressed(y)
+            self.drawn[seed] = drawn
+        return self.drawn[seed]
+
+    def _given(self, y: np.ndarray) -> tuple[tuple[int, Rows], ...]:
         given, at = [], 0
         for index, rows in self._rows:
             sides = np.array(rows.sides)
@@ -62,11 +76,7 @@ class Bench:
             at += len(rows)
             sides.flags.writeable = False
             given.append((index, replace(rows, sides=sides)))
-        p = self.problem
-        drawn = Redrawn(p.model, p.runs, p.formulation, p.folds, given=tuple(given))
-        drawn.__dict__["base"] = p.base
-        drawn.__dict__["compressed"] = self._compressed(y)
-        return drawn
+        return tuple(given)
 
     def _compressed(self, y: np.ndarray) -> Compressed:
         template = self.problem.compressed

@@ -104,6 +104,15 @@ def test_rows_that_are_held_say_no_more(estimator: Estimator):
     assert often.freedom == pytest.approx(once.freedom)
 
 
+def test_nor_do_they_prove_more():
+    """The evidence of every step of an elimination: F, probabilities, residuals."""
+    experiment, y = still_and_moving()
+    once, often = (Essential().steps(held(experiment, y, times).compressed) for times in (1, 5))
+    assert [step.name for step in often] == [step.name for step in once]
+    numbers = [[(s.f, s.probability, s.together, s.before, s.after) for s in steps] for steps in (once, often)]
+    assert_allclose(*numbers, rtol=1e-6)
+
+
 def test_nor_do_they_of_loads_and_gains():
     experiment, y = still_and_moving()
     effect = load_effect(experiment.model, experiment.model.base, "tool")

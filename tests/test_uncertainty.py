@@ -106,7 +106,7 @@ def torn(seed: int = 0) -> Redrawn:
         late = 5.0 if 130 <= a < 290 else 0.0
         pieces.append((int(a >= 290), replace(part, time=part.time + late)))
     runs = (b.problem.runs[0], b.problem.runs[0])
-    whole = Redrawn(b.problem.model, runs, folds=1, given=tuple(pieces))
+    whole = Redrawn(b.problem.model, runs, folds=1, make=lambda: tuple(pieces))
     labelled = [(i, np.zeros(len(r), dtype=np.int64), r) for i, r in pieces]
     whole.__dict__["compressed"] = compress(labelled, whole.names, whole.joints, 2, 1)
     return whole
