@@ -35,6 +35,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/paper_designs.py
 	$(BIN)/python benchmarks/differentiation.py
 	$(BIN)/python benchmarks/signals.py
+	$(BIN)/python benchmarks/identify.py
+	$(BIN)/python benchmarks/consistent.py
 	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python benchmarks/design.py
 	$(BIN)/python benchmarks/qp_solvers.py
