@@ -80,7 +80,7 @@ def test_files_keys_and_the_truth(folder, tmp_path, capsys):
     assert set(data["residuals"]) == {"joint_1", "joint_2", "joint_3"}
     assert set(data["residuals"]["joint_1"]) == {"rms", "percent"}
     assert data["validation"][0]["log"] == str(folder / "other.csv")
-    assert data["validation"][0]["total_percent"] < 3.0 * data["total_percent"]
+    assert data["validation"][0]["total_percent"] < 2.0
     assert data["total_percent"] < 0.5 * data["description"]["total_percent"]
     assert data["physically_consistent"] is None
     assert not (out / "identified.urdf").exists()
@@ -117,8 +117,7 @@ def test_consistent_gives_a_robot_that_predicts(folder, tmp_path):
     )
     predicted = rigid + rotor * motion.qdd + viscous * motion.qd + coulomb * np.sign(motion.qd) + offset
     left = 100 * np.linalg.norm(predicted - part.torque[::10]) / np.linalg.norm(part.torque[::10])
-    assert left == pytest.approx(data["validation"][0]["total_percent"], rel=0.2)
-    assert left < 10.0
+    assert left < 5.0  # noise included, which the filter of the equations leaves out
     assert {"Ia1", "Fv1", "Fs1", "off1", "M1"} <= set(standard)
     assert min(standard[f"{symbol}{j}"] for symbol in ("Ia", "Fv", "Fs", "M") for j in (1, 2, 3)) >= 0.0
 
@@ -132,9 +131,11 @@ def test_another_result_in_the_same_folder(folder, tmp_path, capsys):
     assert exciter("identify", ARM, folder / "log.csv", "-o", out, *flags) == 0
     assert 'friction="0"' in (out / "identified.urdf").read_text(encoding="utf-8")
     capsys.readouterr()
-    assert exciter("identify", ARM, folder / "log.csv", "-o", out, "--validate", folder / "log.csv") == 0
+    assert exciter("identify", ARM, folder / "log.csv", "-o", out, "--validate", folder / "log.csv") == 2
+    assert "validates nothing" in capsys.readouterr().err
+    assert (out / "identified.urdf").exists()
+    assert exciter("identify", ARM, folder / "log.csv", "-o", out) == 0
     assert not (out / "identified.urdf").exists()
-    assert "validates nothing" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("word", [word for word in ESTIMATORS if word not in ("static", "friction-first")])
@@ -172,11 +173,10 @@ def test_payload_friction_and_gains(folder, tmp_path, capsys):
     flags = ["--config", load, "--periods", 3, "--seed", 5]
     assert exciter("simulate", ARM, folder / "log.json", "-o", tmp_path / "full.csv", *flags) == 0
     full = read_recording(tmp_path / "full.csv")
-    unknown = Recording(full.joints, full.time, full.q, torque=full.torque, about=About(period=4.0, settled=4.0))
-    write_recording(unknown, tmp_path / "loaded.csv")
+    assert full.about.payload.mass == 8.0
     settings = tmp_path / "identify.yaml"
     settings.write_text("identify: {payload: joint_3, friction: choose}\n", encoding="utf-8")
-    flags = ["--loaded", tmp_path / "loaded.csv", "--config", settings]
+    flags = ["--loaded", tmp_path / "full.csv", "--config", settings]
     assert exciter("identify", ARM, folder / "log.csv", "-o", tmp_path / "out", *flags) == 0
     data = result(tmp_path / "out")
     mass = data["payload"]["parameters"][0]
@@ -216,6 +216,8 @@ def test_the_whole_section_is_understood(tmp_path):
 
 FEW = "identify: {accept_problems: true, filter: {cutoff: 5, factor: 40}}"
 BAD = {
+    "the same log twice": (["log.csv", "log.csv"], "", r"given twice"),
+    "locked, but moving": (["log.csv", "--lock", "joint_2"], "", r"'joint_2' is locked, but moves"),
     "no such log": (["nowhere.csv"], "", r"nowhere.csv"),
     "too short": (["short.csv"], "", r"short.csv: .* lasts 0.02 s"),
     "fewer rows than parameters": (["few.csv"], FEW, r"equations for \d+ parameters"),

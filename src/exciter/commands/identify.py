@@ -46,11 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
     )
     config = replace(config, robot=with_flags(config.robot, arguments))
     robot = load(arguments.robot, config.robot)
+    config.refuse_early(robot, planned=arguments.planned is not None)
     screen = Console(stderr=True)
     with output_folder(arguments.output) as folder, screen.status("reading …") as status:
         logs = Logs(config, robot, arguments.data)
-        runs, seen, loaded = (logs.read(paths) for paths in (arguments.logs, arguments.validate, arguments.loaded))
-        logs.note_repeated(runs, seen)
+        runs, seen = logs.read(arguments.logs), logs.read(arguments.validate)
+        loaded = logs.read(arguments.loaded, loaded=True)
+        logs.refuse_repeated(runs, seen)
         if (known := config.known_parameters) is not None:
             status.update("finding drive gains …")
             runs, seen, loaded = logs.with_gains(known, (runs, seen, loaded))
@@ -63,7 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
                 write_urdf(found, stage / URDF)
             others = [replace(found.judge, runs=(one,)) for one in seen]
             notes = [*logs.notes, *extras.remarks]
-            write_identification_report(found, stage / "report.html", config.to_dict(), others, notes)
+            page = stage / "report.html"
+            write_identification_report(found, page, config.to_dict(), others, notes, extras.lines)
             written = sorted(path.name for path in stage.iterdir())
             if URDF not in written:
                 (folder / URDF).unlink(missing_ok=True)  # of another result
@@ -163,10 +166,25 @@ def print_result(found: Identification, extras: Extras, logs: Logs) -> None:
     out.print(table)
     out.print()
     print_residuals(out, (found.fit, *found.validation))
+    before = found.fit.description.total_percent
+    out.print(f"the description's own parameters leave {before:.3g} %", markup=False)
     out.print(f"σ rest on this: {estimate.assumption}", markup=False)
+    out.print(
+        "poorly identified: σ % more than ten times the smallest one [12.10]; not significant: zero is within the 95 % "
+        "interval",
+        markup=False,
+    )
+    if found.physically_consistent and estimate.standard is not None:
+        print_left_out(out, left_out(found.problem.model, estimate.standard))
     for line in extras.lines:
         out.print(line, markup=False)
     print_notes(out, (*logs.notes, *extras.remarks), ())
+
+
+def print_left_out(out: Console, lost: Sequence[str]) -> None:
+    if lost:
+        names = ", ".join(word.split()[0] for word in lost)
+        out.print(f"{URDF} has no place for {names}: they are in result.json, and in a comment", markup=False)
 
 
 def print_residuals(out: Console, judged: Sequence[Judged]) -> None:

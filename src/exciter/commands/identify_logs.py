@@ -22,6 +22,8 @@ from exciter.robot import Robot
 
 SLOW = 2e-3  #: of the fastest: slower is rest
 LONG = 0.1  #: of the time: more is worth a note
+STILL = 0.02  #: [rad or m] a locked joint may have moved
+EXPLAINED = "explained torque"  #: a finding of the quality check
 Groups = tuple[tuple[Run, ...], tuple[Run, ...], tuple[Run, ...]]
 
 
@@ -36,17 +38,23 @@ class Logs:
         self.words: list[str] = []
         self.repairs: dict[str, Repairs] = {}
 
-    def read(self, paths: Sequence[Path]) -> tuple[Run, ...]:
-        return tuple(self._run(path) for path in paths)
+    def read(self, paths: Sequence[Path], *, loaded: bool = False) -> tuple[Run, ...]:
+        """loaded: with a load that is to be identified, so that nothing stated of it counts."""
+        return tuple(self._run(path, loaded) for path in paths)
 
-    def _run(self, path: Path) -> Run:
+    def _run(self, path: Path, loaded: bool) -> Run:
         with naming(path):
             file = open_recording(path, self.folder)
             repairs = Repairs.from_dict(file.repair, f"{path}: repair")
-            recording = file.read().arranged(self.robot)
+            recording = file.read()
+            self._refuse_moving(recording)
+            recording = recording.arranged(self.robot)
+            if loaded and recording.about.payload is not None:
+                self.notes.append(f"{path.name}: its payload is to be identified; what it states of it is not used")
+                recording = replace(recording, about=replace(recording.about, payload=None))
             self.notes += [f"{path.name}: {remark}" for remark in file.remarks]
             self._gravity(recording, path)
-            self._judge(recording, repairs, path)
+            self._judge(recording, repairs, path, loaded)
             name = str(path)
             self.repairs[name] = repairs
             if self.config.known_parameters is not None:
@@ -65,7 +73,18 @@ class Logs:
             self.words.append(f"gravity {list(given)} m/s², as {path.name} says")
             self.robot = self.robot.with_gravity(given)
 
-    def _judge(self, recording: Recording, repairs: Repairs, path: Path) -> None:
+    def _refuse_moving(self, recording: Recording) -> None:
+        """A joint that is locked here must have stood still there."""
+        for name in self.config.robot.lock:
+            if name in recording.joints:
+                moved = float(np.nanmax(np.ptp(recording.q[:, recording.joints.index(name)])))
+                if moved > STILL:
+                    raise RecordingError(
+                        f"joint '{name}' is locked, but moves by {moved:.3g} in this log; do not lock it, or give one "
+                        "in which it stands still"
+                    )
+
+    def _judge(self, recording: Recording, repairs: Repairs, path: Path, loaded: bool) -> None:
         quality = check(repair(recording, repairs).recording, self.robot)
         if not quality.usable and not self.config.accept_problems:
             raise RecordingError(
@@ -73,6 +92,8 @@ class Logs:
                 "accept_problems: true under identify:"
             )
         for finding in (*quality.problems, *quality.warnings):
+            if loaded and finding.what == EXPLAINED:
+                continue  # of course not by the robot without its load
             joint = "" if finding.joint is None else f" of {finding.joint}"
             self.notes.append(f"{path.name}: {finding.what}{joint}: {finding.words}")
 
@@ -91,12 +112,17 @@ class Logs:
                         "or repair: {cut_standstill: true} in recording.yaml), or take pre-sliding friction"
                     )
 
-    def note_repeated(self, runs: Sequence[Run], seen: Sequence[Run]) -> None:
-        """A log that was identified from validates nothing."""
-        used = {source.sha256 for run in runs if run.recording for source in run.recording.about.sources}
-        for run in seen:
-            if run.recording and used & {source.sha256 for source in run.recording.about.sources}:
-                self.notes.append(f"{run.name} is also identified from: it validates nothing; give another motion")
+    def refuse_repeated(self, runs: Sequence[Run], seen: Sequence[Run]) -> None:
+        """Samples count once, and those that were identified from validate nothing."""
+        for k, run in enumerate(runs):
+            for other in runs[:k]:
+                if _shared(run, other):
+                    raise RecordingError(f"{run.name} is given twice, or has samples of {other.name}; leave one out")
+            for other in seen:
+                if _shared(run, other):
+                    raise RecordingError(
+                        f"{other.name} has samples that are identified from: it validates nothing; give other motion"
+                    )
 
     def with_gains(self, known: Sequence[Known], groups: Groups) -> Groups:
         """Runs of currents as runs of torques, with the gains that the first group of them gives."""
@@ -110,3 +136,11 @@ class Logs:
         assert run.recording is not None
         recording = replace(run.recording, about=replace(run.recording.about, gains=gains))
         return Run.of(recording, self.config.route, self.repairs[run.name], run.name)
+
+
+def _shared(run: Run, other: Run) -> bool:
+    """Whether both come from one file, and from one time of it."""
+    if run.recording is None or other.recording is None or run.span is None or other.span is None:
+        return False
+    files = [{source.sha256 for source in one.recording.about.sources} for one in (run, other) if one.recording]
+    return bool(files[0] & files[1]) and run.span[0] < other.span[1] and other.span[0] < run.span[1]

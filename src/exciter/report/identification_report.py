@@ -39,15 +39,22 @@ def write_identification_report(
     settings: Mapping[str, Any] | None = None,
     validation: Sequence[Problem] = (),
     notes: Sequence[str] = (),
+    answers: Sequence[str] = (),
 ) -> None:
-    """Write the report to one HTML file. validation: problems of the runs never seen. notes: to stand at the top."""
-    identification_page(found, settings or {}, validation, notes).write(Path(path))
+    """Write the report to one HTML file. validation: problems of the runs never seen. notes: to stand at the top.
+    answers: what was asked for beside the parameters (payload, drive gains, friction models), a line each."""
+    identification_page(found, settings or {}, validation, notes, answers).write(Path(path))
 
 
 def identification_page(
-    found: Identification, settings: Mapping[str, Any], validation: Sequence[Problem], notes: Sequence[str]
+    found: Identification,
+    settings: Mapping[str, Any],
+    validation: Sequence[Problem],
+    notes: Sequence[str],
+    answers: Sequence[str],
 ) -> Page:
     sections = [
+        *([answers_section(answers)] if answers else []),
         residuals_section(found),
         *(torque_section(found, problem, k) for k, problem in enumerate((found.judge, *validation))),
         parameters_section(found),
@@ -121,6 +128,11 @@ def torque_section(found: Identification, problem: Problem, index: int) -> Secti
 
 
 # -- sections --------------------------------------------------------------------------------------------------------
+
+
+def answers_section(answers: Sequence[str]) -> Section:
+    listed = element("ul", *(element("li", answer) for answer in answers))
+    return Section("answers", "Beside the parameters", "What was asked for beside the robot's parameters.", (listed,))
 
 
 def residuals_section(found: Identification) -> Section:

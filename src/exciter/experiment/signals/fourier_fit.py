@@ -78,7 +78,7 @@ class FourierFit(Route):
 
     def _fitted(self, average: PeriodAverage, time: Array, q: Array, worth: int) -> tuple[Processed, FourierSeries]:
         """worth: how many recorded samples one of (time, q) stands for."""
-        numbers, words = self._harmonics(average)
+        numbers, words = self._harmonics(average, _step(q))
         common = tuple(sorted(set().union(*numbers)))
         _check_rate(common, average)
         series = _least_squares(average, common, numbers, time, q, worth)
@@ -97,8 +97,8 @@ class FourierFit(Route):
         processed = Processed(motion, average.torque, average.rate, remaining, torque_noise, told, limit, series=series)
         return replace(processed, wrench=average.wrench), series
 
-    def _harmonics(self, average: PeriodAverage) -> tuple[list[tuple[int, ...]], list[str]]:
-        """For each joint, and why."""
+    def _harmonics(self, average: PeriodAverage, step: Array) -> tuple[list[tuple[int, ...]], list[str]]:
+        """For each joint, and why; step (n,): of the encoders."""
         n = len(average.joints)
         if self.harmonics is not None:
             numbers = Fourier(average.period, self.harmonics).numbers
@@ -108,6 +108,7 @@ class FourierFit(Route):
         if average.position_noise_of_mean is not None:
             floor = np.maximum(floor, average.position_noise_of_mean**2 / len(average.q))
         floor = np.maximum(floor, (EXACT * average.q.std(axis=0)) ** 2)
+        floor = np.maximum(floor, step**2 / 12.0 / len(average.q))
         weight = np.arange(1.0, len(power) + 1.0) ** 4  # errors count as they do in q̈
         gain = np.cumsum((power - PENALTY * floor) * weight[:, None], axis=0)
         counts = np.where(gain.max(axis=0) > 0.0, np.argmax(gain, axis=0) + 1, 1)
@@ -116,6 +117,15 @@ class FourierFit(Route):
         level = np.sqrt(floor).max() * 2.0
         why = f"harmonics chosen, those whose share in q̈ rises above noise (amplitude {level:.2g}): {listed}"
         return [tuple(range(1, int(count) + 1)) for count in counts], [why]
+
+
+def _step(q: Array) -> Array:
+    """(n,) the smallest step between values: of an encoder whose periods repeat exactly, and look free of noise."""
+    steps = []
+    for column in q.T:
+        between = np.diff(np.unique(column))
+        steps.append(between[between > EXACT * np.ptp(column)].min(initial=np.inf))
+    return np.where(np.isfinite(steps), steps, 0.0)
 
 
 def _check_rate(numbers: tuple[int, ...], average: PeriodAverage) -> None:

@@ -63,6 +63,7 @@ KEYS = (
     "accept_problems",
 )
 MOST_FOLDS = 1000  #: more would be single samples
+SIMULATED = ("iv", "didim")  #: estimators that need the controller
 TERMS = ["rotor", "viscous", "coulomb", "offset"]  #: what a drive has, unless terms: says otherwise
 
 
@@ -89,6 +90,22 @@ class IdentifyConfig:
             if word is not None and not (isinstance(given, dict) and list(given) == [word]):
                 data[key] = word
         return replace(self, section=Section(data, self.section.where))
+
+    def refuse_early(self, robot: Robot, *, planned: bool) -> None:
+        """What is wrong whatever the logs are, before they are read."""
+        word = self._estimator_word
+        formulation_of(self.section.get("formulation"), self.section.at("formulation"), None, 1000.0)
+        if word in SIMULATED and not (planned and "control" in self.section):
+            raise ExciterError(
+                f"{word} simulates the controlled robot: say which motion was planned (--planned TRAJECTORY), and how "
+                "it was controlled (control: under identify:)"
+            )
+        if word not in SIMULATED:
+            self.estimator(robot)
+        if self.payload_frame is not None:
+            robot.frame(self.payload_frame)
+        self.model(robot)
+        _ = self.route, self.uncertainty, self._folds, self.known_parameters, self.chooses_friction
 
     # -- made for a robot and its logs -----------------------------------------------------------------------------
 

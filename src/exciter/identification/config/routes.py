@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from exciter.errors import ExciterError
 from exciter.excitation.config.section import Section, shown
 from exciter.experiment.signals.butterworth import Butterworth
@@ -23,6 +25,10 @@ METHODS = {
     "spline": ("knots_per_second", "degree", "rate"),
 }
 MOST_HARMONICS = 10_000
+BAND = 0.999  # of the power of velocities
+WIDE = 10.0  # times the band of the motion: dry friction, and what links make of a motion, reach beyond it
+LOWEST = 3.0  # [Hz]
+HIGHEST = 0.2  # of the rate
 FILTER = ("cutoff", "order", "factor")
 
 
@@ -51,8 +57,8 @@ def route_of(top: Section) -> Route | None:
 
 
 def filter_of(top: Section, parts: Iterable[Processed]) -> ParallelFilter | None:
-    """What both sides of the equations go through: ``filter: {cutoff: 10}``, ``filter: none``; unless given, the
-    cut-off that the positions went through, beyond which W has nothing; nothing where they went through none."""
+    """What both sides of the equations go through: ``filter: {cutoff: 10}``, ``filter: none``; unless given, ten times
+    the band of the motion, or what the positions went through if that is less."""
     pieces = tuple(parts)
     torque = min((piece.torque_bandwidth for piece in pieces), default=float("inf"))
     if top.get("filter") == "none":
@@ -65,12 +71,21 @@ def filter_of(top: Section, parts: Iterable[Processed]) -> ParallelFilter | None
             raise ExciterError(f"{section.where} has no cutoff; give it in Hz, or write filter: none")
         low_pass = Butterworth(section.number("cutoff", 0.0, above=0.0), section.whole("order", 4, least=1))
         return ParallelFilter(low_pass, section.whole("factor", 1, least=1) if "factor" in section else None)
-    position = min((piece.position_bandwidth for piece in pieces), default=float("inf"))
-    if position == float("inf"):
-        return ParallelFilter() if torque < float("inf") else None
-    rate = pieces[0].rate
-    low_pass = Butterworth(position)
+    if not pieces:
+        return None
+    rate = min(piece.rate for piece in pieces)
+    position = min(piece.position_bandwidth for piece in pieces)
+    band = max(motion_band(piece) for piece in pieces)
+    low_pass = Butterworth(min(position, max(WIDE * band, LOWEST), HIGHEST * rate))
     return ParallelFilter(low_pass.stopped_at(torque, rate) if low_pass.stop(rate) > torque else low_pass)
+
+
+def motion_band(piece: Processed) -> float:
+    """[Hz] below which all but a thousandth of the velocities' power lies, joints counted together."""
+    qd = piece.motion.qd - piece.motion.qd.mean(axis=0)
+    power = (np.abs(np.fft.rfft(qd * np.hanning(len(qd))[:, None], axis=0)) ** 2).sum(axis=1)
+    share = np.cumsum(power) / max(power.sum(), 1e-300)
+    return max(int(np.searchsorted(share, BAND)), 1) * piece.rate / len(qd)
 
 
 def differentiated(route: Route | None, runs: Iterable[Run]) -> FilteredDifferences | None:
