@@ -150,7 +150,7 @@ def test_what_was_not_recorded_is_refused() -> None:
     part = measured(model)
     with pytest.raises(RecordingError, match="no wrench on the base was recorded"):
         estimated(model, replace(part, wrench=None))
-    with pytest.raises(RecordingError, match="torque of 'joint_1' is zero throughout: it was not recorded"):
+    with pytest.raises(RecordingError, match="torque of 'joint_1' is zero throughout run: it was not recorded"):
         _ = Problem(model, (Run((part,)),), InverseDynamic()).compressed
 
 

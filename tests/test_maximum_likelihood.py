@@ -302,7 +302,11 @@ def test_refused(monkeypatch):
     held = run_of(recorded(standing, TORQUE_NOISE, 1e-4, 1))
     memory = DynamicModel(KUKA.robot, (Viscous(), Coulomb(Dahl(1e-3))))
     for problem, message, kind in (
-        (Problem(DynamicModel(load("tx40")), good.runs), "3 joints, the robot 6", RecordingError),
+        (
+            Problem(DynamicModel(load("tx40")), (replace(good.runs[0], recording=None),)),
+            "3 joints, the robot 6",
+            RecordingError,
+        ),
         (Problem(KUKA, (plain,)), "morning is no average over periods.*period", RecordingError),
         (replace(good, formulation=InverseDynamic(ParallelFilter())), "without a filter", ParameterError),
         (Problem(memory, good.runs), "remembers", ParameterError),

@@ -131,12 +131,12 @@ def test_every_posture_of_a_poorly_excited_panda_has_a_positive_inertia():
     assert consistency(links_of(model, found.standard), tolerance=0.0).consistent
     assert (found.standard[70 : 70 + 21] >= 0.0).all()
     q = np.random.default_rng(1).uniform(-2.9, 2.9, (10_000, 7))
-    rotors = np.einsum("t,tij->ij", found.standard[70:], rotor_matrices(Equations.of(problem)))
+    rotors = np.einsum("t,tij->ij", found.standard[70:], rotor_matrices(problem.model))
     matrices = model.dynamics.inertia_matrix(q, found.standard[:70]) + rotors
     assert (np.linalg.eigvalsh(matrices)[:, 0] > 0.0).all()
 
     free = unconstrained(Equations.of(problem), BestKnown().reference(Equations.of(problem)))
-    rotors = np.einsum("t,tij->ij", free.chi[70:], rotor_matrices(Equations.of(problem)))
+    rotors = np.einsum("t,tij->ij", free.chi[70:], rotor_matrices(problem.model))
     wrong = np.linalg.eigvalsh(model.dynamics.inertia_matrix(q[:500], free.chi[:70]) + rotors)[:, 0]
     assert (wrong <= 0.0).any()
 
@@ -248,7 +248,7 @@ def test_coupled_rotors_are_positive_together():
     problem = problem_of(model, chi, 0.02)
     equations = Equations.of(problem)
     found = PhysicallyConsistent().estimate(problem)
-    matrix = np.einsum("t,tij->ij", found.standard[60:], rotor_matrices(equations))
+    matrix = np.einsum("t,tij->ij", found.standard[60:], rotor_matrices(equations.model))
     assert np.linalg.eigvalsh(matrix)[0] >= -1e-9 * np.abs(matrix).max()
     assert found.standard[names.index("Iam6")] > 0.0
 
