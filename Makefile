@@ -18,7 +18,7 @@ demo: $(READY)
 	@$(BIN)/exciter demo -o demo-out
 
 test: check
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 check: $(READY)
 	$(BIN)/ruff check .
