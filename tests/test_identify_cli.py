@@ -83,6 +83,8 @@ def test_files_keys_and_the_truth(folder, tmp_path, capsys):
     assert data["validation"][0]["total_percent"] < 2.0
     assert data["total_percent"] < 0.5 * data["description"]["total_percent"]
     assert data["physically_consistent"] is None
+    doubted = [one["name"] for one in data["parameters"] if one["status"] != "well identified"]
+    assert [reason.split()[0] for reason in data["reasons"]] == doubted
     assert not (out / "identified.urdf").exists()
     truth = {one["name"]: one["value"] for one in json.loads((folder / "truth.json").read_text())["base"]}
     known = [one for one in data["parameters"] if one["name"] in truth]

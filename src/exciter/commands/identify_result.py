@@ -17,6 +17,7 @@ from exciter.identification.identification import Identification, Judged
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.drift import Drift
+from exciter.identification.uncertainty.explain import explain
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,7 @@ def result_data(
         "gains": None if extras.gains is None else extras.gains.to_dict(),
         "drift": list(extras.remarks),
         "words": [*estimate.words, *found.words, *logs.words],
+        "reasons": list(explain(problem.compressed, estimate)),
         "notes": logs.notes,
         "runs": [_run(one) for one in problem.runs],
         "robot": {

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from exciter import __version__
 from exciter.identification.identification import Identification
 from exciter.identification.problem import Problem
+from exciter.identification.uncertainty.explain import explain
 from exciter.report.identification_tables import (
     correlation_table,
     parameters_table,
@@ -152,6 +153,9 @@ def parameters_section(found: Identification) -> Section:
         "to 100 %."
     )
     contents = [parameters_table(found).html()]
+    reasons = [element("li", reason) for reason in explain(found.problem.compressed, found.estimate)]
+    if reasons:
+        contents.append(folded("Why some are not well identified", element("ul", *reasons)))
     if found.estimate.standard is not None:
         contents.append(folded("Standard parameters of every link", standard_table(found).html()))
     return Section("parameters", "Parameters", text, tuple(contents))
