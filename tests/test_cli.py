@@ -98,7 +98,20 @@ def test_base_takes_the_terms_of_the_configuration(capsys, tmp_path):
     assert "wrong.yaml: terms has 'glue'" in fails(capsys, "base", "panda", "--config", wrong)
 
 
-COMMANDS = ("demo", "base", "design", "check", "simulate", "inspect", "identify", "robots")
+COMMANDS = (
+    "demo",
+    "base",
+    "design",
+    "check",
+    "simulate",
+    "inspect",
+    "identify",
+    "validate",
+    "export",
+    "init",
+    "robots",
+    "completion",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -121,14 +134,14 @@ def test_every_command_explains_itself(capsys, monkeypatch, command):
 def test_help_fits_the_command(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     texts = {command: run(capsys, command, "--help")[1] for command in COMMANDS}
-    reads = {c: re.search(r"of which this command reads (.*)", t)[1] for c, t in texts.items() if "--config" in t}
+    reads = {c: re.search(r"of which this command reads (.*)", t)[1] for c, t in texts.items() if "--config F" in t}
     assert "simulate:" in reads["simulate"]
     assert "terms" in reads["base"]
     assert "constraints" in reads["check"]
     assert len(set(reads.values())) == len(reads)
     for word in ("Exit code 0", "1 when a problem", "2 on wrong input"):
         assert word in texts["inspect"]
-    commands = re.findall(r"^    (\w+) ", run(capsys, "--help")[1], re.MULTILINE)
+    commands = re.findall(r"^    (\w+)\s", run(capsys, "--help")[1], re.MULTILINE)
     assert commands == list(COMMANDS)
 
 

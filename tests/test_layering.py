@@ -18,6 +18,7 @@ FLOW = (
     "report",
     "export",
     "demo",
+    "arguments",
     "commands",
     "cli",
 )

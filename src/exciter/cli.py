@@ -2,243 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import io
-import math
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
-from textwrap import dedent
 from typing import NoReturn
 
-from exciter import __version__
+from exciter.arguments import parser
 from exciter.errors import ExciterError
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"exciter: {message}; see '{self.prog} --help'\n")
-
-
-ROBOT = "URDF, MJCF or modified-DH file, or the name of an embedded robot (exciter robots)"
-ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
-    "demo": """
-        Design an exciting motion for an embedded robot, execute it on a virtual one,
-        identify its parameters and compare them with the truth.
-
-          exciter demo
-          exciter demo --robot ur10e -o out
-
-        More: README.md.""",
-    "base": """
-        Which dynamic parameters of a robot can be identified, in which combinations,
-        and why the others cannot. Joint terms are those of --terms, else of --config
-        (terms:), else those whose values the description declares.
-
-          exciter base panda --terms rotor,viscous,coulomb
-          exciter base arm.urdf --config design.yaml --json
-
-        More: docs/parameters.md.""",
-    "design": """
-        Search the motion that excites the parameters best within all limits, prove
-        the limits for all time, and write trajectory.csv, trajectory.json, files for
-        ROS 2, design.json and report.html; all of them or none.
-
-          exciter design panda -o out
-          exciter design arm.urdf -o out --config design.yaml --starts 32 --time-limit 60
-
-        More: docs/design.md.""",
-    "check": """
-        Prove or refute that a trajectory file keeps the limits of a robot, and those
-        of --config, between its rows, too. Exit code 0 when every limit is proved for
-        all time, 1 when one is broken or cannot be proved, 2 on wrong input.
-
-          exciter check arm.urdf trajectory.csv --config design.yaml
-
-        More: docs/design.md.""",
-    "simulate": """
-        A virtual robot with secret parameters executes a trajectory under its
-        controller, and what its sensors say is logged: a rehearsal with a truth to
-        compare with. A log.csv gets a log.yaml for what a table cannot say.
-
-          exciter simulate tx40 out/trajectory.json -o log.csv --periods 5 --truth truth.json
-          exciter simulate arm.urdf out/trajectory.csv -o log.npz --config simulate.yaml --motion motion.csv
-
-        More: docs/simulate.md.""",
-    "inspect": """
-        Say what is wrong with a log before anything is computed from it: units,
-        signs, order of joints, lost samples, delays, excitation. Exit code 0 when
-        every log is usable, 1 when a problem makes one useless (with -o, what was
-        written decides), 2 on wrong input or a file that cannot be read.
-
-          exciter inspect ur10e recording.yaml
-          exciter inspect arm.urdf log.csv --planned out/trajectory.json -o clean.csv
-
-        More: docs/quality.md for the checks, docs/recordings.md for logs of any kind.""",
-    "identify": """
-        Base parameters of a robot from logs: values, standard deviations that hold
-        for filtered data, too, and how well they predict motion never seen. Writes
-        result.json, report.html and, where a full set exists, identified.urdf.
-
-          exciter identify ur10e log.csv -o out --validate other.csv
-          exciter identify arm.urdf recording.yaml -o out --estimator consistent
-          exciter identify panda empty.csv -o out --loaded with_load.csv
-          exciter identify tx40 log.csv -o out --estimator didim --planned trajectory.json
-
-        Formulations: dynamic, filtered, energy, power, base-wrench. Estimators: ols,
-        wls, irls, huber, tls, ml, sequential, nonnegative, consistent, prior,
-        essential, links, two-step, static, friction-first, iv, didim.
-
-        More: docs/identify.md.""",
-    "robots": """
-        The robots that come with Exciter, with their number of axes and where their
-        data come from; their names stand for ROBOT in every other command.
-
-          exciter robots
-
-        More: docs/robots.md.""",
-}
-
-
-def parser() -> Parser:
-    top = Parser(prog="exciter", description="Identify the dynamics of robots.")
-    top.add_argument("--version", action="version", version=f"exciter {__version__}")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-
-    def add(name: str, summary: str) -> Parser:
-        form = argparse.RawDescriptionHelpFormatter
-        return commands.add_parser(name, help=summary, description=dedent(ABOUT[name]).strip(), formatter_class=form)
-
-    demo = add("demo", "the whole story on an embedded robot: design, experiment, identification")
-    demo.add_argument("-o", "--output", type=Path, metavar="DIR", help="also write result.json and report.html there")
-    demo.add_argument("--robot", default="panda", help="embedded robot or file (default: panda)")
-    demo.add_argument("--seed", type=whole, default=0, metavar="S", help="of start, truth and noise (default: 0)")
-    add_robot_options(demo, "limits, gravity, lock")
-
-    base = add("base", "base parameters: what can be identified, in which combinations, and why")
-    base.add_argument("robot", metavar="ROBOT", help=ROBOT)
-    base.add_argument("--json", action="store_true", help="print plain data instead of tables")
-    base.add_argument("--all", action="store_true", help="say of every standard parameter what becomes of it")
-    base.add_argument("--mdh", action="store_true", help="also show the modified-DH table the parameters refer to")
-    base.add_argument("--only", choices=("gravity", "inertia"), help="poses at rest, or second moments, only")
-    base.add_argument(
-        "--terms",
-        metavar="LIST",
-        help="joint terms, comma-separated: rotor, viscous, coulomb, offset, …; or none (default: those of --config, "
-        "else those declared)",
-    )
-    add_robot_options(base, "terms, gravity, lock")
-    base.add_argument("--numeric", action="store_true", help="decide from random samples instead of in closed form")
-
-    design = add("design", "the most exciting motion within all limits, certified for all time")
-    design.add_argument("robot", metavar="ROBOT", help=ROBOT)
-    design.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="folder for the results")
-    design.add_argument("--trajectory", metavar="W", help="fourier (default), bspline, quintic, acceleration")
-    design.add_argument("--criterion", metavar="W", help="d-optimal (default), condition, a-optimal, e-optimal, …")
-    design.add_argument("--starts", type=positive, metavar="K", help="random starts, the best one counts (default: 16)")
-    design.add_argument("--seed", type=whole, metavar="S", help="of the starts (default: 0)")
-    design.add_argument("--time-limit", type=seconds, metavar="S", help="keep the best that is found within [s]")
-    design.add_argument("--jobs", type=positive, metavar="J", help="processes for the starts (default: 1)")
-    design.add_argument("--resume", action="store_true", help="go on from the checkpoint of an interrupted run in DIR")
-    design.add_argument("--json", action="store_true", help="print the content of design.json")
-    add_robot_options(design, "the whole design: limits, gravity, lock, terms, trajectory, criterion, constraints, …")
-
-    check = add("check", "certificate of a trajectory file; exit code 1 when a limit is broken")
-    check.add_argument("robot", metavar="ROBOT", help=ROBOT)
-    check.add_argument(
-        "trajectory", type=Path, metavar="TRAJECTORY", help="trajectory.csv, .json, or ROS 2 YAML or JSON"
-    )
-    check.add_argument("--json", action="store_true", help="print plain data instead of a table")
-    add_robot_options(check, "limits, gravity, lock, terms and constraints, as for design")
-
-    simulate = add("simulate", "a virtual robot executes a trajectory and logs what it measures")
-    simulate.add_argument("robot", metavar="ROBOT", help=ROBOT)
-    simulate.add_argument("trajectory", type=Path, metavar="TRAJECTORY", help="any file that check understands")
-    simulate.add_argument("-o", "--output", type=Path, metavar="LOG", required=True, help="log.csv or log.npz")
-    simulate.add_argument("--periods", type=positive, metavar="K", help="repeat the periodic part (default: as it is)")
-    simulate.add_argument("--seed", type=whole, default=0, metavar="S", help="of truth and noise (default: 0)")
-    simulate.add_argument("--truth", type=Path, metavar="F", help="write the true parameters there (.json)")
-    simulate.add_argument(
-        "--motion", type=Path, metavar="F", help="write the exact q, q̇, q̈ and torque at the log's instants (.csv, .npz)"
-    )
-    add_robot_options(simulate, "the section simulate: (truth, control, drive, encoder, log, …), limits, gravity, lock")
-
-    inspect = add("inspect", "what a log is good for; exit code 1 when a problem makes it useless")
-    inspect.add_argument("robot", metavar="ROBOT", help=ROBOT)
-    inspect.add_argument("logs", type=Path, nargs="+", metavar="LOG", help="a recording.yaml, or a log of a known kind")
-    inspect.add_argument("--planned", type=Path, metavar="TRAJECTORY", help="compare with the motion it was sent")
-    inspect.add_argument("--data", type=Path, metavar="DIR", help="folder of the files that a recording.yaml names")
-    inspect.add_argument("-o", "--output", type=Path, metavar="CLEAN", help="write the repaired log (.csv or .npz)")
-    inspect.add_argument("--json", action="store_true", help="print plain data instead of tables")
-    add_robot_options(inspect, "limits, gravity, lock of the robot; what a log is like stands in its recording.yaml")
-
-    identify = add("identify", "parameters from logs, how sure they are, how well they predict")
-    identify.add_argument("robot", metavar="ROBOT", help=ROBOT)
-    identify.add_argument(
-        "logs", type=Path, nargs="+", metavar="LOG", help="a recording.yaml, or a log of a known kind"
-    )
-    identify.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="folder for the results")
-    identify.add_argument("--formulation", metavar="W", help="dynamic (default), filtered, energy, power, base-wrench")
-    identify.add_argument("--estimator", metavar="W", help="wls (default), ols, irls, ml, sequential, consistent, …")
-    identify.add_argument(
-        "--validate", type=Path, nargs="+", default=[], metavar="LOG", help="logs of other motion, to be predicted"
-    )
-    identify.add_argument(
-        "--loaded",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="LOG",
-        help="logs with a payload that is to be identified",
-    )
-    identify.add_argument("--planned", type=Path, metavar="TRAJECTORY", help="the motion sent to the robot (iv, didim)")
-    identify.add_argument("--periods", type=positive, metavar="K", help="how often it was run through (iv, didim)")
-    identify.add_argument("--data", type=Path, metavar="DIR", help="folder of the files that a recording.yaml names")
-    identify.add_argument("--json", action="store_true", help="print the content of result.json")
-    add_robot_options(identify, "the section identify: (formulation, estimator, filter, …), terms, gravity, lock")
-
-    robots = add("robots", "the embedded robots")
-    robots.add_argument("--json", action="store_true", help="print plain data instead of a table")
-    return top
-
-
-def add_robot_options(command: argparse.ArgumentParser, content: str) -> None:
-    """What may be said of a robot beside its description; content: what the command reads in the file of --config."""
-    command.add_argument("--config", type=Path, metavar="F", help=f"YAML file, of which this command reads {content}")
-    command.add_argument("--lock", action="append", default=[], metavar="JOINT[=POSITION]", help="freeze a joint")
-    xyz = ("X", "Y", "Z")
-    command.add_argument("--gravity", nargs=3, type=float, metavar=xyz, help="gravity in the base frame [m/s²]")
-
-
-def whole(text: str) -> int:
-    """A whole number ≥ 0, for argparse."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number ≥ 0")
-    return int(text)
-
-
-def positive(text: str) -> int:
-    """A whole number ≥ 1, for argparse."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number ≥ 1")
-    return int(text)
-
-
-def seconds(text: str) -> float:
-    """A positive time [s], for argparse."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number of seconds")
-    return value
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -249,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     arguments = parser().parse_args(argv)
     stop_like_ctrl_c()
     try:
+        importlib.import_module("exciter.commands.common").be_quiet(arguments.quiet)
         command = importlib.import_module(f"exciter.commands.{arguments.command}")  # late: numerics take a second
         code: int | None = command.run(arguments)
         sys.stdout.flush()

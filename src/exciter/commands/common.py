@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ from rich.console import Console
 from exciter.errors import ExciterError
 from exciter.excitation.config.robot_part import read_section, robot_options
 from exciter.files import prepare
-from exciter.robot import Robot, load
+from exciter.robot import Robot, library, load
 from exciter.robot.options import RobotOptions
 
 
@@ -31,6 +32,16 @@ def with_flags(options: RobotOptions, arguments: argparse.Namespace) -> RobotOpt
     lock = {**options.lock, **dict(locked(text) for text in arguments.lock)}
     gravity = options.gravity if arguments.gravity is None else tuple(arguments.gravity)
     return replace(options, lock=lock, gravity=gravity)
+
+
+def description_path(source: str) -> Path:
+    """The file of ROBOT, embedded or not."""
+    return library.path(source) if source in library.names() else Path(source)
+
+
+def description_hash(source: str) -> str:
+    """SHA-256 of that file."""
+    return hashlib.sha256(description_path(source).read_bytes()).hexdigest()
 
 
 def locked(text: str) -> tuple[str, float]:
@@ -64,7 +75,21 @@ def print_notes(out: Console, remarks: Iterable[str], missing: Iterable[str]) ->
         out.print(f"not checked: {what}", style="yellow", markup=False)
 
 
+_quiet = False
+
+
+def be_quiet(quiet: bool) -> None:
+    """Whether results are printed for people; data asked for by --json, and errors, always are."""
+    global _quiet
+    _quiet = quiet
+
+
 def console() -> Console:
     """For people: as wide as the terminal; a file or a pipe gets long lines, so that searching finds them."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
-    return Console(highlight=False, width=width)
+    return Console(highlight=False, width=width, quiet=_quiet)
+
+
+def screen() -> Console:
+    """For progress: beside what goes to standard output."""
+    return Console(stderr=True, quiet=_quiet)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from exciter import __version__
 from exciter.commands.check import chosen_config
-from exciter.commands.common import console, output_folder, print_notes
+from exciter.commands.common import console, description_hash, output_folder, print_notes, screen
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
@@ -32,7 +30,7 @@ from exciter.report.spectrum import acceleration_spectrum
 from exciter.report.tool_frame import tool_frame
 from exciter.report.unchecked import unchecked
 from exciter.report.verdict_words import verdict
-from exciter.robot import Robot, library, load
+from exciter.robot import Robot, load
 
 CHECKPOINT = "checkpoint.json"
 LIBRARIES = ("numpy", "scipy", "numba", "pin")
@@ -113,7 +111,7 @@ def _design(config: DesignConfig, robot: Robot, checkpoint: Path, *, resume: boo
 @contextmanager
 def progress_bar(starts: int) -> Iterator[Any]:
     """Starts done, the best value, the time; on a terminal only, and beside what goes to standard output."""
-    screen = Console(stderr=True)
+    console = screen()
     columns = (
         SpinnerColumn(),
         TextColumn("designing"),
@@ -122,7 +120,7 @@ def progress_bar(starts: int) -> Iterator[Any]:
         TextColumn("{task.fields[best]}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=starts, best="")
 
         def tell(report: SearchProgress) -> None:
@@ -195,12 +193,6 @@ def _spectrum(designed: Design) -> dict[str, Any]:
     spectrum = acceleration_spectrum(designed.trajectory, designed.delta)
     rows = zip(designed.model.robot.joint_names, spectrum.amplitude.T.tolist(), strict=True)
     return {"quantity": "acceleration", "frequency": spectrum.frequency.tolist(), "amplitude": dict(rows)}
-
-
-def description_hash(source: str) -> str:
-    """SHA-256 of the robot's description file, embedded or not."""
-    path = library.path(source) if source in library.names() else Path(source)
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def reach(designed: Design) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import console, output_folder, print_notes, with_flags
+from exciter.commands.common import console, description_path, output_folder, print_notes, with_flags
 from exciter.commands.identify_logs import Logs
 from exciter.commands.identify_result import Extras, result_data
+from exciter.commands.progress import Step, steps
 from exciter.errors import ParameterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.export.urdf import identified_robot, left_out, urdf_text
@@ -25,6 +26,7 @@ from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.identification import Identification, Judged, identify
+from exciter.identification.identified import COPY, RESULT
 from exciter.identification.payload import identify_payload, payload_between
 from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
@@ -32,9 +34,6 @@ from exciter.identification.run import Run
 from exciter.identification.uncertainty.drift import Drift, find_drift
 from exciter.report.identification_report import write_identification_report
 from exciter.robot import Robot, load
-
-if TYPE_CHECKING:
-    from rich.status import Status
 
 URDF = "identified.urdf"
 STATUS_STYLES = {WELL: "green", POOR: "yellow", INSIGNIFICANT: "dim"}
@@ -47,20 +46,22 @@ def run(arguments: argparse.Namespace) -> int:
     config = replace(config, robot=with_flags(config.robot, arguments))
     robot = load(arguments.robot, config.robot)
     config.refuse_early(robot, planned=arguments.planned is not None)
-    screen = Console(stderr=True)
-    with output_folder(arguments.output) as folder, screen.status("reading …") as status:
-        logs = Logs(config, robot, arguments.data)
+    count = len((*arguments.logs, *arguments.validate, *arguments.loaded))
+    with output_folder(arguments.output) as folder, steps(count + 4) as step:
+        logs = Logs(config, robot, arguments.data, step)
         runs, seen = logs.read(arguments.logs), logs.read(arguments.validate)
         loaded = logs.read(arguments.loaded, loaded=True)
         logs.refuse_repeated(runs, seen)
         if (known := config.known_parameters) is not None:
-            status.update("finding drive gains …")
+            step("finding drive gains")
             runs, seen, loaded = logs.with_gains(known, (runs, seen, loaded))
-        found, extras = identified(config, logs, arguments, (runs, seen, loaded), status)
-        status.update("writing …")
+        found, extras = identified(config, logs, arguments, (runs, seen, loaded), step)
+        step("writing")
         data = result_data(found, extras, config, arguments.robot, logs)
         with staged(folder) as stage:
-            (stage / "result.json").write_text(json_text(data), encoding="utf-8")
+            (stage / RESULT).write_text(json_text(data), encoding="utf-8")
+            description = description_path(arguments.robot)
+            shutil.copyfile(description, stage / f"{COPY}{description.suffix}")
             if found.physically_consistent:
                 write_urdf(found, stage / URDF)
             others = [replace(found.judge, runs=(one,)) for one in seen]
@@ -68,8 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
             page = stage / "report.html"
             write_identification_report(found, page, config.to_dict(), others, notes, extras.lines)
             written = sorted(path.name for path in stage.iterdir())
-            if URDF not in written:
-                (folder / URDF).unlink(missing_ok=True)  # of another result
+            for stale in (folder / URDF, *folder.glob(f"{COPY}.*")):  # of another result
+                if stale.name not in written:
+                    stale.unlink(missing_ok=True)
     if arguments.json:
         print(json_text(data), end="")
     else:
@@ -92,7 +94,7 @@ def identified(
     logs: Logs,
     arguments: argparse.Namespace,
     groups: tuple[tuple[Run, ...], tuple[Run, ...], tuple[Run, ...]],
-    status: Status,
+    step: Step,
 ) -> tuple[Identification, Extras]:
     """The parameters, and what was asked for beside them."""
     runs, seen, loaded = groups
@@ -102,10 +104,10 @@ def identified(
     logs.note_rest(problem.model, runs)
     friction: FrictionChoice | None = None
     if config.chooses_friction:
-        status.update("choosing friction models …")
+        step("choosing friction models")
         friction = choose_friction(replace(problem, formulation=config.judge(runs)))
         problem = replace(problem, model=replace(problem.model, terms=friction.terms))
-    status.update("identifying …")
+    step("identifying")
 
     def honest(problem: Problem, estimate: Estimate) -> Estimate:
         return with_uncertainty(problem, estimator, estimate, config.uncertainty)

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from exciter.commands.inspect import naming
+from exciter.commands.progress import Step
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.quality import Repairs, check, repair
+from exciter.experiment.quality import Quality, Repairs, check, repair
 from exciter.experiment.recording import Recording, open_recording
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import DriveGains, current_run, identify_gains
@@ -30,19 +31,21 @@ Groups = tuple[tuple[Run, ...], tuple[Run, ...], tuple[Run, ...]]
 class Logs:
     """robot: with the gravity that the logs speak of. notes: what a person should see; words: what was done."""
 
-    def __init__(self, config: IdentifyConfig, robot: Robot, folder: Path | None) -> None:
-        self.config, self.robot, self.folder = config, robot, folder
+    def __init__(self, config: IdentifyConfig, robot: Robot, folder: Path | None, step: Step) -> None:
+        self.config, self.robot, self.folder, self.step = config, robot, folder, step
         self.gravity: tuple[float, ...] | None = None
         self.gains: DriveGains | None = None
         self.notes: list[str] = []
         self.words: list[str] = []
         self.repairs: dict[str, Repairs] = {}
+        self.quality: dict[str, Quality] = {}
 
     def read(self, paths: Sequence[Path], *, loaded: bool = False) -> tuple[Run, ...]:
         """loaded: with a load that is to be identified, so that nothing stated of it counts."""
         return tuple(self._run(path, loaded) for path in paths)
 
     def _run(self, path: Path, loaded: bool) -> Run:
+        self.step(f"reading {path.name}")
         with naming(path):
             file = open_recording(path, self.folder)
             repairs = Repairs.from_dict(file.repair, f"{path}: repair")
@@ -85,7 +88,7 @@ class Logs:
                     )
 
     def _judge(self, recording: Recording, repairs: Repairs, path: Path, loaded: bool) -> None:
-        quality = check(repair(recording, repairs).recording, self.robot)
+        quality = self.quality[str(path)] = check(repair(recording, repairs).recording, self.robot)
         if not quality.usable and not self.config.accept_problems:
             raise RecordingError(
                 f"{quality.verdict} ({quality.problems[0].words}); see exciter inspect, repair the log, or say "
@@ -129,10 +132,10 @@ class Logs:
         runs = groups[0]
         self.gains = identify_gains(self.config.model(self.robot), runs, known, self.config.judge(runs))
         gains = self.gains.about_gains
-        first, second, third = (tuple(self._in_newtons(run, gains) for run in group) for group in groups)
+        first, second, third = (tuple(self.in_newtons(run, gains) for run in group) for group in groups)
         return first, second, third
 
-    def _in_newtons(self, run: Run, gains: tuple[float, ...]) -> Run:
+    def in_newtons(self, run: Run, gains: tuple[float, ...]) -> Run:
         assert run.recording is not None
         recording = replace(run.recording, about=replace(run.recording.about, gains=gains))
         return Run.of(recording, self.config.route, self.repairs[run.name], run.name)

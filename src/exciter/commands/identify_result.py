@@ -8,10 +8,14 @@ from importlib import metadata
 from typing import Any
 
 from exciter import __version__
-from exciter.commands.design import LIBRARIES, description_hash
+from exciter.commands.common import description_hash
+from exciter.commands.design import LIBRARIES
 from exciter.commands.identify_logs import Logs
+from exciter.excitation.config.terms import term_words
 from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.config.routes import filter_words
 from exciter.identification.drive_gains import DriveGains
+from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Identification, Judged
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
@@ -69,6 +73,10 @@ def result_data(
         "condition_number_normalized": estimate.condition_number_normalized,
         "physically_consistent": found.physically_consistent,
         "settings": config.to_dict(),
+        "terms": term_words(problem.model.terms),
+        "judged_through": filter_words(found.judge.formulation.parallel_filter)
+        if isinstance(found.judge.formulation, InverseDynamic)
+        else "none",
         "covariance": estimate.covariance.tolist(),
         "assumption": estimate.assumption,
         "noise": dict(zip(estimate.joints, estimate.noise.tolist(), strict=True)),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -13,14 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter import __version__
-from exciter.commands.common import chosen_robot, console, output_folder, print_notes
+from exciter.commands.common import chosen_robot, console, output_folder, print_notes, screen
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.experiment.recording.native import check_beside, write_recording, written_beside
 from exciter.experiment.virtual import Simulated
 from exciter.experiment.virtual.config import read_virtual
 from exciter.experiment.virtual.execute import Progress as Tell
-from exciter.files import write_json
+from exciter.files import json_text, write_json
 from exciter.robot import Robot
 
 LOGS = (".csv", ".npz")
@@ -50,11 +51,39 @@ def run(arguments: argparse.Namespace) -> int:
             write_json(truth, data)
         if motion is not None:
             write_recording(simulated.exact, motion)
+    if arguments.json:
+        print(json_text(summary(simulated, written(log, truth, motion))), end="")
+        return 0
     out = console()
     print_simulated(out, simulated)
     print_notes(out, (*remarks(robot), *simulated.words), ())
     out.print(f"written: {', '.join(written(log, truth, motion))}", markup=False)
     return 0
+
+
+def summary(simulated: Simulated, files: Iterable[str]) -> dict[str, Any]:
+    """What is printed, as data."""
+    about, robot = simulated.recording.about, simulated.virtual.robot
+    per_joint = {
+        "tracking_rms": simulated.tracking.tolist(),
+        "tracking_worst": abs(simulated.error).max(axis=0).tolist(),
+        "torque_rms": ((simulated.torque**2).mean(axis=0) ** 0.5).tolist(),
+        "noise": simulated.virtual.meter.std(robot).tolist(),
+        "saturated": simulated.saturated.tolist(),
+    }
+    return {
+        "robot": robot.name,
+        "samples": len(simulated.recording),
+        "rate": simulated.rate,
+        "period": about.period,
+        "settled": about.settled,
+        "joints": {
+            name: {key: values[j] for key, values in per_joint.items()} for j, name in enumerate(robot.joint_names)
+        },
+        "notes": [*remarks(robot), *simulated.words],
+        "written": list(files),
+        "seconds": simulated.seconds,
+    }
 
 
 def remarks(robot: Robot) -> tuple[str, ...]:
@@ -94,9 +123,9 @@ def check_names(arguments: argparse.Namespace) -> None:
 @contextmanager
 def progress_bar() -> Iterator[Tell]:
     """Part of the motion that is done; on a terminal only, and beside what goes to standard output."""
-    screen = Console(stderr=True)
+    console = screen()
     columns = (SpinnerColumn(), TextColumn("simulating"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=1.0)
         yield lambda part: bar.update(task, completed=part)
 

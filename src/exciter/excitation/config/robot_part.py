@@ -4,6 +4,7 @@ leave the rest of it aside."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from exciter.excitation.config.section import Section
 from exciter.robot.options import KEYS as ROBOT_KEYS
@@ -29,7 +30,12 @@ EXPERIMENT_KEYS = ("simulate", "identify")  # read by the commands of these name
 
 def read_section(path: Path) -> Section:
     """The whole file; unknown keys are refused."""
-    return Section.of(read_yaml(path, "configuration"), str(path), (*ROBOT_KEYS, *DESIGN_KEYS, *EXPERIMENT_KEYS))
+    return whole_section(read_yaml(path, "configuration"), str(path))
+
+
+def whole_section(data: Any, where: str) -> Section:
+    """The content of such a file."""
+    return Section.of(data, where, (*ROBOT_KEYS, *DESIGN_KEYS, *EXPERIMENT_KEYS))
 
 
 def robot_options(top: Section, folder: Path) -> RobotOptions:

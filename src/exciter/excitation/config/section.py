@@ -106,6 +106,8 @@ def plain(given: Any) -> Any:
     """Settings as a constructor takes them: lists as tuples, and 1e3, which YAML reads as text, as a number."""
     if isinstance(given, list):
         return tuple(plain(value) for value in given)
+    if isinstance(given, Mapping):
+        return {str(key): plain(value) for key, value in given.items()}
     return float(given) if isinstance(given, str) and EXPONENT.fullmatch(given) else given
 
 

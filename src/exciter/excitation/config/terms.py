@@ -2,11 +2,13 @@
 
 terms: none
 terms: [rotor, viscous, coulomb, offset, {stribeck: {velocity: 0.1}}, {drive-coupling: {first: j5, second: j6}}]
+terms: [{coulomb: {shape: {dahl: {delta: 1e-3}}, joints: [j1]}}]   # shape: sign (unless given), tanh or dahl
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
 from exciter.errors import ExciterError
@@ -14,16 +16,20 @@ from exciter.excitation.config.section import plain, shown
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     Coulomb,
+    Dahl,
     DriveCoupling,
+    FrictionShape,
     GasSpring,
     GravitySpring,
     JointTerm,
     LoadFriction,
     Offset,
     RotorInertia,
+    Sign,
     Spring,
     SqrtViscous,
     Stribeck,
+    Tanh,
     Viscous,
 )
 from exciter.parameters.terms.declared import declared_terms
@@ -43,6 +49,7 @@ WORDS: dict[str, Callable[..., JointTerm]] = {
     "gas-spring": GasSpring,
     "drive-coupling": DriveCoupling,
 }
+SHAPES: dict[str, Callable[..., FrictionShape]] = {"sign": Sign, "tanh": Tanh, "dahl": Dahl}
 
 
 def joint_terms(given: Any, robot: Robot, where: str) -> tuple[JointTerm, ...]:
@@ -53,17 +60,56 @@ def joint_terms(given: Any, robot: Robot, where: str) -> tuple[JointTerm, ...]:
         return ()
     if not isinstance(given, list):
         raise ExciterError(f"{where} is {shown(given)}; give none, or a list of {', '.join(WORDS)}")
-    return tuple(dict.fromkeys(_term(entry, where) for entry in given))
+    terms = [_term(entry, where) for entry in given]
+    return tuple(term for k, term in enumerate(terms) if term not in terms[:k])
+
+
+def term_words(terms: Iterable[JointTerm]) -> list[Any]:
+    """Terms as ``terms:`` has them, so that ``joint_terms`` gives the same again."""
+    return [_word(term, WORDS) for term in terms]
+
+
+def _word(given: Any, words: Mapping[str, Callable[..., Any]]) -> Any:
+    word = next((word for word, kind in words.items() if kind is type(given)), None)
+    if word is None or not is_dataclass(given):
+        raise ExciterError(f"{type(given).__name__} has no word in a configuration; allowed are {', '.join(words)}")
+    settings = {
+        field.name: _plain(getattr(given, field.name))
+        for field in fields(given)
+        if getattr(given, field.name) != _default(field)
+    }
+    return {word: settings} if settings else word
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, FrictionShape):
+        return _word(value, SHAPES)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _term(entry: Any, where: str) -> JointTerm:
+    made: JointTerm = _made(entry, where, WORDS, "none, or a list of ")
+    return made
+
+
+def _made(entry: Any, where: str, words: Mapping[str, Callable[..., Any]], either: str = "") -> Any:
+    """What an entry, a word or a word with settings, stands for."""
     word, settings = next(iter(entry.items())) if isinstance(entry, Mapping) and len(entry) == 1 else (entry, None)
-    if not isinstance(word, str) or word not in WORDS:
-        raise ExciterError(f"{where} has {shown(word)}; allowed are none, or a list of {', '.join(WORDS)}")
+    if not isinstance(word, str) or word not in words:
+        raise ExciterError(f"{where} has {shown(word)}; allowed are {either}{', '.join(words)}")
     if settings is not None and not isinstance(settings, Mapping):
         raise ExciterError(f"{where}: {word} is {shown(settings)}; give its settings as a mapping")
+    given = {str(key): plain(value) for key, value in (settings or {}).items()}
+    if words is WORDS and "shape" in given:
+        given["shape"] = _made((settings or {})["shape"], f"{where}: {word}: shape", SHAPES)
     try:
-        return WORDS[word](**{str(key): plain(value) for key, value in (settings or {}).items()})
+        return words[word](**given)
     except (TypeError, AttributeError) as error:
         what = str(error).replace("__init__() ", "")
         raise ExciterError(f"{where}: {word} cannot be made of {shown(dict(settings or {}))}: {what}") from None

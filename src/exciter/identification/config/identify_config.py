@@ -26,7 +26,7 @@ from typing import Any
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.config.robot_part import read_section, robot_options
+from exciter.excitation.config.robot_part import read_section, robot_options, whole_section
 from exciter.excitation.config.section import Section, number, shown
 from exciter.excitation.config.terms import joint_terms
 from exciter.excitation.trajectories.curve import Curve
@@ -79,8 +79,16 @@ class IdentifyConfig:
     def read(cls, path: Path | None) -> IdentifyConfig:
         if path is None:
             return cls()
-        top = read_section(path)
-        return cls(robot_options(top, path.parent), top.get("terms"), top.section("identify", KEYS))
+        return cls._from(read_section(path), path.parent)
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], where: str) -> IdentifyConfig:
+        """Of plain data, as ``to_dict`` gives it."""
+        return cls._from(whole_section(settings, where), Path())
+
+    @classmethod
+    def _from(cls, top: Section, folder: Path) -> IdentifyConfig:
+        return cls(robot_options(top, folder), top.get("terms"), top.section("identify", KEYS))
 
     def overridden(self, **words: str | None) -> IdentifyConfig:
         """With words of the command line; a word that the file gives with settings keeps them."""

@@ -80,6 +80,16 @@ def filter_of(top: Section, parts: Iterable[Processed]) -> ParallelFilter | None
     return ParallelFilter(low_pass.stopped_at(torque, rate) if low_pass.stop(rate) > torque else low_pass)
 
 
+def filter_words(both: ParallelFilter | None) -> Any:
+    """A filter as ``filter:`` has it, so that ``filter_of`` gives the same again."""
+    if both is None:
+        return "none"
+    low_pass = both.low_pass
+    assert isinstance(low_pass, Butterworth)  # there are no words for others
+    words = {"cutoff": low_pass.cutoff, "order": low_pass.order}
+    return words if both.factor is None else {**words, "factor": both.factor}
+
+
 def motion_band(piece: Processed) -> float:
     """[Hz] below which all but a thousandth of the velocities' power lies, joints counted together."""
     qd = piece.motion.qd - piece.motion.qd.mean(axis=0)

@@ -1,0 +1,40 @@
+"""``exciter completion``: what a shell needs to complete commands, options, words and files."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+
+import shtab
+
+from exciter.arguments import parser
+from exciter.excitation.config.trajectory_config import FAMILIES
+from exciter.excitation.criteria.registry import CRITERIA
+from exciter.identification.config.estimators import WORDS as ESTIMATORS
+from exciter.identification.config.formulations import WORDS as FORMULATIONS
+
+WORDS: dict[str, Iterable[str]] = {
+    "trajectory": FAMILIES,
+    "criterion": CRITERIA,
+    "formulation": FORMULATIONS,
+    "estimator": ESTIMATORS,
+}
+
+
+def run(arguments: argparse.Namespace) -> int:
+    print(shtab.complete(described(), shell=arguments.shell))
+    return 0
+
+
+def described() -> argparse.ArgumentParser:
+    """The parser, with what can be completed of each argument: files, folders, words."""
+    top = parser()
+    commands = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
+    for command in commands.choices.values():
+        for action in command._actions:
+            if action.option_strings and action.dest in WORDS:
+                action.choices = tuple(WORDS[action.dest])
+            elif action.type is Path or action.dest == "robot":
+                action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE
+    return top

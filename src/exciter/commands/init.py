@@ -1,0 +1,24 @@
+"""``exciter init``: a commented configuration to start from, made for one robot."""
+
+from __future__ import annotations
+
+import argparse
+
+from exciter.commands.common import console, output_folder
+from exciter.commands.starting_configuration import starting_configuration
+from exciter.errors import ExciterError
+from exciter.files import staged
+from exciter.robot import load
+
+
+def run(arguments: argparse.Namespace) -> int:
+    path = arguments.output
+    if path.suffix.lower() not in (".yaml", ".yml") or path.is_dir():
+        raise ExciterError(f"-o is '{path}'; give the name of a file that ends in .yaml")
+    if path.exists() and not arguments.force:
+        raise ExciterError(f"'{path}' exists; give another name with -o, or --force to write over it")
+    text = starting_configuration(load(arguments.robot), arguments.robot)
+    with output_folder(path.absolute().parent) as folder, staged(folder) as stage:
+        (stage / path.name).write_text(text, encoding="utf-8")
+    console().print(f"written: {path}; next: exciter design {arguments.robot} -o design --config {path}", markup=False)
+    return 0

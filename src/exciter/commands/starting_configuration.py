@@ -1,0 +1,112 @@
+"""A configuration to start from: what a robot's description says and leaves open, and every section with its defaults.
+
+Lines that can be left as they are stand behind a #. What is not behind one holds already.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from exciter.excitation.criteria.registry import CRITERIA
+from exciter.identification.config.estimators import WORDS as ESTIMATORS
+from exciter.identification.config.formulations import WORDS as FORMULATIONS
+from exciter.identification.config.identify_config import TERMS
+from exciter.robot.robot import Robot
+
+GRAVITY_BESIDE = "m/s² in the base frame; turn it when the robot hangs, or stands on a wall"
+
+
+def starting_configuration(robot: Robot, source: str) -> str:
+    """YAML for --config of every command."""
+    return "\n".join([*_head(robot, source), *_robot(robot), *_design(robot), *_simulate(), *_identify()]) + "\n"
+
+
+def _head(robot: Robot, source: str) -> Iterator[str]:
+    yield f"# Settings of {robot.name} for exciter base, design, check, simulate, inspect and identify."
+    yield "#"
+    yield f"#   exciter design {source} -o design --config THIS_FILE"
+    yield f"#   exciter check {source} design/trajectory.csv --config THIS_FILE"
+    yield f"#   exciter identify {source} log.csv -o found --config THIS_FILE"
+    yield "#"
+    yield "# Units are SI: m, rad, s, kg, N·m. A line behind # shows what holds without it, or what could be said."
+    for remark in robot.remarks:
+        yield f"# Note: {remark}"
+
+
+def _robot(robot: Robot) -> Iterator[str]:
+    yield ""
+    yield "# -- the robot -------------------------------------------------------------------------------------------"
+    yield f"gravity: {flow(robot.gravity.tolist())}    # {GRAVITY_BESIDE}"
+    yield "limits:                    # one number for all joints, or by name; .inf where there is none"
+    for which in ("lower", "upper", "velocity", "acceleration", "jerk", "torque"):
+        values = {joint.name: getattr(joint.limits, which) for joint in robot.joints}
+        known = {name: round(value, 9) for name, value in values.items() if math.isfinite(value)}
+        assumed = which == "acceleration" and any(joint.limits.assumed for joint in robot.joints)
+        if not known:
+            yield f"  # {which}: 1.0             # the description has none"
+        elif assumed:
+            yield f"  {which}: {flow(known)}    # assumed from the velocities: give your own"
+        else:
+            yield f"  # {which}: {flow(known)}    # as described"
+    yield f"# lock: {{{flow(robot.joint_names[-1])}: 0.0}}          # freeze a joint at a position"
+    yield f"terms: {flow(TERMS)}    # what the drives have beside the links; see docs/parameters.md"
+
+
+def _design(robot: Robot) -> Iterator[str]:
+    frames = [frame.name for frame in robot.frames] or [robot.joint_names[-1]]
+    yield ""
+    yield "# -- exciter design, exciter check -----------------------------------------------------------------------"
+    yield "trajectory:"
+    yield "  family: fourier          # bspline, quintic, acceleration"
+    yield "  period: 10               # s"
+    yield "  harmonics: 5"
+    yield "  periods: 3               # how often it is run through: averages and noise come from repetition"
+    yield "  # rate: 200              # Hz, rows of the files"
+    yield f"# criterion: d-optimal     # {', '.join(CRITERIA)}"
+    yield "# noise: 1.0               # σ of the torques [N·m], one or per joint: how joints are weighed"
+    yield "constraints:"
+    if any(math.isfinite(joint.limits.torque) for joint in robot.joints):
+        yield "  torque: {margin: 0.1}    # 10 % of the torque limits are kept free"
+    else:
+        yield "  # torque: {margin: 0.1}  # needs limits: torque"
+    pairs = "as described" if robot.capsules else "the description has no shapes to keep apart"
+    yield f"  # self_collision: {{clearance: 0.02}}    # m; {pairs}"
+    yield f"  # workspace: [{{frame: {flow(frames[-1])}, z_min: 0.1}}]    # frames: {', '.join(frames)}"
+    yield "  # obstacles: [{half_space: {normal: [0, 0, 1], offset: 0}}]    # what stands around: only you know"
+    yield "# starts: 16               # random starts, the best one counts"
+    yield "# seed: 0"
+    yield "# time_limit: 60           # s"
+
+
+def _simulate() -> Iterator[str]:
+    yield ""
+    yield "# -- exciter simulate: a robot to rehearse on ------------------------------------------------------------"
+    yield "# simulate:"
+    yield "#   control: {law: computed-torque, bandwidth: 20}    # rad/s; or pd"
+    yield "#   encoder: {counts: 4096}"
+    yield "#   torque: {noise: 0.5}                              # N·m"
+    yield "#   log: {rate: 500}                                  # Hz"
+
+
+def _identify() -> Iterator[str]:
+    yield ""
+    yield "# -- exciter identify ------------------------------------------------------------------------------------"
+    yield "identify:"
+    yield f"  formulation: dynamic     # {', '.join(FORMULATIONS)}"
+    yield f"  estimator: wls           # {', '.join(ESTIMATORS)}"
+    yield "  # filter: {cutoff: 10}   # Hz, of both sides of the equations; ten times the motion's band unless given"
+    yield "  # friction: choose       # the friction model of each joint by cross-validation"
+    yield "  # uncertainty: correlated    # hac, independent"
+
+
+def flow(value: Any) -> str:
+    """YAML on one line."""
+    return (
+        str(yaml.safe_dump(value, default_flow_style=True, width=math.inf, sort_keys=False))
+        .replace("\n...", "")
+        .strip()
+    )

@@ -1,0 +1,143 @@
+"""An identified model as its folder holds it: result.json and a copy of the description, read back to predict with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError, ParameterError
+from exciter.excitation.config.terms import joint_terms
+from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.estimate import Estimate
+from exciter.robot import Motion, Robot, load
+
+Array = NDArray[np.float64]
+RESULT = "result.json"
+COPY = "robot"  #: the description beside it, with the suffix it had
+NEEDED = ("parameters", "covariance", "settings", "robot", "terms", "judged_through")
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifiedModel:
+    """model: with the joint terms that were identified; estimate: of its base parameters. config: how logs are read and
+    filtered, to do the same with others. data: the whole of result.json. folder: where it came from."""
+
+    model: DynamicModel
+    estimate: Estimate
+    config: IdentifyConfig
+    data: Mapping[str, Any]
+    folder: Path
+
+    @classmethod
+    def read(cls, folder: Path) -> IdentifiedModel:
+        """Of a folder that ``exciter identify`` wrote."""
+        data = read_result(folder)
+        config = IdentifyConfig.of(data["settings"], str(folder / RESULT))
+        where = f"{folder / RESULT}: terms"
+        robot = _robot(folder, config, data["robot"])
+        model = DynamicModel(robot, joint_terms(data["terms"] or "none", robot, where))
+        estimate = _estimate(data)
+        if estimate.names != model.base.names:
+            raise ParameterError(
+                f"the result in '{folder}' is not of joint torques (formulation base-wrench): it predicts none"
+            )
+        section = replace(config.section, data={**config.section.data, "filter": data["judged_through"]})
+        return cls(model, estimate, replace(config, section=section, terms=data["terms"] or "none"), data, folder)
+
+    @property
+    def values(self) -> Array:
+        """(p,) base parameters."""
+        return self.estimate.values
+
+    @property
+    def chi(self) -> Array | None:
+        """A full set of standard parameters, where one was found that bodies can have."""
+        return self.estimate.standard if self.data.get("physically_consistent") else None
+
+    @property
+    def equivalent(self) -> Array:
+        """Standard parameters with the same torques, whether or not bodies can have them."""
+        if self.chi is not None:
+            return self.chi
+        chi = np.zeros(len(self.model.standard))
+        chi[self.model.base.independent] = self.values
+        return chi
+
+    @property
+    def description(self) -> Path | None:
+        """The copy of the description."""
+        return description_copy(self.folder)
+
+    @property
+    def gains(self) -> tuple[float, ...] | None:
+        """[N·m/A] that were found with the parameters."""
+        found = self.data.get("gains")
+        return None if not found else tuple(float(one["value"]) for one in found["gains"])
+
+    def torque(self, motion: Motion) -> Array:
+        """(N, n) predicted along a motion [N·m or N]."""
+        return self.model.torque(motion, self.equivalent)
+
+
+def read_result(folder: Path) -> dict[str, Any]:
+    path = folder / RESULT
+    if not path.is_file():
+        raise ExciterError(f"there is no {RESULT} in '{folder}'; give a folder that exciter identify wrote")
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        missing = [key for key in NEEDED if key not in data]
+    except (OSError, ValueError, TypeError):
+        raise ExciterError(f"'{path}' cannot be read as a result; identify again") from None
+    if missing:
+        raise ExciterError(f"'{path}' has no {missing[0]}: it is not a result of exciter identify; identify again")
+    return dict(data)
+
+
+def description_copy(folder: Path) -> Path | None:
+    return next((path for path in sorted(folder.glob(f"{COPY}.*")) if path.is_file()), None)
+
+
+def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Robot:
+    path = description_copy(folder)
+    if path is None:
+        raise ExciterError(f"there is no copy of the robot's description ({COPY}.*) in '{folder}'; identify again")
+    anywhere = Path(folder.absolute().anchor)  # shapes are not needed: where they lie does not matter
+    robot = load(path, replace(config.robot, mesh_root=anywhere)).with_gravity(about["gravity"])
+    if list(robot.joint_names) != list(about["joints"]):
+        raise ExciterError(f"'{path}' is not the robot of {RESULT} beside it: its joints differ; identify again")
+    return replace(robot, name=about["name"])
+
+
+def _estimate(data: Mapping[str, Any]) -> Estimate:
+    parameters, noise, standard = data["parameters"], data["noise"], data["standard"]
+    return Estimate(
+        names=tuple(one["name"] for one in parameters),
+        units=tuple(one["unit"] for one in parameters),
+        values=_numbers([one["value"] for one in parameters]),
+        covariance=_numbers(data["covariance"]),
+        joints=tuple(noise),
+        noise=_numbers(list(noise.values())),
+        freedom=float(data["degrees_of_freedom"]),
+        assumption=data["assumption"],
+        condition_number=_number(data["condition_number"]),
+        condition_number_normalized=_number(data["condition_number_normalized"]),
+        standard=None if standard is None else _numbers(list(standard.values())),
+        words=tuple(data["words"]),
+    )
+
+
+def _number(value: float | None) -> float:
+    return float("inf") if value is None else float(value)  # JSON has no infinity: null stands for it
+
+
+def _numbers(values: Any) -> Array:
+    array = np.array(values, dtype=object)
+    array[array == None] = np.inf  # noqa: E711  elementwise
+    return array.astype(float)
