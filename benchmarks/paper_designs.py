@@ -62,21 +62,30 @@ TABLE_I = [
 ]
 
 
+Run = Callable[[int, int], tuple[float, bool]]
+
+
 @dataclass(frozen=True)
 class Case:
-    """run(jobs) → (figure reached, certified)."""
+    """run(jobs, starts) → (figure reached, certified); the default settings are those of ``starts``.
+
+    enough: so many of the starts already reach the target. They come in a fixed order and the best one counts, so a
+    test of these few says the same of all.
+    """
 
     name: str
     quantity: str
     published: float | None
     target: float
-    run: Callable[[int], tuple[float, bool]]
+    run: Run
+    enough: int
+    starts: int = 16
 
 
-def asme(friction: bool) -> Callable[[int], tuple[float, bool]]:
+def asme(friction: bool) -> Run:
     """KUKA IR 361, five harmonics of 0.1 Hz, 750 samples: raw condition number, all limits of the paper."""
 
-    def run(jobs: int) -> tuple[float, bool]:
+    def run(jobs: int, starts: int) -> tuple[float, bool]:
         robot = load("kuka-ir361-asme")
         model = DynamicModel(robot, USUAL)
         columns = Columns.combined(model, BARYCENTRIC | FRICTION if friction else BARYCENTRIC)
@@ -89,6 +98,7 @@ def asme(friction: bool) -> Callable[[int], tuple[float, bool]]:
             columns=columns,
             constraints=[height, base],
             samples=750,
+            starts=starts,
             jobs=jobs,
         )
         return found.condition_number, found.certificate.certified
@@ -96,10 +106,10 @@ def asme(friction: bool) -> Callable[[int], tuple[float, bool]]:
     return run
 
 
-def ieee(d_optimal: bool) -> Callable[[int], tuple[float, bool]]:
+def ieee(d_optimal: bool) -> Run:
     """KUKA IR 361, 21 parameters, 1500 samples, noise of variance 25, 26, 10 (N·m)²; the tool between 0.8 and 1.8 m."""
 
-    def run(jobs: int) -> tuple[float, bool]:
+    def run(jobs: int, starts: int) -> tuple[float, bool]:
         robot = load("kuka-ir361")
         found = design(
             DynamicModel(robot, USUAL),
@@ -108,6 +118,7 @@ def ieee(d_optimal: bool) -> Callable[[int], tuple[float, bool]]:
             noise=np.sqrt([25.0, 26.0, 10.0]),
             constraints=[Box(robot, "tool", (-np.inf, -np.inf, 0.8), (np.inf, np.inf, 1.8))],
             samples=1500,
+            starts=starts,
             jobs=jobs,
         )
         figure = found.log_det / np.log(10.0) if d_optimal else found.condition_number_normalized
@@ -116,23 +127,23 @@ def ieee(d_optimal: bool) -> Callable[[int], tuple[float, bool]]:
     return run
 
 
-def gautier_khalil(intervals: int) -> Callable[[int], tuple[float, bool]]:
+def gautier_khalil(intervals: int) -> Run:
     """Energy model, r + 1 optimal points within ±45° and 50°/s, which the paper does not give and were fitted."""
 
-    def run(jobs: int) -> tuple[float, bool]:
+    def run(jobs: int, starts: int) -> tuple[float, bool]:
         quarter, speed = np.deg2rad(45.0), np.deg2rad(50.0)
         robot = load("gautier-khalil").with_limits(lower=-quarter, upper=quarter, velocity=speed)
-        found = optimise_points(DynamicModel(robot), PointSearch(equations=intervals))
+        found = optimise_points(DynamicModel(robot), PointSearch(equations=intervals, starts=starts, keep=starts // 4))
         inside = bool((np.abs(found.q) <= quarter + 1e-12).all() and (np.abs(found.qd) <= speed + 1e-12).all())
         return found.condition_number, inside
 
     return run
 
 
-def rackl(every: bool) -> Callable[[int], tuple[float, bool]]:
+def rackl(every: bool) -> Run:
     """LWR 4+, B-spline of degree 4 in 10 s, inertia parameters; joint limits, box and sphere of the paper."""
 
-    def run(jobs: int) -> tuple[float, bool]:
+    def run(jobs: int, starts: int) -> tuple[float, bool]:
         degrees = np.deg2rad([170.0, 120.0, 170.0, 120.0, 170.0, 45.0, 30.0])
         upper = np.deg2rad([170.0, 120.0, 170.0, 120.0, 170.0, 80.0, 60.0])
         robot = load("lwr4").with_limits(
@@ -153,6 +164,7 @@ def rackl(every: bool) -> Callable[[int], tuple[float, bool]]:
                 Box(robot, "flange", (-1.3, -1.3, 0.3), (1.5, 1.5, 1.5)),
                 OutsideSphere(robot, "flange", 0.3),
             ],
+            starts=starts,
             jobs=jobs,
         )
         return found.condition_number, found.certificate.certified
@@ -161,15 +173,15 @@ def rackl(every: bool) -> Callable[[int], tuple[float, bool]]:
 
 
 CASES = (
-    Case("Swevers ASME, friction", "cond", 8.66, 8.0, asme(friction=True)),
-    Case("Swevers ASME, no friction", "cond", 4.0, 4.3, asme(friction=False)),
-    Case("Swevers IEEE, c1", "cond, unit columns", 4.15, 3.6, ieee(d_optimal=False)),
-    Case("Swevers IEEE, c2", "log10 det covariance", -48.63, -49.5, ieee(d_optimal=True)),
-    Case("Gautier–Khalil, r = 15", "cond", 53.0, 22.0, gautier_khalil(15)),
-    Case("Gautier–Khalil, r = 20", "cond", 30.0, 17.0, gautier_khalil(20)),
-    Case("Gautier–Khalil, r = 30", "cond", 11.0, 11.5, gautier_khalil(30)),
-    Case("Rackl, 31 inertia parameters", "cond", None, 5.0, rackl(every=True)),
-    Case("Rackl, 16 of Table I", "cond", None, 3.3, rackl(every=False)),
+    Case("Swevers ASME, friction", "cond", 8.66, 8.0, asme(friction=True), 16),
+    Case("Swevers ASME, no friction", "cond", 4.0, 4.3, asme(friction=False), 4),
+    Case("Swevers IEEE, c1", "cond, unit columns", 4.15, 3.6, ieee(d_optimal=False), 12),
+    Case("Swevers IEEE, c2", "log10 det covariance", -48.63, -49.5, ieee(d_optimal=True), 8),
+    Case("Gautier–Khalil, r = 15", "cond", 53.0, 22.0, gautier_khalil(15), 48, starts=48),
+    Case("Gautier–Khalil, r = 20", "cond", 30.0, 17.0, gautier_khalil(20), 12, starts=48),
+    Case("Gautier–Khalil, r = 30", "cond", 11.0, 11.5, gautier_khalil(30), 24, starts=48),
+    Case("Rackl, 31 inertia parameters", "cond", None, 5.0, rackl(every=True), 3),
+    Case("Rackl, 16 of Table I", "cond", None, 3.3, rackl(every=False), 3),
 )
 
 
@@ -180,7 +192,7 @@ def main() -> None:
     print(f"{'case':30} {'quantity':22} {'published':>10} {'target':>8} {'reached':>9} {'limits':>9} {'seconds':>8}")
     for case in CASES:
         began = time.perf_counter()
-        figure, certified = case.run(jobs)
+        figure, certified = case.run(jobs, case.starts)
         seconds = time.perf_counter() - began
         published = "–" if case.published is None else f"{case.published:g}"
         kept = "certified" if certified else "BROKEN"

@@ -19,10 +19,25 @@ SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.pop("COLUMNS", None)  # that of the terminal, passed on to the workers: lines would break anywhere
+else:
+    # Workers share the cores and start with this; threads of their own would wait for each other, at full speed.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+#: Long files, longest first, so that none of them comes last. The first two need different kernels: on a machine where
+#: nothing is compiled yet, two workers then do not both compile the same.
+LONG_FILES = (
+    "test_paper_designs.py",
+    "test_closed_loop_estimators.py",
+)
 
 # The same examples on every run, so that a failure is the change's; HYPOTHESIS_PROFILE=default looks for new ones.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rank = {name: k for k, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
 
 
 def benchmark(name: str) -> ModuleType:

@@ -7,13 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from conftest import ROBOTS
 from exciter import cli
-from exciter.demo import joint_error
-from exciter.identification.estimate import Estimate
+from exciter.arguments import parser
 from exciter.robot import library
 
 
@@ -103,6 +101,7 @@ COMMANDS = (
     "base",
     "design",
     "check",
+    "slow",
     "simulate",
     "inspect",
     "identify",
@@ -125,7 +124,7 @@ def test_every_command_explains_itself(capsys, monkeypatch, command):
     examples = re.findall(rf"^  exciter ({command}.*)$", out, re.MULTILINE)
     assert examples
     for example in examples:
-        cli.parser().parse_args(example.split())
+        parser().parse_args(example.split())
     root = Path(__file__).parents[1]
     assert all((root / page).is_file() for page in re.findall(r"[\w/]+\.md", out))
     assert re.search(r"[\w/]+\.md", out)
@@ -166,32 +165,26 @@ def test_robots_lists_every_embedded_robot(capsys):
 
 
 def test_demo_tells_the_story_and_writes_its_result(capsys, tmp_path):
-    code, out, _ = run(capsys, "demo", "--robot", "kuka-ir361", "-o", tmp_path / "new" / "folder")
+    """From description to model; the folder is one that other commands take."""
+    folder = tmp_path / "new" / "folder"
+    code, out, _ = run(capsys, "demo", "--robot", "kuka-ir361", "-o", folder)
     assert code == 0
-    result = json.loads((tmp_path / "new" / "folder" / "result.json").read_text())
-    assert len(result["parameters"]) == 21
-    errors = [(p["value"] - p["true"]) / p["std"] for p in result["parameters"]]
-    assert sum(abs(e) < 2 for e in errors) >= 17
-    assert abs(result["sigma0"] - 1) < 0.05
-    low, high = (float(x) for x in re.search(r"\((\d+) … (\d+) in 95 % of experiments\)", out).groups())
-    assert low < result["chi_squared"] < high
-    assert {f.name for f in (tmp_path / "new" / "folder").iterdir()} == {"result.json", "report.html"}
-    for name in ("robot", "design", "experiment", "identify", "ZZR1", "error / σ"):
-        assert name in out
-
-
-def test_the_demos_joint_error_falls_into_its_range_as_often_as_it_says():
-    """Errors drawn from a covariance with strong correlations."""
-    rng = np.random.default_rng(0)
-    root = rng.standard_normal((30, 30)) @ np.diag(np.geomspace(1e-3, 1.0, 30))
-    covariance = root @ root.T
-    inside = []
-    for error in rng.standard_normal((500, 30)):
-        found = Estimate(("x",) * 30, ("",) * 30, root @ error, covariance, ("j",), np.ones(1), 100.0)
-        distance, (low, high) = joint_error(found, np.zeros(30))
-        assert distance == pytest.approx(error @ error, rel=1e-4)
-        inside.append(low <= distance <= high)
-    assert 0.92 < np.mean(inside) < 0.98
+    result, demo = (json.loads((folder / name).read_text()) for name in ("result.json", "demo.json"))
+    inside = [p["interval"][0] <= p["true"] <= p["interval"][1] for p in demo["parameters"]]
+    assert sum(inside) == demo["inside"] >= 0.8 * len(inside)
+    assert len(result["comparison"]["methods"]) >= 4
+    assert result["validation"][0]["total_percent"] < 0.5 * result["validation"][0]["description_percent"]
+    assert {"report.html", "identified.urdf", "truth.json", "design", "other"} <= {
+        path.name for path in folder.iterdir()
+    }
+    for text in ("robot", "design", "certified", "experiment", "identify", "ZZR1", "95 % interval", "report.html"):
+        assert text in out
+    commands = re.findall(r"\$ exciter (.*)", out)
+    assert [command.split()[0] for command in commands] == ["design", "design", "simulate", "simulate", "identify"]
+    for command in commands:
+        parser().parse_args(command.split())
+    assert run(capsys, "validate", folder, folder / "other.csv")[0] == 0
+    assert run(capsys, "export", folder, "--format", "mjcf", "-o", tmp_path / "arm.xml")[0] == 0
 
 
 def write(path: Path, text: str) -> Path:

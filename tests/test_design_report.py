@@ -27,7 +27,7 @@ from exciter.report import write_design_report
 from exciter.report.markup import Markup, data_block, element, number, packed, percent
 from exciter.report.plot import MOST_POINTS, staircases, thinned
 from exciter.report.projections import multiples, projections, tick_step
-from exciter.report.scene import Scene, sticks, upright
+from exciter.report.scene import Replay, Scene, sticks, upright
 from exciter.report.spectrum import acceleration_spectrum
 from exciter.report.surroundings import surroundings
 from exciter.report.table import Bar, Table
@@ -399,11 +399,10 @@ def test_scene_draws_every_body_once():
     assert sticks(panda_robot) == []
     bare = replace(panda_robot, shapes=(), capsules=())
     assert [(s["from"], s["to"]) for s in sticks(bare)] == [(k - 1, k) for k in range(7)] + [(6, 6)]
-    scene = Scene(bare, np.array([0.0, 1.0]), np.zeros((2, 7)), "flange", np.zeros((2, 3)))
+    still = Replay("still", "time", np.array([0.0, 1.0]), np.zeros((2, 7)), np.zeros((2, 3)))
+    scene = Scene(bare, "flange", (still,))
     assert scene.data()["shapes"] == []
-    only_capsules = Scene(
-        replace(panda_robot, shapes=()), np.array([0.0, 1.0]), np.zeros((2, 7)), "flange", np.zeros((2, 3))
-    )
+    only_capsules = Scene(replace(panda_robot, shapes=()), "flange", (still,))
     for drawn, capsule in zip(only_capsules.data()["shapes"], panda_robot.capsules, strict=True):
         radius, length = drawn["size"]
         turn = np.reshape(drawn["rotation"], (3, 3))

@@ -1,12 +1,23 @@
 """What the documents show must work as it stands."""
 
+import ast
+import importlib.util
+import inspect
 import re
+import shlex
+import sys
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import yaml
 
+from exciter.arguments import parser
+from exciter.cli import main
+from exciter.dynamics.model import DynamicModel
+from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.config.constraint_config import KEYS as CONSTRAINT_KEYS
 from exciter.excitation.config.constraint_config import OBSTACLES
@@ -17,11 +28,20 @@ from exciter.excitation.config.robot_part import DESIGN_KEYS
 from exciter.excitation.config.terms import WORDS
 from exciter.excitation.config.trajectory_config import EXECUTION, FAMILIES
 from exciter.excitation.criteria.registry import CRITERIA, settings_of
+from exciter.excitation.files.exact_file import exact_data
+from exciter.excitation.trajectories import registry
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import open_recording
+from exciter.files import json_text
 from exciter.identification.config.estimators import WORDS as ESTIMATORS
 from exciter.identification.config.formulations import WORDS as FORMULATIONS
 from exciter.identification.config.identify_config import KEYS as IDENTIFY_KEYS
 from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
+from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load
 from exciter.robot.options import options_from
 
@@ -128,3 +148,163 @@ def test_identify_document(tmp_path, capsys):
         assert f"`{word}`" in text, word
         for key in keys:
             assert key in text, f"{word}: {key}"
+
+
+# -- the pages about the whole -----------------------------------------------------------------------------------------
+
+
+@cache
+def parsed(path: Path) -> list[ast.stmt]:
+    return ast.parse(path.read_text(encoding="utf-8")).body
+
+
+def has_name(path: Path, dotted: str) -> bool:
+    """Whether a file defines a class, function or method."""
+    body = parsed(path)
+    for part in dotted.split("."):
+        found = [node for node in body if getattr(node, "name", None) == part]
+        if not found:
+            return False
+        body = getattr(found[0], "body", [])
+    return True
+
+
+def test_concepts_name_only_what_exists():
+    """Every file and every name that an equation is mapped to is there, and every document has its table."""
+    text = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8").partition("## ")[2]
+    mapped = re.findall(r"`([\w/]+\.py)(?::([\w.]+))?`", text)
+    assert len(mapped) > 120
+    for file, name in mapped:
+        path = ROOT / file if file.startswith("tests/") else ROOT / "src" / "exciter" / file
+        assert path.exists(), f"docs/concepts.md names {file}"
+        assert not name or has_name(path, name), f"docs/concepts.md names {file}:{name}"
+    assert all(f"[12.{k}" in text for k in (1, 3, 5, 10, 18, 22, 29, 38, 50))
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in rows)
+
+
+def suite(module: str, like: str | None = None, **values) -> int:
+    """Run those tests of a conformance suite that take parameters of these names (and are run for ``like``, too); how
+    many they were."""
+    count = 0
+    for name, test in vars(importlib.import_module(module)).items():
+        marks = [mark.args for mark in getattr(test, "pytestmark", []) if mark.name == "parametrize"]
+        taken = {key for keys, _ in marks for key in ([keys] if isinstance(keys, str) else keys)}
+        among = like is None or any(like in list(cases) for _, cases in marks)
+        if name.startswith("test_") and taken and taken <= set(values) and among:
+            test(**{key: value for key, value in values.items() if key in inspect.signature(test).parameters})
+            count += 1
+    return count
+
+
+def test_extending_document_examples_pass_their_suites(monkeypatch):
+    """The examples are complete, and do what the suites of their kinds ask."""
+    term, family, criterion, formulation, estimator = blocks("docs/extending.md", "python")
+    names: dict = {"__name__": "extending"}
+    monkeypatch.setitem(sys.modules, "extending", SimpleNamespace(__dict__=names))
+    for code in (term, family, criterion, formulation, estimator):
+        exec(code, names)
+    terms = importlib.import_module("test_terms")
+    assert suite("test_terms", robot=terms.ARM, term=names["CubicFriction"](), tags="d", seed=0) > 8
+    monkeypatch.setitem(registry.FAMILIES, "stop-and-go", names["StopAndGo"])
+    assert suite("test_trajectories", family=names["StopAndGo"](8.0, 4), start=2, end=2, n=1) > 7
+    gram = np.diag([1.0, 2.0, 0.5, 3.0, 1.0, 1.0])
+    criteria = importlib.import_module("test_criteria")
+    make = lambda b: names["PredictionVariance"](tuple(map(tuple, gram[:b, :b])))  # noqa: E731
+    monkeypatch.setitem(criteria.GRAM_CRITERIA, "prediction", make)
+    assert suite("test_criteria", "d-optimal", name="prediction") == 2
+    w = np.random.default_rng(0).standard_normal((9, 6))
+    assert make(6)(w.T @ w)[0] == pytest.approx(np.log(np.trace(gram @ np.linalg.inv(w.T @ w))))
+    formulations = importlib.import_module("test_formulations")
+    monkeypatch.setitem(formulations.ALL, "moving", names["Moving"](0.05))
+    assert suite("test_formulations", "inverse", name="moving", robot="turning") == 2
+    model = DynamicModel(load("kuka-ir361"), (Viscous(), Coulomb()))
+    motion = motion_of(Fourier(6.0, 5), 0.5 * np.random.default_rng(0).standard_normal((3, 11)), np.arange(3000) / 500)
+    exact, errors = model.torque(motion), 5.0 * np.random.default_rng(1).standard_normal(motion.q.shape)
+    for noise in (0.0 * errors, errors):
+        problem = Problem(model, (Run.at(motion, exact + noise, 500.0),), folds=20)
+        found, plain = names["Jackknife"]().estimate(problem), WeightedLeastSquares().estimate(problem)
+        assert found.values == pytest.approx(plain.values)
+    assert 0.6 < np.median(found.std / plain.std) < 1.6
+    assert "Fc2" in DynamicModel(load("kuka-ir361"), (Viscous(), names["CubicFriction"]())).base.names
+
+
+def test_curvature_of_the_example_holds_between_samples():
+    """The bound that certificates would rest on, against second differences of the entry."""
+    names: dict = {"__name__": "extending"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "extending", SimpleNamespace(__dict__=names))
+        exec(blocks("docs/extending.md", "python")[0], names)
+    robot, h = load("kuka-ir361"), 1e-3
+    bound = names["CubicFriction"]().bind(robot)
+    time = np.arange(2000) * h
+    speed = np.sin(3 * time)
+    rates = np.array([1.0, 3.0, 9.0, 27.0])[:, None, None] * np.ones((4, 3, 1))
+    second = np.diff(speed**3, 2) / h**2
+    assert np.abs(second).max() <= bound.curvature(rates)[0, 0]
+
+
+def test_safety_document(tmp_path, monkeypatch, capsys):
+    """Its example certifies a motion at a tenth of the speed."""
+    robot = load("panda")
+    family = Fourier(10.0, 3, at_rest=True)
+    curve = family.curve(random_trajectory(family, robot, 0))
+    (tmp_path / "motion").mkdir()
+    (tmp_path / "motion" / "trajectory.json").write_text(json_text(exact_data(curve, robot)), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("docs/safety.md", "python")
+    exec(code, {})
+    assert capsys.readouterr().out.split() == ["True", "100.0"]
+
+
+def commands(document: str) -> list[str]:
+    """The lines of indented blocks that are commands, comments cut off; those that stand for a form left out."""
+    lines = re.findall(r"^    (exciter .*)$", (ROOT / document).read_text(encoding="utf-8"), re.MULTILINE)
+    cut = [line.partition("  #")[0].strip() for line in lines]
+    return [line for line in cut if not set(line) & set("[…|")]
+
+
+@pytest.mark.parametrize("document", ["README.md", *(f"docs/{path.name}" for path in sorted(ROOT.glob("docs/*.md")))])
+def test_commands_of_documents_are_understood(document):
+    """Every command line that is shown has words and options that exist."""
+    known = parser()
+    for line in commands(document):
+        known.parse_args(shlex.split(line)[1:])
+
+
+def test_getting_started_begins(tmp_path, monkeypatch, capsys):
+    """Its commands up to the motion run as they stand, on an embedded robot; the search itself with one start."""
+    monkeypatch.chdir(tmp_path)
+    lines = commands("docs/getting-started.md")
+    wanted = ("init", "base", "design", "check")
+    assert [line.split()[1] for line in lines[:5]] == ["init", "base", "design", "design", "check"]
+    for line in (line for line in lines if line.split()[1] in wanted):
+        words = shlex.split(line.replace("arm.urdf", "kuka-ir361"))[1:]
+        with pytest.raises(SystemExit) as left:
+            main([*words, *(["--starts", "1"] if words[0] == "design" and words[-1] == "exciter.yaml" else [])])
+        assert left.value.code == 0, f"{line}: {capsys.readouterr().err}"
+        if words[0] == "init":  # a shorter motion, for the time it takes
+            text = Path("exciter.yaml").read_text(encoding="utf-8")
+            Path("exciter.yaml").write_text(text.replace("periods: 3", "periods: 1"), encoding="utf-8")
+    assert (tmp_path / "check-motion" / "trajectory.ros2.yaml").exists()
+
+
+def test_choosing_document_quotes_the_benchmark():
+    """The page's tables are those of the benchmark: the same titles and heads, and words that exist."""
+    text = (ROOT / "docs" / "choosing.md").read_text(encoding="utf-8")
+    source = (ROOT / "benchmarks" / "choosing.py").read_text(encoding="utf-8")
+    assert "python benchmarks/choosing.py" in text
+    for title in ("Families", "Criteria", "Formulations", "Filters and uncertainty", "Estimators"):
+        assert f"**{title}, kuka-ir361" in text
+        assert f'"{title}, ' in source
+    for word in re.findall(r"^\| `([\w-]+)`", text, re.MULTILINE):
+        assert word in {**ESTIMATORS, **FORMULATIONS, **CRITERIA, **registry.FAMILIES}, word
+
+
+def test_api_page_is_current():
+    """Written anew it is the same; else run: python docs/make_api.py."""
+    path = ROOT / "docs" / "make_api.py"
+    spec = importlib.util.spec_from_file_location("make_api", path)
+    make_api = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_api)
+    assert make_api.main(["--check"]) == 0, "docs/api.md is not current; run: python docs/make_api.py"

@@ -14,10 +14,11 @@ from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import About, Payload, Recording
+from exciter.identification.bilinear import Bilinear
 from exciter.identification.compressed import Compressed
 from exciter.identification.drive_gains import current_run, gains_of, identify_gains
 from exciter.identification.formulations.energy import Energy
-from exciter.identification.known_parameters import Known, conditions
+from exciter.identification.known_parameters import Conditions, Known, conditions
 from exciter.identification.load import load_chi, load_torque
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
@@ -127,6 +128,20 @@ def test_unbiased_and_covering_where_least_squares_is_neither(model):
     bias = np.mean(plain, axis=0) / GAINS - 1.0
     assert (bias < -0.02).all()  # drawn towards zero
     assert (np.abs(bias) > 5.0 * np.std(plain, axis=0) / np.abs(GAINS) / np.sqrt(count)).all()
+
+
+def test_the_minimum_is_reached(model):
+    """No slope is left in any of the unknowns, however poor the data."""
+    runs = tuple(replace(run_of(model, payload), payload=None) for payload in (None, LOAD))
+    exact = Problem(model, runs, folds=1).compressed
+    carried = np.array([np.zeros(len(model.base)), model.base.base_values(load_chi(model, LOAD))])
+    rng = np.random.default_rng(4)
+    for _ in range(3):
+        equations = Bilinear(drawn(exact, rng), carried, Conditions.none(len(model.base)))
+        for start in equations.starts():
+            x, sigma = equations.solve(start, NOISE), equations.compressed.per_group(NOISE)
+            jacobian, left = equations.jacobian(x, sigma), equations.residuals(x, sigma)
+            assert (np.abs(jacobian.T @ left) < 1e-7 * np.linalg.norm(jacobian, axis=0) * np.linalg.norm(left)).all()
 
 
 # -- parameters known beforehand ---------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """The numbered examples are documentation: each must run as it stands, quietly."""
 
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 
 import pytest
@@ -10,12 +9,11 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("[0-9]*.py"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
-def test_example_runs(path, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-W", "error", path], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
+def test_example_runs(path, tmp_path, monkeypatch, capsys):
+    """As a script in an empty folder; warnings are errors, as in every test."""
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out.strip()
     assert not list(tmp_path.iterdir())
 
 

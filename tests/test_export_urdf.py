@@ -1,4 +1,4 @@
-"""URDF files we write, read back by ourselves, by Pinocchio and by MuJoCo: the same torques."""
+"""URDF files we write anew, read back by ourselves, by Pinocchio and by MuJoCo: the same torques."""
 
 from dataclasses import replace
 
@@ -9,10 +9,12 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.transform import Rotation
 
-from conftest import random_robot, random_rotation, states
+from conftest import ROBOTS, random_robot, random_rotation, states
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.export.urdf import identified_robot, left_out, roll_pitch_yaw, urdf_text
+from exciter.export.full_set import EDGE, presentable
+from exciter.export.urdf import identified_robot, identified_urdf, left_out, roll_pitch_yaw, urdf_text
+from exciter.parameters.consistency import consistency_margin
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Frame, load
 
@@ -66,6 +68,7 @@ def test_mujoco_loads_it(tmp_path):
     data = mujoco.MjData(model)
     motion = states(robot, 1)
     data.qpos, data.qvel, data.qacc = motion.q[0], motion.qd[0], motion.qdd[0]
+    assert_allclose(model.dof_damping, robot.friction["viscous"])
     model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
     mujoco.mj_inverse(model, data)
     assert_allclose(data.qfrc_inverse, DynamicModel(robot).torque(motion)[0], rtol=1e-8, atol=1e-8)
@@ -111,7 +114,51 @@ def test_names_that_clash_get_others(tmp_path):
 
 def test_angles_give_the_rotation_back():
     rng = np.random.default_rng(0)
-    level = [Rotation.from_euler("xyz", [0.3, s * np.pi / 2, 0.4]).as_matrix() for s in (1, -1)]
+    level = [
+        Rotation.from_euler("xyz", [0.3, s * (np.pi / 2 - d), 0.4]).as_matrix()
+        for s in (1, -1)
+        for d in (0, 1e-12, 1e-7)
+    ]
     for rotation in (*level, *(random_rotation(rng) for _ in range(20))):
         back = Rotation.from_euler("xyz", roll_pitch_yaw(rotation)).as_matrix()
-        assert_allclose(back, rotation, atol=1e-7)
+        assert_allclose(back, rotation, atol=1e-14)
+
+
+def test_no_robot_for_base_parameters_alone():
+    model = DynamicModel(load("panda"), (Viscous(),))
+    with pytest.raises(ParameterError, match=r"only base parameters.*--estimator consistent.*yaml, c or python"):
+        identified_urdf(model, None)
+    with pytest.raises(ParameterError, match=r"shape \(3,\).*77 finite"):
+        identified_urdf(model, [1.0, 2.0, 3.0])
+    with pytest.raises(ParameterError, match="finite"):
+        identified_urdf(model, np.full(77, np.nan))
+
+
+def test_other_descriptions_are_written_anew():
+    """Embedded robots, modified-DH tables and MJCF have no URDF to go back to."""
+    for source, description in (("panda", None), (ROBOTS / "arm.xml", ROBOTS / "arm.xml")):
+        model = DynamicModel(load(source), (Viscous(), RotorInertia()))
+        text = identified_urdf(model, physical(model), description)
+        assert text.startswith('<?xml version="1.0"?>\n<!-- Inertias and friction identified by Exciter. ')
+        assert "without a place here: Ia1 1 kg·m², " in text
+        assert f'<robot name="{model.robot.name}">' in text
+
+
+def test_bodies_on_the_edge_are_made_thick():
+    """A rod, a point and nothing at all: MuJoCo refuses all three as they are."""
+    rod = np.array([2.0, 0.2, 0.0, 0.0, 0.0, 0.0, 0.05, 0.0, 0.0, 0.05])
+    thick = presentable(rod)
+    assert_allclose(thick, rod, atol=3 * EDGE)
+    assert consistency_margin(thick) > 0.1 * EDGE
+    for phi in (
+        np.zeros(10),
+        np.array([1.0, *np.zeros(9)]),
+        np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0]),
+    ):
+        assert consistency_margin(presentable(phi)) > 0.0
+        assert_allclose(presentable(phi), phi, atol=1e-9)
+    body = load("panda").joints[3].inertia
+    assert np.array_equal(presentable(body), body)
+    robot = random_robot(7, 2).with_inertias([rod, rod])
+    model = DynamicModel(robot)
+    mujoco.MjModel.from_xml_string(identified_urdf(model, model.nominal))

@@ -17,7 +17,6 @@ FLOW = (
     "validation",
     "report",
     "export",
-    "demo",
     "arguments",
     "commands",
     "cli",

@@ -7,6 +7,7 @@ from conftest import benchmark
 
 @pytest.mark.parametrize("case", benchmark("paper_designs").CASES, ids=lambda case: case.name)
 def test_figures_of_the_papers(case):
-    figure, certified = case.run(1)
+    """Some of the starts of the default settings already get there; benchmarks/paper_designs.py runs them all."""
+    figure, certified = case.run(1, case.enough)
     assert certified
     assert figure <= case.target

@@ -51,7 +51,8 @@ def recordings(draw, samples: int = 2) -> Recording:
     time = draw(NUMBER) + np.cumsum(steps)
     signal = arrays(float, (rows, n), elements=VALUES)
     some = st.none() | signal
-    return Recording(joints, time, draw(signal), draw(some), draw(some), draw(some), draw(abouts(n)))
+    measured = [draw(signal), draw(some), draw(some), draw(some)]
+    return Recording(joints, time, *measured, draw(abouts(n)), temperature=draw(some))
 
 
 def same(a: Recording, b: Recording) -> bool:
@@ -59,9 +60,9 @@ def same(a: Recording, b: Recording) -> bool:
     numbers = all(
         np.array_equal(getattr(a, k), getattr(b, k), equal_nan=True)
         and np.array_equal(np.signbit(finite(getattr(a, k))), np.signbit(finite(getattr(b, k))))
-        for k in ("time", *a.signals)
+        for k in ("time", *a.everything)
     )
-    return numbers and (a.joints, a.signals, a.about) == (b.joints, b.signals, b.about)
+    return numbers and (a.joints, a.everything, a.about) == (b.joints, b.everything, b.about)
 
 
 def finite(values: np.ndarray) -> np.ndarray:
@@ -104,12 +105,13 @@ def test_arranged_is_the_robots_order(order, with_gains):
     joints = [(*robot.joint_names, "gripper")[k] for k in order]
     q = np.arange(15.0).reshape(3, 5)
     gains = tuple(q[0]) if with_gains else None
-    recording = Recording(joints, [0, 1, 2], q, current=10 * q, about=About(gains=gains, period=2.0))
+    recording = Recording(joints, [0, 1, 2], q, current=10 * q, temperature=-q, about=About(gains=gains, period=2.0))
     arranged = recording.arranged(robot)
     assert arranged.joints == robot.joint_names
     for j, name in enumerate(robot.joint_names):
         np.testing.assert_array_equal(arranged.q[:, j], q[:, joints.index(name)])
         np.testing.assert_array_equal(arranged.current[:, j], 10 * q[:, joints.index(name)])
+        np.testing.assert_array_equal(arranged.temperature[:, j], -q[:, joints.index(name)])
         assert gains is None or arranged.about.gains[j] == gains[joints.index(name)]
     assert arranged.about.period == 2.0
     assert (arranged.qd, arranged.torque) == (None, None)

@@ -620,9 +620,9 @@ def test_documented_description(documented, monkeypatch, capsys):
     rng = np.random.default_rng(0)
     clock = 7000 + 10 * np.arange(120)
     encoders, rpm, milli, amperes = rng.uniform(-1, 1, (4, 120, 2))
-    plate = rng.uniform(-9, 9, (120, 6))
-    table = np.column_stack([clock, encoders, rpm, milli, amperes, plate])
-    names = "clock,enc_a,enc_b,w_a,w_b,m_0,m_1,i[0],i[1],fx,fy,fz,mx,my,mz"
+    plate, warm = rng.uniform(-9, 9, (120, 6)), rng.uniform(20, 60, (120, 2))
+    table = np.column_stack([clock, encoders, rpm, milli, amperes, plate, warm])
+    names = "clock,enc_a,enc_b,w_a,w_b,m_0,m_1,i[0],i[1],fx,fy,fz,mx,my,mz,t_a,t_b"
     rows = "\n".join(",".join(map(repr, row)) for row in table.tolist())
     (folder / "log.csv").write_text(f"made by hand\nat noon\n{names}\n{rows}\n# the end\n")
     recording = read_recording(folder / "recording.yaml")
@@ -637,6 +637,7 @@ def test_documented_description(documented, monkeypatch, capsys):
     close(recording.torque, 1e-3 * np.column_stack([100 * milli[:, 0] + 50 * milli[:, 1], -80 * milli[:, 1]])[kept])
     close(recording.current, 1e-3 * amperes[kept] * [1, -1])
     close(recording.wrench, -plate[kept])
+    close(recording.temperature, warm[kept])
     assert recording.about.gains == (11.2, 9.5)
     assert recording.about.payload.frame == "tool"
     monkeypatch.chdir(folder)
@@ -645,6 +646,22 @@ def test_documented_description(documented, monkeypatch, capsys):
     assert "('shoulder', 'elbow') (101, 2)" in capsys.readouterr().out
     for name in ("copy.npz", "copy.csv"):
         np.testing.assert_array_equal(read_recording(name).torque, recording.torque)
+        np.testing.assert_array_equal(read_recording(name).temperature, recording.temperature)
+
+
+def test_temperature_in_kelvin(tmp_path):
+    """To °C; a unit that is mistaken is seen, and a joint without a reading is no fault."""
+    (tmp_path / "log.csv").write_text("t,a,b,wa,wb\n0,0,0,300.15,nan\n1,0,0,301.15,\n")
+    text = "file: log.csv\njoints: [a, b]\ntime: {column: t}\nposition: {columns: [a, b], unit: rad}\n"
+    path = tmp_path / "recording.yaml"
+    path.write_text(text + "temperature: {columns: [wa, wb], unit: K}\n")
+    close(read_recording(path).temperature, [[27.0, np.nan], [28.0, np.nan]])
+    path.write_text(text + "temperature: {columns: [wa, wb], unit: °C}\n", encoding="utf-8")
+    with pytest.raises(RecordingError, match=r"comes to 300.15 degC .* is its unit not degC \(K\)"):
+        read_recording(path)
+    path.write_text(text + "temperature: {columns: [wa, wb], unit: F}\n")
+    with pytest.raises(RecordingError, match="allowed are degC, K"):
+        read_recording(path)
 
 
 def test_documented_formats(documented):

@@ -36,7 +36,8 @@ FORMATS = ("urdf", "mjcf", "sdf", "yaml", "json", "c", "python", "ros2")
 ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
     "demo": """
         Design an exciting motion for an embedded robot, execute it on a virtual one,
-        identify its parameters and compare them with the truth.
+        identify its parameters in several ways, check them on motion never seen, and
+        compare them with the truth; every step is shown as the command it is.
 
           exciter demo
           exciter demo --robot ur10e -o out
@@ -58,6 +59,7 @@ ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
 
           exciter design panda -o out
           exciter design arm.urdf -o out --config design.yaml --starts 32 --time-limit 60
+          exciter design panda -o other --trajectory random-points    # drawn, to validate on
 
         More: docs/design.md.""",
     "check": """
@@ -68,6 +70,14 @@ ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
           exciter check arm.urdf trajectory.csv --config design.yaml
 
         More: docs/design.md.""",
+    "slow": """
+        The same path at part of the speed, for the first runs on hardware; certified
+        again, for gravity does not get slower. Writes trajectory.csv, .json, and files
+        for ROS 2, or nothing when a limit is broken.
+
+          exciter slow arm.urdf motion/trajectory.json --speed 10 -o slow10 --config exciter.yaml
+
+        More: docs/safety.md.""",
     "simulate": """
         A virtual robot with secret parameters executes a trajectory under its
         controller, and what its sensors say is logged: a rehearsal with a truth to
@@ -96,6 +106,7 @@ ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
           exciter identify ur10e log.csv -o out --validate other.csv
           exciter identify arm.urdf recording.yaml -o out --estimator consistent
           exciter identify panda empty.csv -o out --loaded with_load.csv
+          exciter identify ur10e log.csv -o out --compare ols huber consistent energy
           exciter identify tx40 log.csv -o out --estimator didim --planned trajectory.json
 
         Formulations: dynamic, filtered, energy, power, base-wrench. Estimators: ols,
@@ -164,10 +175,12 @@ def parser() -> Parser:
         return commands.add_parser(name, help=summary, description=dedent(ABOUT[name]).strip(), formatter_class=form)
 
     demo = add("demo", "the whole story on an embedded robot: design, experiment, identification")
-    demo.add_argument("-o", "--output", type=Path, metavar="DIR", help="also write result.json and report.html there")
+    demo.add_argument("-o", "--output", type=Path, metavar="DIR", help="keep everything there; report.html first")
     demo.add_argument("--robot", default="panda", help="embedded robot or file (default: panda)")
     demo.add_argument("--seed", type=whole, default=0, metavar="S", help="of start, truth and noise (default: 0)")
-    add_robot_options(demo, "limits, gravity, lock")
+    demo.add_argument("--json", action="store_true", help="also print true and identified values as data")
+    demo.add_argument("--lock", action="append", default=[], metavar="JOINT[=POSITION]", help="freeze a joint")
+    demo.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="gravity in the base [m/s²]")
 
     base = add("base", "base parameters: what can be identified, in which combinations, and why")
     base.add_argument("robot", metavar="ROBOT", help=ROBOT)
@@ -187,7 +200,11 @@ def parser() -> Parser:
     design = add("design", "the most exciting motion within all limits, certified for all time")
     design.add_argument("robot", metavar="ROBOT", help=ROBOT)
     design.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="folder for the results")
-    design.add_argument("--trajectory", metavar="W", help="fourier (default), bspline, quintic, acceleration")
+    design.add_argument(
+        "--trajectory",
+        metavar="W",
+        help="fourier (default), bspline, quintic, acceleration; random-points, random-spline",
+    )
     design.add_argument("--criterion", metavar="W", help="d-optimal (default), condition, a-optimal, e-optimal, …")
     design.add_argument("--starts", type=positive, metavar="K", help="random starts, the best one counts (default: 16)")
     design.add_argument("--seed", type=whole, metavar="S", help="of the starts (default: 0)")
@@ -204,6 +221,13 @@ def parser() -> Parser:
     )
     check.add_argument("--json", action="store_true", help="print plain data instead of a table")
     add_robot_options(check, "limits, gravity, lock, terms and constraints, as for design")
+
+    slow = add("slow", "a trajectory at part of its speed, certified again")
+    slow.add_argument("robot", metavar="ROBOT", help=ROBOT)
+    slow.add_argument("trajectory", type=Path, metavar="TRAJECTORY", help="any file that check understands")
+    slow.add_argument("--speed", type=percent, required=True, metavar="P", help="1 … 100 [%%] of its own speed")
+    slow.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="folder for the files")
+    add_robot_options(slow, "limits, gravity, lock, terms, constraints and trajectory: rate, as for design")
 
     simulate = add("simulate", "a virtual robot executes a trajectory and logs what it measures")
     simulate.add_argument("robot", metavar="ROBOT", help=ROBOT)
@@ -245,6 +269,13 @@ def parser() -> Parser:
         default=[],
         metavar="LOG",
         help="logs with a payload that is to be identified",
+    )
+    identify.add_argument(
+        "--compare",
+        nargs="+",
+        default=[],
+        metavar="W",
+        help="other formulations or estimators side by side: huber, energy, energy/ols, …",
     )
     identify.add_argument("--planned", type=Path, metavar="TRAJECTORY", help="the motion sent to the robot (iv, didim)")
     identify.add_argument("--periods", type=positive, metavar="K", help="how often it was run through (iv, didim)")
@@ -302,6 +333,17 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number ≥ 1")
     return int(text)
+
+
+def percent(text: str) -> float:
+    """1 … 100 [%], for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 1.0 <= value <= 100.0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 to 100")
+    return value
 
 
 def seconds(text: str) -> float:

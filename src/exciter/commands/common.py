@@ -75,7 +75,8 @@ def print_notes(out: Console, remarks: Iterable[str], missing: Iterable[str]) ->
         out.print(f"not checked: {what}", style="yellow", markup=False)
 
 
-_quiet = False
+_quiet = False  # nothing for people
+_silent = False  # nothing but progress
 
 
 def be_quiet(quiet: bool) -> None:
@@ -84,10 +85,21 @@ def be_quiet(quiet: bool) -> None:
     _quiet = quiet
 
 
+@contextmanager
+def quietly() -> Iterator[None]:
+    """What a command prints for people is left out; its progress is shown."""
+    global _silent
+    _silent = True
+    try:
+        yield
+    finally:
+        _silent = False
+
+
 def console() -> Console:
     """For people: as wide as the terminal; a file or a pipe gets long lines, so that searching finds them."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
-    return Console(highlight=False, width=width, quiet=_quiet)
+    return Console(highlight=False, width=width, quiet=_quiet or _silent)
 
 
 def screen() -> Console:

@@ -1,14 +1,232 @@
-"""``exciter demo``: the whole story on an embedded robot."""
+"""``exciter demo``: the whole story on a virtual robot, told by the commands that a person would type."""
 
 from __future__ import annotations
 
 import argparse
-from contextlib import nullcontext
+import importlib
+import json
+import shlex
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
-from exciter.commands.common import chosen_robot, console, output_folder
-from exciter.demo import demo
+import numpy as np
+import yaml
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from exciter.arguments import parser
+from exciter.commands.common import console, output_folder, quietly, screen
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError
+from exciter.files import json_text, write_json
+from exciter.identification.identified import IdentifiedModel
+from exciter.parameters.terms.declared import declared_terms
+from exciter.robot import Motion, Robot, load
+
+STARTS, PERIODS = 4, 3
+METHODS = ("wls", "huber", "filtered")
+NOTICEABLE = 2.0  #: [s] of compiling that are worth a line
+SETTINGS = "demo.yaml"
+USUAL_TORQUE = 50.0  #: [N·m or N] of a drive whose limit is not known
+OWN_ACCELERATION = 200.0  #: [rad/s² or m/s²] at which the torque limit moves a rotor alone
+BANDWIDTH = 20.0  #: [Hz] of the controller, for a rotor alone
+LOG, OTHER_LOG, TRUTH = "log.csv", "other.csv", "truth.json"
 
 
-def run(arguments: argparse.Namespace) -> None:
-    with nullcontext() if arguments.output is None else output_folder(arguments.output) as folder:
-        demo(console(), chosen_robot(arguments), arguments.seed, folder)
+def run(arguments: argparse.Namespace) -> int:
+    """Without a folder nothing is kept."""
+    with ExitStack() as stack:
+        if arguments.output is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="exciter-demo-")))
+        else:
+            folder = stack.enter_context(output_folder(arguments.output))
+        out = Console(quiet=True) if arguments.json else console()
+        story = Story(out, arguments.robot, folder, arguments.seed)
+        data = story.tell(robot_flags(arguments))
+        if arguments.json:
+            print(json_text(data), end="")
+        if arguments.output is not None:
+            story.say_what_is_there()
+    return 0
+
+
+def robot_flags(arguments: argparse.Namespace) -> list[str]:
+    """What was said of the robot, for every command."""
+    flags = [word for joint in arguments.lock for word in ("--lock", joint)]
+    return flags if arguments.gravity is None else [*flags, "--gravity", *map(str, arguments.gravity)]
+
+
+class Story:
+    """Chapters that follow each other; every one is a command, and is shown as one."""
+
+    def __init__(self, out: Console, robot: str, folder: Path, seed: int) -> None:
+        self.out, self.robot, self.folder, self.seed = out, robot, folder, seed
+
+    def tell(self, flags: list[str]) -> dict[str, Any]:
+        self.flags = flags
+        clock = time.perf_counter()
+        self.meet(load(self.robot))
+        self.design()
+        self.experiment()
+        self.identify()
+        return self.compare_with_truth(time.perf_counter() - clock)
+
+    # -- chapters --------------------------------------------------------------------------------------------------
+
+    def meet(self, robot: Robot) -> None:
+        model = DynamicModel(robot, declared_terms(robot))
+        seconds = compiled(model)
+        self.chapter("robot", f"{robot.name}: {robot.n} joints, {len(model.base)} base parameters")
+        if seconds > NOTICEABLE:
+            self.say(f"numerical kernels compiled in {seconds:.0f} s: once per machine, kept on disk")
+        for remark in robot.remarks:
+            self.say(f"note: {remark}", style="yellow")
+        text = yaml.safe_dump({"simulate": virtual_settings(robot, self.seed)}, sort_keys=False)
+        (self.folder / SETTINGS).write_text(text, encoding="utf-8")
+
+    def design(self) -> None:
+        self.chapter("design", "a motion that shows the parameters, and another one to check them with")
+        self.command("design", self.robot, "-o", self.at("design"), "--starts", STARTS, "--seed", self.seed)
+        data = read(self.folder / "design" / "design.json")
+        limits = data["certificate"]["limits"]
+        kinds = ", ".join(dict.fromkeys(limit["what"] for limit in limits))
+        self.say(f"{data['duration']:.0f} s of motion; {len(limits)} limits ({kinds}) hold at every instant: certified")
+        flags = ("--trajectory", "random-spline", "--seed", self.seed)
+        self.command("design", self.robot, "-o", self.at("other"), *flags)
+        data = read(self.folder / "other" / "design.json")
+        self.say(f"{data['duration']:.0f} s of random motion, certified as well: it will not be used to identify")
+
+    def experiment(self) -> None:
+        self.chapter("experiment", "a virtual robot whose bodies and friction are off the description; noise")
+        settings = ("--config", self.at(SETTINGS))
+        motion, other = (self.at(f"{name}/trajectory.json") for name in ("design", "other"))
+        truth = ("--truth", self.at(TRUTH))
+        self.command("simulate", self.robot, motion, "-o", self.at(LOG), "--periods", PERIODS, *truth, *settings)
+        seed = ("--seed", self.seed + 1)  # of the noise: the robot is the same
+        self.command("simulate", self.robot, other, "-o", self.at(OTHER_LOG), *seed, *settings)
+
+    def identify(self) -> None:
+        self.chapter("identify", f"{PERIODS} periods averaged, differentiated as series; {len(METHODS) + 1} methods")
+        method = ("--estimator", "consistent", "--compare", *METHODS)
+        check = ("--validate", self.at(OTHER_LOG))
+        self.command("identify", self.robot, self.at(LOG), "-o", self.at("."), *method, *check)
+        data = read(self.folder / "result.json")
+        table = plain_table("method", "fit [%]", "motion never seen [%]", "seconds")
+        for one in data["comparison"]["methods"]:
+            unseen = ", ".join(f"{seen['percent']:.3g}" for seen in one["validation"])
+            table.add_row(Text(one["name"]), f"{one['fit_percent']:.3g}", unseen, f"{one['seconds']:.2f}")
+        table.add_row("description", f"{data['description']['total_percent']:.3g}", self.before(data), "")
+        self.out.print(table)
+
+    def before(self, data: dict[str, Any]) -> str:
+        return ", ".join(f"{one['description_percent']:.3g}" for one in data["validation"])
+
+    def compare_with_truth(self, seconds: float) -> dict[str, Any]:
+        self.chapter("truth", "what the virtual robot really has, beside what was found")
+        found = IdentifiedModel.read(self.folder)
+        known = {one["name"]: one["value"] for one in read(self.folder / TRUTH)["parameters"]}
+        true = found.model.base.base_values([known.get(name, 0.0) for name in found.model.standard])
+        estimate = found.estimate
+        low, high = estimate.interval()
+        inside = (low <= true) & (true <= high)
+        table = plain_table("parameter", "true", "identified", "95 % interval", "inside", "unit")
+        for k, name in enumerate(estimate.names):
+            interval = f"{low[k]:.4f} … {high[k]:.4f}"
+            mark = Text("yes", style="green") if inside[k] else Text("no", style="yellow")
+            numbers = (f"{true[k]:.4f}", f"{estimate.values[k]:.4f}", interval)
+            table.add_row(Text(name), *numbers, mark, Text(estimate.units[k]))
+        self.out.print(table)
+        self.say(
+            f"{inside.sum()} of {len(true)} true values within their 95 % intervals; errors of neighbours go together, "
+            "so that some experiments have more and some fewer"
+        )
+        self.say(f"{seconds:.0f} s from the description to the model")
+        data = {
+            "robot": found.model.robot.name,
+            "seed": self.seed,
+            "seconds": seconds,
+            "inside": int(inside.sum()),
+            "parameters": [
+                {
+                    "name": name,
+                    "true": float(true[k]),
+                    "value": float(estimate.values[k]),
+                    "interval": [low[k], high[k]],
+                }
+                for k, name in enumerate(estimate.names)
+            ],
+        }
+        write_json(self.folder / "demo.json", data)
+        return data
+
+    def say_what_is_there(self) -> None:
+        folder = self.folder
+        self.out.print(
+            f"\nOpen {folder / 'report.html'} in a browser: torques, parameters, the robot moving.\n"
+            f"{folder / 'identified.urdf'} loads in any simulator; {folder / 'design/report.html'} shows the motion.\n"
+            f"More: exciter validate {folder} {folder / OTHER_LOG}; exciter export {folder} --format c -o arm.c",
+            markup=False,
+            soft_wrap=True,
+        )
+
+    # -- how it is told --------------------------------------------------------------------------------------------
+
+    def chapter(self, title: str, text: str) -> None:
+        self.out.print(f"\n[bold]{title}[/]  ", end="")
+        self.out.print(text, markup=False)
+
+    def say(self, text: str, style: str | None = None) -> None:
+        self.out.print(f"  {text}", style=style, markup=False)
+
+    def at(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def command(self, *words: object) -> None:
+        """Run a command, without what it prints."""
+        text = [str(word) for word in words]
+        self.out.print(f"  $ exciter {shlex.join(text)}", style="dim", markup=False, soft_wrap=True)
+        with quietly():
+            command = importlib.import_module(f"exciter.commands.{text[0]}")
+            code = command.run(parser().parse_args([*text, *self.flags]))
+        if code:
+            raise ExciterError(f"the demo stopped: exciter {shlex.join(text)} did not succeed; choose another --seed")
+
+
+def compiled(model: DynamicModel) -> float:
+    """[s] that the numerical kernels take to be ready, compiled or from the disk."""
+    clock = time.perf_counter()
+    with screen().status("preparing numerical kernels …"):
+        rows = model.rows(Motion.at(np.zeros((8, model.n))), model.layout(model.base.independent))
+        rows.pullback(rows.gram())
+    return time.perf_counter() - clock
+
+
+def virtual_settings(robot: Robot, seed: int) -> dict[str, Any]:
+    """A virtual robot as drives make it: where the description knows of no rotors, they have an inertia, and gains that
+    fit it. Light joints without rotors stick at every reversal, which no drive with gears does."""
+    settings: dict[str, Any] = {"truth": {"seed": seed}, "log": {"rate": 200}, "simulation_rate": 2000}
+    if not np.any(robot.friction.get("rotor_inertia", 0.0)):
+        limit = robot.limit("torque")
+        rotor = np.where(np.isfinite(limit), limit, USUAL_TORQUE) / OWN_ACCELERATION
+        omega = 2.0 * np.pi * BANDWIDTH
+        gains = {"stiffness": (rotor * omega**2).tolist(), "derivative": (2.0 * rotor * omega).tolist()}
+        settings["truth"]["rotor_inertia"] = rotor.tolist()
+        settings["control"] = {"law": "pd", **gains}
+    return settings
+
+
+def plain_table(first: str, *others: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column(f"  {first}")
+    for heading in others:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def read(path: Path) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return data

@@ -18,12 +18,18 @@ from exciter import __version__
 from exciter.commands.check import chosen_config
 from exciter.commands.common import console, description_hash, output_folder, print_notes, screen
 from exciter.dynamics.dynamics import Dynamics
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.config.design_config import DesignConfig
+from exciter.excitation.config.trajectory_config import DRAWN
 from exciter.excitation.design import Design, design
 from exciter.excitation.files.export import EXACT, ROS2_JSON, ROS2_YAML, TABLE, Exported, export
 from exciter.excitation.optimiser.multistart import Progress as SearchProgress
+from exciter.excitation.validation_motion.draw import RandomMotion, draw
+from exciter.excitation.validation_motion.drawn_design import drawn_design
+from exciter.excitation.validation_motion.random_points import RandomPoints
+from exciter.excitation.validation_motion.random_spline import RandomSpline
 from exciter.files import json_text, staged
 from exciter.report.design_report import write_design_report
 from exciter.report.spectrum import acceleration_spectrum
@@ -48,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         jobs=arguments.jobs,
         time_limit=arguments.time_limit,
     )
+    check_flags(arguments, config)
     robot = load(arguments.robot, config.robot)
     with output_folder(arguments.output) as folder:
         designed = _design(config, robot, folder / CHECKPOINT, resume=arguments.resume)
@@ -77,14 +84,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _design(config: DesignConfig, robot: Robot, checkpoint: Path, *, resume: bool) -> Design:
     """The design of a configuration; a checkpoint of before counts only when it is to be resumed."""
-    model = config.model(robot)
+    model, chosen = config.model(robot), config.trajectory()
     if not resume:
         checkpoint.unlink(missing_ok=True)
+    if isinstance(chosen, RandomPoints | RandomSpline):
+        return _drawn(config, model, chosen)
     try:
         with progress_bar(config.starts) as tell:
             designed = design(
                 model,
-                config.trajectory(),
+                chosen,
                 criterion=config.criterion(model),
                 noise=config.noise_of(robot),
                 constraints=config.constraints(model),
@@ -106,6 +115,40 @@ def _design(config: DesignConfig, robot: Robot, checkpoint: Path, *, resume: boo
         if not resume:
             checkpoint.unlink(missing_ok=True)  # starts that lead nowhere
         raise
+
+
+def _drawn(config: DesignConfig, model: DynamicModel, settings: RandomMotion) -> Design:
+    """A random motion instead of the best one."""
+    robot = model.robot
+    drawn = draw(
+        robot,
+        settings,
+        config.constraints(model),
+        seed=config.seed,
+        periods=config.periods,
+        ramps=config.ramps(robot),
+    )
+    return drawn_design(
+        model,
+        drawn,
+        criterion=config.criterion(model, drawn.trajectory),
+        noise=config.noise_of(robot),
+        formulation=config.formulation_of(),
+        prior=config.prior_information(model),
+        samples=config.samples,
+    )
+
+
+def check_flags(arguments: argparse.Namespace, config: DesignConfig) -> None:
+    """Refuse flags of a search where there is none."""
+    if config.family not in DRAWN:
+        return
+    for flag in ("starts", "jobs", "time_limit", "resume"):
+        if getattr(arguments, flag):
+            raise ExciterError(
+                f"--{flag.replace('_', '-')} is for a search; a {config.family} motion is drawn from its seed: leave "
+                "the flag out, or choose another --trajectory"
+            )
 
 
 @contextmanager
@@ -158,10 +201,10 @@ def design_data(designed: Design, config: DesignConfig, files: Exported, source:
         "periods": designed.periods,
         "samples": designed.samples,
         "noise": designed.noise.tolist() if config.formulation == "dynamic" else config.noise or 1.0,
-        "remarks": list(model.robot.remarks),
+        "remarks": [*model.robot.remarks, *designed.words],
         "not_checked": list(unchecked(model.robot, designed.constraints, designed.certificate)),
         "files": {"rate": files.rate, "rows": files.rows, "certificate": files.certificate.to_dict()},
-        "interrupted": len([a for a in designed.attempts if a.complete]) < config.starts,
+        "interrupted": designed.interrupted,
         "starts": [_start(attempt) for attempt in designed.attempts],
         "spectrum": _spectrum(designed),
         "settings": config.to_dict(),
@@ -205,14 +248,20 @@ def reach(designed: Design) -> str:
     return f"frame '{frame}' moves within {ranges} m"
 
 
+def found_words(designed: Design) -> str:
+    """How the motion came about, and its criterion."""
+    value, count = f"{designed.criterion.name} {designed.value:.6g}", designed.evaluations
+    if not designed.attempts:
+        draws = f"{count} {'draw' if count == 1 else 'draws'} in {designed.seconds:.2f} s"
+        return f"{designed.curve.duration:.4g} s of random motion after {draws}; {value}"
+    feasible = sum(attempt.feasible for attempt in designed.attempts)
+    starts = f"{feasible} of {len(designed.attempts)} starts feasible"
+    return f"{value} after {count} evaluations in {designed.seconds:.2f} s; {starts}"
+
+
 def print_design(designed: Design, files: Exported, folder: Path) -> None:
     out = console()
-    feasible = sum(attempt.feasible for attempt in designed.attempts)
-    out.print(
-        f"[bold]{escape(designed.model.robot.name)}[/]: {designed.criterion.name} {designed.value:.6g} after "
-        f"{designed.evaluations} evaluations in {designed.seconds:.2f} s; {feasible} of {len(designed.attempts)} "
-        "starts feasible"
-    )
+    out.print(f"[bold]{escape(designed.model.robot.name)}[/]: {found_words(designed)}")
     out.print(
         f"log det of the covariance {designed.log_det:.4f}, condition number {designed.condition_number:.4g}, with "
         f"unit columns {designed.condition_number_normalized:.4g}"
@@ -220,5 +269,6 @@ def print_design(designed: Design, files: Exported, folder: Path) -> None:
     out.print(verdict(designed.certificate), markup=False)
     out.print(f"the file's {files.rows} rows at {files.rate:g} Hz, joined by quintics: {verdict(files.certificate)}")
     robot = designed.model.robot
-    print_notes(out, (*robot.remarks, reach(designed)), unchecked(robot, designed.constraints, designed.certificate))
+    remarks = (*robot.remarks, *designed.words, reach(designed))
+    print_notes(out, remarks, unchecked(robot, designed.constraints, designed.certificate))
     out.print(f"written to {folder}: {', '.join(WRITTEN)}", markup=False)

@@ -14,15 +14,18 @@ from rich.text import Text
 
 from exciter.commands.common import console, description_path, output_folder, print_notes, with_flags
 from exciter.commands.identify_logs import Logs
+from exciter.commands.identify_methods import Words, compared, honest
 from exciter.commands.identify_result import Extras, result_data
 from exciter.commands.progress import Step, steps
 from exciter.errors import ParameterError
 from exciter.excitation.files.read import read_trajectory
-from exciter.export.urdf import identified_robot, left_out, urdf_text
+from exciter.experiment.recording import Payload
+from exciter.export.full_set import left_out
+from exciter.export.urdf import identified_urdf
 from exciter.files import json_text, staged
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.uncertainty import with_uncertainty
-from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
+from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.identification import Identification, Judged, identify
@@ -32,10 +35,14 @@ from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.drift import Drift, find_drift
-from exciter.report.identification_report import write_identification_report
+from exciter.report.identification.report import write_identification_report
 from exciter.robot import Robot, load
+from exciter.validation.comparison import Comparison
+from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
+from exciter.validation.known_load import KnownLoad, judge_known_load
 
 URDF = "identified.urdf"
+MOST_NAMED = 3  #: parameters on which methods disagree
 STATUS_STYLES = {WELL: "green", POOR: "yellow", INSIGNIFICANT: "dim"}
 
 
@@ -46,8 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
     config = replace(config, robot=with_flags(config.robot, arguments))
     robot = load(arguments.robot, config.robot)
     config.refuse_early(robot, planned=arguments.planned is not None)
+    methods = tuple(Words.of(text) for text in arguments.compare)
     count = len((*arguments.logs, *arguments.validate, *arguments.loaded))
-    with output_folder(arguments.output) as folder, steps(count + 4) as step:
+    with output_folder(arguments.output) as folder, steps(count + 5) as step:
         logs = Logs(config, robot, arguments.data, step)
         runs, seen = logs.read(arguments.logs), logs.read(arguments.validate)
         loaded = logs.read(arguments.loaded, loaded=True)
@@ -56,6 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
             step("finding drive gains")
             runs, seen, loaded = logs.with_gains(known, (runs, seen, loaded))
         found, extras = identified(config, logs, arguments, (runs, seen, loaded), step)
+        if methods:
+            step("comparing")
+            extras = replace(extras, comparison=compared(config, found, methods, seen))
         step("writing")
         data = result_data(found, extras, config, arguments.robot, logs)
         with staged(folder) as stage:
@@ -63,11 +74,16 @@ def run(arguments: argparse.Namespace) -> int:
             description = description_path(arguments.robot)
             shutil.copyfile(description, stage / f"{COPY}{description.suffix}")
             if found.physically_consistent:
-                write_urdf(found, stage / URDF)
-            others = [replace(found.judge, runs=(one,)) for one in seen]
-            notes = [*logs.notes, *extras.remarks]
-            page = stage / "report.html"
-            write_identification_report(found, page, config.to_dict(), others, notes, extras.lines)
+                write_urdf(found, description, stage / URDF)
+            write_identification_report(
+                found,
+                stage / "report.html",
+                config.to_dict(),
+                [replace(found.judge, runs=(one,)) for one in seen],
+                [*logs.notes, *extras.remarks],
+                extras.answers,
+                quality=logs.quality,
+            )
             written = sorted(path.name for path in stage.iterdir())
             for stale in (folder / URDF, *folder.glob(f"{COPY}.*")):  # of another result
                 if stale.name not in written:
@@ -80,13 +96,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def write_urdf(found: Identification, path: Path) -> None:
-    """The robot of a full set; what URDF has no place for stands in a comment."""
-    model, chi = found.problem.model, found.estimate.standard
-    assert chi is not None
-    lost = left_out(model, chi)
-    comment = f"identified, but URDF has no place for: {', '.join(lost)}" if lost else ""
-    path.write_text(urdf_text(identified_robot(model, chi), comment), encoding="utf-8")
+def write_urdf(found: Identification, description: Path, path: Path) -> None:
+    """The robot of a full set: the user's own file with inertias and friction replaced, where it is a URDF."""
+    text = identified_urdf(found.problem.model, found.estimate.standard, description)
+    path.write_text(text, encoding="utf-8", newline="")
 
 
 def identified(
@@ -109,12 +122,31 @@ def identified(
         problem = replace(problem, model=replace(problem.model, terms=friction.terms))
     step("identifying")
 
-    def honest(problem: Problem, estimate: Estimate) -> Estimate:
-        return with_uncertainty(problem, estimator, estimate, config.uncertainty)
+    found = identify(problem, estimator, seen, config.judge(runs), honest(estimator, config.uncertainty))
+    step("checking")
+    payload = payload_of(config, found.judge, loaded, logs.stated) if loaded else None
+    known = known_load_of(payload, found.judge, loaded, logs.stated) if payload is not None else None
+    inertia = inertia_of(found)
+    if inertia is not None and not (found.physically_consistent or inertia.sure):
+        logs.notes.append(inertia.words[0])
+    return found, Extras(payload, friction, logs.gains, drifts_of(found.judge), inertia, known)
 
-    found = identify(problem, estimator, seen, config.judge(runs), honest)
-    payload = payload_of(config, found.judge, loaded) if loaded else None
-    return found, Extras(payload, friction, logs.gains, drifts_of(found.judge))
+
+def inertia_of(found: Identification) -> InertiaMatrix | None:
+    """Whether the model can be simulated; a force plate alone does not tell, and bodies that can be need no test."""
+    model = found.problem.model
+    if found.problem.names != model.base.names:
+        return None
+    return check_inertia_matrix(model, found.estimate.values, found.estimate.covariance)
+
+
+def known_load_of(
+    payload: PayloadEstimate, unloaded: Problem, loaded: tuple[Run, ...], stated: Sequence[Payload]
+) -> KnownLoad | None:
+    """What was found beside what the logs state, where all of them state the same."""
+    if len(stated) != len(loaded) or any(one != stated[0] for one in stated) or not stated[0].mass:
+        return None
+    return judge_known_load(payload, stated[0], replace(unloaded, runs=loaded))
 
 
 def drifts_of(problem: Problem) -> tuple[Drift, ...]:
@@ -128,10 +160,13 @@ def drifts_of(problem: Problem) -> tuple[Drift, ...]:
         return ()
 
 
-def payload_of(config: IdentifyConfig, unloaded: Problem, loaded: tuple[Run, ...]) -> PayloadEstimate:
+def payload_of(
+    config: IdentifyConfig, unloaded: Problem, loaded: tuple[Run, ...], stated: Sequence[Payload]
+) -> PayloadEstimate:
     """What runs with the load show beside those without: between two estimates whose covariances hold for correlated
     errors, or in one fit where the loaded runs alone do not determine the robot."""
-    model, frame = unloaded.model, config.payload_frame or last_frame(unloaded.model.robot)
+    model = unloaded.model
+    frame = config.payload_frame or (stated[0].frame if stated else last_frame(model.robot))
     estimator = WeightedLeastSquares()
     try:
         with_load, without = (
@@ -178,6 +213,8 @@ def print_result(found: Identification, extras: Extras, logs: Logs) -> None:
     )
     if found.physically_consistent and estimate.standard is not None:
         print_left_out(out, left_out(found.problem.model, estimate.standard))
+    if extras.comparison is not None:
+        print_comparison(out, extras.comparison)
     for line in extras.lines:
         out.print(line, markup=False)
     print_notes(out, (*logs.notes, *extras.remarks), ())
@@ -198,4 +235,26 @@ def print_residuals(out: Console, judged: Sequence[Judged]) -> None:
         kind = "fit" if k == 0 else "validation"
         numbers = [f"{value:.3g}" for value in (*one.residuals.percent, one.residuals.total_percent)]
         table.add_row(Text(f"{kind}: {one.run}"), *numbers)
+    out.print(table)
+
+
+def print_comparison(out: Console, comparison: Comparison) -> None:
+    """Methods side by side, each beside the first one."""
+    first = comparison.methods[0].name
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("method")
+    for heading in ("fit [%]", "validation [%]", "differs by [% of torque]"):
+        table.add_column(heading, justify="right")
+    table.add_column("disagrees on")
+    beside = {one.second: one for one in comparison.differences if one.first == first}
+    for one in comparison.methods:
+        if one.failed:
+            table.add_row(Text(one.name), "–", "–", "–", Text(one.failed))
+            continue
+        numbers = [] if one.fit is None else [f"{one.fit.residuals.total_percent:.3g}"]
+        numbers.append(", ".join(f"{seen.residuals.total_percent:.3g}" for seen in one.validation) or "–")
+        other = beside.get(one.name)
+        apart = "" if other is None else ", ".join(other.disagree[:MOST_NAMED]) or "nothing"
+        numbers.append("" if other is None else f"{other.torque_percent:.2g}")
+        table.add_row(Text(one.name), *numbers, Text(apart))
     out.print(table)

@@ -13,7 +13,7 @@ from exciter.commands.progress import Step
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.quality import Quality, Repairs, check, repair
-from exciter.experiment.recording import Recording, open_recording
+from exciter.experiment.recording import Payload, Recording, open_recording
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import DriveGains, current_run, identify_gains
 from exciter.identification.known_parameters import Known
@@ -39,6 +39,7 @@ class Logs:
         self.words: list[str] = []
         self.repairs: dict[str, Repairs] = {}
         self.quality: dict[str, Quality] = {}
+        self.stated: list[Payload] = []  # loads that logs state, and that are to be found
 
     def read(self, paths: Sequence[Path], *, loaded: bool = False) -> tuple[Run, ...]:
         """loaded: with a load that is to be identified, so that nothing stated of it counts."""
@@ -53,7 +54,7 @@ class Logs:
             self._refuse_moving(recording)
             recording = recording.arranged(self.robot)
             if loaded and recording.about.payload is not None:
-                self.notes.append(f"{path.name}: its payload is to be identified; what it states of it is not used")
+                self.stated.append(recording.about.payload)
                 recording = replace(recording, about=replace(recording.about, payload=None))
             self.notes += [f"{path.name}: {remark}" for remark in file.remarks]
             self._gravity(recording, path)

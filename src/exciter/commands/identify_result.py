@@ -22,6 +22,10 @@ from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEs
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.drift import Drift
 from exciter.identification.uncertainty.explain import explain
+from exciter.report.identification.report import Answers
+from exciter.validation.comparison import Comparison
+from exciter.validation.inertia_matrix import InertiaMatrix
+from exciter.validation.known_load import KnownLoad
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +36,19 @@ class Extras:
     friction: FrictionChoice | None = None
     gains: DriveGains | None = None
     drifts: tuple[Drift, ...] = ()
+    inertia: InertiaMatrix | None = None
+    known_load: KnownLoad | None = None
+    comparison: Comparison | None = None
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What deserves care."""
         return tuple(drift.words for drift in self.drifts)
+
+    @property
+    def answers(self) -> Answers:
+        """For the report."""
+        return Answers(self.payload, self.gains, self.friction, self.comparison, self.inertia, self.known_load)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -49,6 +61,8 @@ class Extras:
             )
         if self.payload is not None:
             lines += _payload_lines(self.payload)
+        if self.known_load is not None:
+            lines += self.known_load.words
         return tuple(lines)
 
 
@@ -90,7 +104,10 @@ def result_data(
         "payload": None if extras.payload is None else extras.payload.to_dict(),
         "friction": None if extras.friction is None else extras.friction.to_dict(),
         "gains": None if extras.gains is None else extras.gains.to_dict(),
-        "drift": list(extras.remarks),
+        "drift": [drift.words for drift in extras.drifts],
+        "inertia_matrix": None if extras.inertia is None else extras.inertia.to_dict(),
+        "known_load": None if extras.known_load is None else extras.known_load.to_dict(),
+        "comparison": None if extras.comparison is None else extras.comparison.to_dict(),
         "words": [*estimate.words, *found.words, *logs.words],
         "reasons": list(explain(problem.compressed, estimate)),
         "notes": logs.notes,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,7 +39,8 @@ class Design:
 
     delta (n, c): coefficients of the family ``trajectory``; curve: what the robot executes, ramps and periods included.
     value: the criterion for one duration of the family at ``samples`` instants, with true friction signs; log_det: log
-    det of the covariance; predicted_std (b,): of the parameters, in the order of ``parameters``.
+    det of the covariance; predicted_std (b,): of the parameters, in the order of ``parameters``. A motion that
+    was drawn, not searched, has no attempts.
     """
 
     model: DynamicModel
@@ -63,6 +65,7 @@ class Design:
     noise: Array
     seed: int
     interrupted: bool
+    words: tuple[str, ...] = ()  # remarks on how the motion was found
 
 
 def design(
@@ -115,11 +118,10 @@ def design(
     if not any(attempt.feasible for attempt in found.attempts):
         raise ExciterError(_failure(found.attempts))
     family, delta, curve, certificate = _executable(found.attempts, robot, constraints, periods, ramps)
-    log = motion(family, delta, family.sample_times(samples))
-    figures = evaluate(model, log, objective.weights, objective.chosen, objective.formulation, prior)
-    value = objective.value(log)
-    if not np.isfinite(value):
-        names = ", ".join(objective.unexcited(log) or figures.names)
+    promised = promises(objective, family, delta, samples)
+    if not np.isfinite(promised["value"]):
+        log = motion(family, delta, family.sample_times(samples))
+        names = ", ".join(objective.unexcited(log) or promised["parameters"])
         raise ExciterError(f"the criterion is infinite: within these limits no motion was found that excites {names}")
     return Design(
         model=model,
@@ -128,13 +130,7 @@ def design(
         curve=curve,
         ramps=ramps,
         periods=periods,
-        criterion=criterion,
-        value=value,
-        condition_number=figures.condition_number,
-        condition_number_normalized=figures.condition_number_normalized,
-        log_det=-figures.log_det,
-        parameters=figures.names,
-        predicted_std=figures.predicted_std,
+        **promised,
         certificate=certificate,
         constraints=tuple(constraints),
         attempts=found.attempts,
@@ -145,6 +141,22 @@ def design(
         seed=seed,
         interrupted=found.interrupted,
     )
+
+
+def promises(objective: Objective, family: Trajectory, delta: Array, samples: int) -> dict[str, Any]:
+    """The fields of a design that say what a log of so many samples of one duration tells of the parameters."""
+    log = motion(family, delta, family.sample_times(samples))
+    columns, formulation = objective.chosen, objective.formulation
+    figures = evaluate(objective.model, log, objective.weights, columns, formulation, objective.prior)
+    return {
+        "criterion": objective.criterion,
+        "value": objective.value(log),
+        "condition_number": figures.condition_number,
+        "condition_number_normalized": figures.condition_number_normalized,
+        "log_det": -figures.log_det,
+        "parameters": figures.names,
+        "predicted_std": figures.predicted_std,
+    }
 
 
 def _executable(

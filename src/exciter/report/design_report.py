@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter import __version__
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError
 from exciter.report.design_tables import attempts_table, certificate_table, coefficients_table, parameters_table
@@ -20,11 +18,12 @@ from exciter.report.design_words import headline, verdict_sentence
 from exciter.report.joint_choice import joint_choice
 from exciter.report.markup import Markup, number
 from exciter.report.page import Page
+from exciter.report.plain_words import in_full, named
 from exciter.report.plot import Line, Plot, staircases
 from exciter.report.projections import projections
-from exciter.report.scene import Scene, picture_times
-from exciter.report.section import Section, folded, settings_list
-from exciter.report.settings_file import yaml_file
+from exciter.report.repeat import repeat_section
+from exciter.report.scene import Replay, Scene, picture_times
+from exciter.report.section import Section, folded
 from exciter.report.spectrum import acceleration_spectrum
 from exciter.report.surroundings import surroundings
 from exciter.report.tool_frame import tool_frame
@@ -62,7 +61,7 @@ def design_page(design: Design, rate: float, frame: str | None, settings: Mappin
         certificate_section(design),
         parameters_section(design),
         search_section(design),
-        repeat_section(design, settings),
+        settings_section(design, settings),
     ]
     return Page(f"Exciting motion for {robot.name}", headline(design), sections)
 
@@ -94,7 +93,8 @@ class Views:
 def robot_section(design: Design, view: Views) -> Section:
     robot = design.model.robot
     around = surroundings(design.constraints)
-    scene = Scene(robot, view.pictures.time, view.pictures.q, view.frame, view.path, around)
+    replay = Replay("the motion", "time", view.pictures.time, view.pictures.q, view.path)
+    scene = Scene(robot, view.frame, (replay,), around)
     reach = np.ptp(view.path, axis=0)
     text = (
         f"The line is the path of frame {view.frame}; it spans {number(reach[0], 3)} m in x, {number(reach[1], 3)} m "
@@ -215,20 +215,16 @@ def search_section(design: Design) -> Section:
     return Section("search", "The search", text, (*contents, attempts_table(design).html()))
 
 
-def repeat_section(design: Design, settings: Mapping[str, Any]) -> Section:
+def settings_section(design: Design, settings: Mapping[str, Any]) -> Section:
     robot, trajectory = design.model.robot, design.trajectory
     noise = per_joint(robot, design.noise)
     if settings.get("formulation") == "energy":
         noise = f"{number(settings.get('noise', 1.0))} J of an energy row"
     values = {
-        "robot": f"{robot.name} ({robot.n} joints: {', '.join(robot.joint_names)})",
-        "source of the robot": robot.source or "not stated",
-        "gravity [m/s²]": ", ".join(number(g) for g in robot.gravity),
-        "joint terms": ", ".join(repr(term) for term in design.model.terms) or "none",
         "trajectory": json.dumps(trajectory.to_dict(), ensure_ascii=False),
         "periods": design.periods,
-        "ramps": repr(design.ramps) if design.ramps else "default",
-        "criterion": repr(design.criterion),
+        "ramps": in_full(design.ramps) if design.ramps else "default",
+        "criterion": design.criterion.name + in_full(design.criterion).removeprefix(named(design.criterion)),
         "samples": design.samples,
         "noise σ": noise,
         "further limits": constraint_words(design) or "none",
@@ -236,11 +232,9 @@ def repeat_section(design: Design, settings: Mapping[str, Any]) -> Section:
         "starts": len(design.attempts),
         "evaluations": design.evaluations,
         "seconds": number(design.seconds),
-        "versions": f"exciter {__version__}, Python {platform.python_version()}, NumPy {np.__version__}",
     }
     coefficients = folded("Coefficients of the motion", coefficients_table(design).html())
-    file = (yaml_file(settings, "design.yaml"),) if settings else ()
-    return Section("settings", "Settings to repeat it", "", (*file, settings_list(values), coefficients))
+    return repeat_section(values, settings, "design.yaml", coefficients, model=design.model)
 
 
 def choice(design: Design) -> Markup:

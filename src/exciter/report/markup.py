@@ -55,6 +55,11 @@ def percent(share: float) -> str:
     return f"{number(100.0 * share, 4 if share > 9.99 else 3)}\u00a0%"  # 1000, not 1e+03
 
 
+def chance(p_value: float) -> str:
+    """A probability for people: next to nothing in words."""
+    return "< 0.001" if p_value < 1e-3 else number(p_value, 2)
+
+
 def packed(values: ArrayLike) -> dict[str, str]:
     """An array as base64 of little-endian float32: a third of the size of JSON numbers; NaN stands for a gap."""
     return {"f32": base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode("ascii")}

@@ -18,7 +18,7 @@ from exciter.report.markup import Markup, element, escaped, joined
 from exciter.report.section import Section
 
 STYLES = ("uplot.min.css", "report.css")
-SCRIPTS = ("uplot.min.js", "mat.js", "base.js", "plots.js", "scene.js")
+SCRIPTS = ("uplot.min.js", "mat.js", "base.js", "plots.js", "heatmap.js", "scene.js")
 
 
 def asset(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,24 +18,30 @@ MOST_POINTS = 2000  #: per line; more cannot be seen and only make the file larg
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One line: values (N,), NaN where there is a gap; lower and upper limit, infinite where there is none."""
+    """One line: values (N,), NaN where there is a gap; lower and upper limit, infinite where there is none.
+    points: dots that are not connected. width [px]. colour: a name of the style sheet, instead of the next one."""
 
     name: str
     values: Array
     unit: str = ""
     lower: float = -math.inf
     upper: float = math.inf
+    points: bool = False
+    width: float = 1.6
+    colour: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Plot:
     """Lines over a common x.
 
-    group: plots of one group zoom together; those of group "time" show where the moving robot is.
+    group: plots of one group zoom together; those of a motion that the scene replays show where the robot is.
     by_joint: one line per joint; the reader picks one, in its unit and with its limits, or sees all of them, as
     percentages of their limits where they have some.
     bars: upright bars instead of lines. steps: a value holds until the next one. log: logarithmic y axis.
-    band: two lines, lower and upper, between which the area is filled.
+    level: a line to compare with, drawn as limits are.
+    band: two lines, lower and upper, between which the area is filled; band_label: what it is. Lines are drawn in their
+    order, so that a band belongs before what lies within it.
     """
 
     title: str
@@ -50,6 +55,8 @@ class Plot:
     steps: bool = False
     log: bool = False
     band: tuple[int, int] | None = None
+    band_label: str = "95 % band"
+    level: float | None = None
 
     def html(self) -> Markup:
         help_ = "drag to zoom, double-click or key 0 to see all, plus and minus and arrow keys to zoom and move"
@@ -59,6 +66,8 @@ class Plot:
             element("div", class_="canvas", tabindex=0, role="group", aria_label=f"{self.title}: {help_}"),
             data_block(self.data()),
             class_="plot",
+            data_group=self.group or None,
+            data_by_joint=self.by_joint,
         )
 
     def data(self) -> dict[str, Any]:
@@ -68,18 +77,21 @@ class Plot:
             "x": packed(x),
             "xLabel": self.x_label,
             "yLabel": self.y_label,
-            "group": self.group,
-            "byJoint": self.by_joint,
             "bars": self.bars,
             "steps": self.steps,
             "log": self.log,
             "band": self.band,
+            "bandLabel": self.band_label,
+            "level": self.level,
             "lines": [
                 {
                     "name": line.name,
                     "unit": line.unit,
                     "lower": finite(line.lower),
                     "upper": finite(line.upper),
+                    "points": line.points,
+                    "width": line.width,
+                    "colour": line.colour,
                     "values": packed(row),
                 }
                 for line, row in zip(self.lines, values, strict=True)
@@ -101,14 +113,14 @@ def thinned(x: Array, lines: Array, most: int = MOST_POINTS) -> tuple[Array, Arr
     if count <= most:
         return x, lines
     cuts = np.linspace(0, count, most // 2 + 1).astype(int)
-    places, columns = [], []
-    for start, end in itertools.pairwise(cuts):
-        part = lines[:, start:end]
-        order = np.sort([part.argmin(axis=1), part.argmax(axis=1)], axis=0)
-        columns += list(np.take_along_axis(part, order.T, axis=1).T)
-        places += [x[start], x[(start + end) // 2]]
+    start, end = cuts[:-1], cuts[1:]
+    inside = np.minimum(start[:, None] + np.arange((end - start).max()), end[:, None] - 1)  # (buckets, samples)
+    parts = lines[:, inside]
+    kept = np.sort([parts.argmin(axis=2), parts.argmax(axis=2)], axis=0).transpose(1, 2, 0)
+    few = np.take_along_axis(parts, kept, axis=2).reshape(len(lines), -1)
+    places = np.stack([x[start], x[(start + end) // 2]], axis=1).ravel()
     places[-1] = x[-1]
-    return np.array(places), np.array(columns).T
+    return places, few
 
 
 def staircases(histories: Sequence[Sequence[tuple[float, float]]], ends: Sequence[float]) -> tuple[Array, Array]:

@@ -29,15 +29,25 @@ def picture_times(start: float, end: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
-    """A robot at positions q (N, n) at times (N,) [s], and the path (N, 3) [m] of one of its frames, in the base.
-    around: what stands around it, drawn translucent (``surroundings``)."""
+class Replay:
+    """Positions q (N, n) at even times (N,) [s], and the path (N, 3) [m] of the scene's frame, in the base. group: of
+    the plots over the same time."""
 
-    robot: Robot
+    name: str
+    group: str
     time: Array
     q: Array
-    frame: str
     path: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A robot that replays one of several motions, with the path of one of its frames. around: what stands around it,
+    drawn translucent (``surroundings``)."""
+
+    robot: Robot
+    frame: str
+    motions: Sequence[Replay]
     around: Sequence[dict[str, Any]] = ()
 
     def html(self) -> Markup:
@@ -63,15 +73,22 @@ class Scene:
             "sticks": sticks(self.robot),
             "around": list(self.around),
             "upright": upright(self.robot).ravel().tolist(),
-            "time": packed(self.time),
-            "q": packed(self.q),
             "frame": {
                 "name": frame.name,
                 "joint": frame.joint,
                 "rotation": frame.rotation.ravel().tolist(),
                 "translation": frame.translation.tolist(),
             },
-            "path": packed(self.path),
+            "motions": [
+                {
+                    "name": motion.name,
+                    "group": motion.group,
+                    "time": packed(motion.time),
+                    "q": packed(motion.q),
+                    "path": packed(motion.path),
+                }
+                for motion in self.motions
+            ],
         }
 
 

@@ -30,9 +30,9 @@ def figures(values: Mapping[str, str]) -> Markup:
     return element("dl", *items, class_="figures")
 
 
-def folded(title: str, *contents: Markup) -> Markup:
+def folded(title: str, *contents: Markup, opened: bool = False) -> Markup:
     """Contents that open on demand."""
-    return element("details", element("summary", title), *contents)
+    return element("details", element("summary", title), *contents, open=opened)
 
 
 def settings_list(settings: Mapping[str, Any]) -> Markup:

@@ -11,7 +11,7 @@ from exciter.report.markup import Markup, element, number
 
 @dataclass(frozen=True)
 class Bar:
-    """A number with a bar; ``share`` 0 … 1 is its length."""
+    """A number with a bar; ``share`` 0 … 1 is its length, NaN for none."""
 
     value: float
     text: str
@@ -25,8 +25,11 @@ class Word:
     text: str
     tone: str
 
+    def html(self) -> Markup:
+        return element("span", self.text, class_=f"word {self.tone}")
 
-LONG = 40  #: characters; longer text breaks into lines rather than push the other columns out of sight
+
+LONG = 18  #: characters; longer text breaks into lines rather than push the other columns out of sight
 Cell = str | float | Bar | Word
 
 
@@ -56,12 +59,14 @@ class Table:
 
 
 def cell_html(cell: Cell) -> Markup:
+    if isinstance(cell, Bar) and math.isnan(cell.share):
+        return element("td", cell.text, class_="number", data_sort=sort_key(cell.value))
     if isinstance(cell, Bar):
         filled = element("span", class_="bar", style=f"width:{100.0 * min(max(cell.share, 0.0), 1.0):.1f}%")
         bar = element("span", filled, class_="track", aria_hidden="true")
         return element("td", element("span", cell.text), bar, class_="number barred", data_sort=sort_key(cell.value))
     if isinstance(cell, Word):
-        return element("td", element("span", cell.text, class_=f"word {cell.tone}"))
+        return element("td", cell.html())
     if isinstance(cell, str):
         return element("td", cell, class_="long" if len(cell) > LONG else None)
     return element("td", number(cell), class_="number", data_sort=sort_key(cell))

@@ -39,8 +39,8 @@ class Effort:
 
     grid: intervals to begin with, more where the curve has more spans. tolerance: how far a margin that is reported may
     lie below the true one, plus the same part of it again for every ``LENGTH`` of clearance. refine: instants spent per
-    constraint to get there. most: instants per constraint at which proofs are given up. narrowest: width [s] below
-    which no interval is split.
+    constraint to get there. most: instants per constraint, beyond those of the grid, at which proofs are given up.
+    narrowest: width [s] below which no interval is split.
     """
 
     grid: int = 200
@@ -123,6 +123,7 @@ class _Search:
         self.at = np.zeros(rows)
         self.bound = np.full(rows, np.inf)  # over the intervals that are done with
         self.nodes = 0
+        self.grid_nodes = 0
 
     def run(self, grid: _Grid, coarse: list[Spans]) -> None:
         if remembers(self.constraint):  # its values mean something only along the whole motion
@@ -130,6 +131,7 @@ class _Search:
         else:
             for spans in coarse:
                 self._meet(spans.ends)
+        self.grid_nodes = self.nodes
         bounds = np.concatenate([self.constraint.lower_bounds(spans) for spans in coarse], axis=1)
         while True:
             wanted = self._wanted(grid, bounds)
@@ -162,7 +164,7 @@ class _Search:
             level = np.maximum(0.0, self.lowest - self.effort.tolerance * (1.0 + np.abs(self.lowest)))
         level[self.lowest < 0.0] = -np.inf  # broken: nothing left to prove
         wanted = (bounds < level[:, None]).any(axis=0) & (grid.end - grid.start > PARTS * self.effort.narrowest)
-        too_many: bool = self.nodes + PARTS * int(wanted.sum()) > self.effort.most
+        too_many: bool = self.nodes - self.grid_nodes + PARTS * int(wanted.sum()) > self.effort.most
         return np.zeros_like(wanted) if too_many else wanted
 
     def verdicts(self) -> list[LimitVerdict]:

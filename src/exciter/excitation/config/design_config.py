@@ -41,7 +41,7 @@ from exciter.excitation.config.criterion_config import criterion
 from exciter.excitation.config.robot_part import read_section, robot_options
 from exciter.excitation.config.section import Section, number, per_joint, shown
 from exciter.excitation.config.terms import joint_terms
-from exciter.excitation.config.trajectory_config import EXECUTION, FAMILIES, trajectory
+from exciter.excitation.config.trajectory_config import DRAWN, EXECUTION, FAMILIES, trajectory
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.criteria.criterion import AnyCriterion
@@ -55,6 +55,8 @@ from exciter.excitation.files.samples import sample
 from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.excitation.validation_motion.random_points import RandomPoints
+from exciter.excitation.validation_motion.random_spline import RandomSpline
 from exciter.robot import library
 from exciter.robot.motion import Motion
 from exciter.robot.options import RobotOptions
@@ -93,11 +95,15 @@ class DesignConfig:
     def model(self, robot: Robot) -> DynamicModel:
         return DynamicModel(robot, joint_terms(self.terms, robot, f"{self.source}: terms"))
 
-    def trajectory(self) -> Trajectory:
+    def trajectory(self) -> Trajectory | RandomPoints | RandomSpline:
+        """The family to search in, or the kind of motion to draw."""
         return trajectory(self.family, self.settings, f"{self.source}: trajectory")
 
-    def criterion(self, model: DynamicModel) -> AnyCriterion:
-        return criterion(self.criteria, model, self.trajectory(), f"{self.source}: criterion")
+    def criterion(self, model: DynamicModel, family: Trajectory | None = None) -> AnyCriterion:
+        """family: of a motion that was drawn."""
+        chosen = self.trajectory() if family is None else family
+        assert not isinstance(chosen, RandomPoints | RandomSpline)
+        return criterion(self.criteria, model, chosen, f"{self.source}: criterion")
 
     def constraints(self, model: DynamicModel) -> tuple[Constraint, ...]:
         return self.limits.constraints(model)
@@ -158,13 +164,15 @@ class DesignConfig:
 
     def overridden(self, **flags: Any) -> DesignConfig:
         """With what the command line says; flags that are None were not given. Another family starts from its own
-        defaults."""
+        defaults; a random motion is then executed once."""
         given = {key: value for key, value in flags.items() if value is not None}
         for flag, key, words in (("--trajectory", "family", FAMILIES), ("--criterion", "criteria", CRITERIA)):
             if key in given and given[key] not in words:
                 raise ExciterError(f"{flag} is '{given[key]}'; allowed are {', '.join(words)}")
         if given.get("family", self.family) != self.family:
             given["settings"] = {}
+            if given["family"] in DRAWN:
+                given |= {"periods": DesignConfig.periods, "duration_range": None}
         return replace(self, **given)
 
     def to_dict(self) -> dict[str, Any]:
@@ -227,6 +235,11 @@ def read_config(path: str | Path) -> DesignConfig:
     settings = {str(key): value for key, value in (motion or {}).items()}
     execution = Section({key: settings.pop(key, None) for key in EXECUTION}, top.at("trajectory"))
     family = Section({"family": settings.pop("family", None)}, top.at("trajectory"))
+    if family.get("family") in DRAWN and "duration_range" in execution:
+        raise ExciterError(
+            f"{execution.at('duration_range')} is {shown(execution.get('duration_range'))}; a {family.get('family')} "
+            "motion is drawn, not searched, so that its duration is not free; leave it out"
+        )
     return DesignConfig(
         source=top.where,
         robot=robot_options(top, folder),

@@ -5,6 +5,11 @@
     trajectory: {family: quintic, duration: 10, segments: 10, at_rest_ends: true}     # or times: [0, 1.5, 4]
     trajectory: {family: acceleration, duration: 10, intervals: 20}
 
+Motions that are drawn at random, not searched, to validate a model on:
+
+    trajectory: {family: random-points, points: 20, rest: 0.2, rise: 0.05, draws: 2000}
+    trajectory: {family: random-spline, duration: 20, segments: 20, degree: 5, draws: 50}
+
 Beside them stand the keys of ``EXECUTION``: how the motion is run, whatever its family.
 """
 
@@ -20,8 +25,11 @@ from exciter.excitation.trajectories.bspline import BSpline, Variables
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.excitation.validation_motion.random_points import RandomPoints
+from exciter.excitation.validation_motion.random_spline import RandomSpline
 
 EXECUTION = ("periods", "rate", "ramps", "duration_range")
+DRAWN = ("random-points", "random-spline")  # words of motions that are drawn, not searched
 
 
 def _fourier(given: Section) -> Trajectory:
@@ -67,16 +75,36 @@ def _acceleration(given: Section) -> Trajectory:
     return AccelerationSequence(duration, given.whole("intervals", AccelerationSequence.intervals, least=3))
 
 
-FAMILIES: dict[str, tuple[tuple[str, ...], Callable[[Section], Trajectory]]] = {
+def _random_points(given: Section) -> RandomPoints:
+    return RandomPoints(
+        given.whole("points", RandomPoints.points, least=2),
+        given.number("rest", RandomPoints.rest, least=0.0),
+        given.number("rise", RandomPoints.rise, above=0.0),
+        given.whole("draws", RandomPoints.draws, least=1),
+    )
+
+
+def _random_spline(given: Section) -> RandomSpline:
+    return RandomSpline(
+        given.number("duration", RandomSpline.duration, above=0.0),
+        given.whole("segments", RandomSpline.segments, least=1),
+        given.whole("degree", RandomSpline.degree, least=4),
+        given.whole("draws", RandomSpline.draws, least=1),
+    )
+
+
+FAMILIES: dict[str, tuple[tuple[str, ...], Callable[[Section], Trajectory | RandomPoints | RandomSpline]]] = {
     "fourier": (("period", "harmonics", "at_rest"), _fourier),
     "bspline": (("duration", "segments", "degree", "variables"), _bspline),
     "quintic": (("duration", "segments", "times", "at_rest_ends"), _quintic),
     "acceleration": (("duration", "intervals"), _acceleration),
+    "random-points": (("points", "rest", "rise", "draws"), _random_points),
+    "random-spline": (("duration", "segments", "degree", "draws"), _random_spline),
 }
 
 
-def trajectory(family: str, settings: Mapping[str, Any], where: str) -> Trajectory:
-    """The family with its settings; what is left out has its default."""
+def trajectory(family: str, settings: Mapping[str, Any], where: str) -> Trajectory | RandomPoints | RandomSpline:
+    """The family, or the kind of random motion, with its settings; what is left out has its default."""
     keys, build = FAMILIES[family]
     section = Section.of(settings, where, ("family", *keys, *EXECUTION))
     try:

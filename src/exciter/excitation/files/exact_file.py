@@ -2,7 +2,7 @@
 
     joints        names, in the order of all rows below
     trajectory    the family and its settings; labels and coefficients by joint, for people and for the next design
-    periods       how often the exciting part is run through
+    periods       how often the exciting part is run through; these two only where the motion is one of a family
     pieces        what the robot executes, ramps included: polynomials (knots [s]; per joint and span, increasing powers
                   of the time since the span's start) and stretches of Fourier series
 
@@ -32,18 +32,17 @@ PIECES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 }
 
 
-def exact_data(curve: Curve, robot: Robot, trajectory: Trajectory, delta: Array, periods: int = 1) -> dict[str, Any]:
-    """Plain data from which ``exact_curve`` builds the same curve."""
-    rows = zip(robot.joint_names, delta.tolist(), strict=True)
-    return {
-        "joints": list(robot.joint_names),
-        "duration": curve.end - curve.start,
-        "trajectory": trajectory.to_dict(),
-        "labels": list(trajectory.labels),
-        "coefficients": dict(rows),
-        "periods": periods,
-        "pieces": [_piece_data(piece) for piece in curve.pieces],
-    }
+def exact_data(
+    curve: Curve, robot: Robot, trajectory: Trajectory | None = None, delta: Array | None = None, periods: int = 1
+) -> dict[str, Any]:
+    """Plain data from which ``exact_curve`` builds the same curve; the family and its coefficients are left out where
+    the curve is not one of a family."""
+    data: dict[str, Any] = {"joints": list(robot.joint_names), "duration": curve.end - curve.start}
+    if trajectory is not None and delta is not None:
+        rows = zip(robot.joint_names, delta.tolist(), strict=True)
+        data["trajectory"], data["labels"] = trajectory.to_dict(), list(trajectory.labels)
+        data["coefficients"], data["periods"] = dict(rows), periods
+    return {**data, "pieces": [_piece_data(piece) for piece in curve.pieces]}
 
 
 def _piece_data(piece: Piece) -> dict[str, Any]:

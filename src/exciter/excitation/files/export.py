@@ -40,8 +40,8 @@ def export(
     folder: Path,
     robot: Robot,
     curve: Curve,
-    trajectory: Trajectory,
-    delta: Array,
+    trajectory: Trajectory | None,
+    delta: Array | None,
     certify: Callable[[Curve], Certificate],
     *,
     periods: int = 1,
@@ -49,6 +49,7 @@ def export(
 ) -> Exported:
     """Write trajectory.csv, .json, .ros2.yaml and .ros2.json to a folder (a staging one: what fails must not stay).
 
+    trajectory, delta: the family and its coefficients, None for a curve of another kind.
     ``certify`` judges the rows of the table as they are read back; where they break a limit that the curve itself
     keeps, more rows are taken, up to 1 kHz.
     """

@@ -10,13 +10,15 @@ from exciter.excitation.trajectories.acceleration import AccelerationSequence
 from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.quintic import Quintic
+from exciter.excitation.trajectories.stops import Stops
 from exciter.excitation.trajectories.trajectory import Trajectory
 
-FAMILIES: dict[str, type[Fourier] | type[BSpline] | type[Quintic] | type[AccelerationSequence]] = {
+FAMILIES: dict[str, type[Fourier] | type[BSpline] | type[Quintic] | type[AccelerationSequence] | type[Stops]] = {
     "fourier": Fourier,
     "bspline": BSpline,
     "quintic": Quintic,
     "acceleration": AccelerationSequence,
+    "stops": Stops,
 }
 
 

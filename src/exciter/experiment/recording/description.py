@@ -16,7 +16,7 @@ from exciter.experiment.recording.formats import FORMATS, preset
 from exciter.experiment.recording.signal import Signal, TimeSource, check_kinds, signal_from, text, time_from
 from exciter.robot.yaml_file import read_yaml
 
-SIGNALS = ("position", "velocity", "torque", "current", "wrench")
+SIGNALS = ("position", "velocity", "torque", "current", "wrench", "temperature")
 READING = ("delimiter", "header", "comment", "skip", "decimal", "missing", "topic", "transposed")
 ABOUT = ("gravity", "payload", "period", "settled", "filter", "notes", "sources")
 KEYS = ("file", "format", *READING, "joints", "time", *SIGNALS, "drive", "signs", "offset", "windows", *ABOUT, "repair")

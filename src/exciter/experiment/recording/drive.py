@@ -46,6 +46,10 @@ class Drive:
         """Not of the joints: as it is."""
         return wrench
 
+    def temperature(self, temperature: Array) -> Array:
+        """Of each joint's drive: as it is."""
+        return temperature
+
     @property
     def keeps_power(self) -> bool:
         """q̇ᵀτ is the same on both sides of the gears: Rt = Rpᵀ. True where only one of them is given."""

@@ -81,10 +81,10 @@ def _checked(chunks: Iterable[Recording]) -> Iterator[Recording]:
     for chunk in chunks:
         if not len(chunk):
             continue
-        if before is not None and (chunk.joints, chunk.channels) != (before.joints, before.channels):
+        if before is not None and (chunk.joints, chunk.everything) != (before.joints, before.everything):
             raise RecordingError(
-                f"the pieces of a recording must agree; one has {', '.join(before.channels)} of "
-                f"{', '.join(before.joints)}, another {', '.join(chunk.channels)} of {', '.join(chunk.joints)}"
+                f"the pieces of a recording must agree; one has {', '.join(before.everything)} of "
+                f"{', '.join(before.joints)}, another {', '.join(chunk.everything)} of {', '.join(chunk.joints)}"
             )
         if before is not None and chunk.time[0] < before.time[-1]:
             raise RecordingError(
@@ -103,6 +103,7 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
             raise RecordingError(f"joint '{name}' cannot head a column of a CSV file; rename it, or write a .npz file")
     header = ["time", *(f"{name}.{WORDS.get(signal, signal)}" for name in first.joints for signal in first.signals)]
     header += [] if first.wrench is None else [f"base.{name}" for name in WRENCH]
+    header += [] if first.temperature is None else [f"{name}.temperature" for name in first.joints]
     if len(set(header)) < len(header):
         raise RecordingError(f"the joints {', '.join(first.joints)} give two columns of the same name; rename one")
     beside = path.absolute().with_suffix(".yaml")
@@ -130,8 +131,8 @@ def _yaml(data: dict[str, Any]) -> str:
 
 def _rows(chunk: Recording) -> str:
     signals = np.stack([getattr(chunk, name) for name in chunk.signals], axis=2)  # (N, n, signals): as the header
-    wrench = () if chunk.wrench is None else (chunk.wrench,)
-    table = np.column_stack([chunk.time, signals.reshape(len(chunk), -1), *wrench])
+    beside = [x for x in (chunk.wrench, chunk.temperature) if x is not None]
+    table = np.column_stack([chunk.time, signals.reshape(len(chunk), -1), *beside])
     text = io.StringIO()
     np.savetxt(text, table, fmt="%.17g", delimiter=",")
     return text.getvalue()
@@ -139,7 +140,7 @@ def _rows(chunk: Recording) -> str:
 
 def _write_npz(first: Recording, rest: Iterator[Recording], stage: Path, path: Path) -> None:
     """Numbers go to one unnamed file per array first: how many rows an array has stands at its start."""
-    keys, rows = ("time", *first.channels), 0
+    keys, rows = ("time", *first.everything), 0
     with ExitStack() as stack:
         raw = {key: stack.enter_context(tempfile.TemporaryFile(dir=stage)) for key in keys}
         for chunk in chain([first], rest):

@@ -1,8 +1,8 @@
 """Exciter's own logs, seen by a reader: what their columns are called, and what is said beside the samples.
 
 CSV: ``time``, then ``<joint>.q``, ``<joint>.qd``, ``<joint>.tau``, ``<joint>.current``, then ``base.fx`` … ``base.mz``
-of a force plate; what a table cannot say stands in ``<stem>.yaml`` beside it. NPZ: time, q, qd, torque, current,
-wrench, joints, and about, which is JSON.
+of a force plate, then ``<joint>.temperature``; what a table cannot say stands in ``<stem>.yaml`` beside it. NPZ: time,
+q, qd, torque, current, wrench, temperature, joints, and about, which is JSON.
 """
 
 from __future__ import annotations
@@ -28,7 +28,13 @@ from exciter.experiment.sources.open import open_source
 from exciter.experiment.sources.source import Source
 from exciter.robot.yaml_file import read_yaml
 
-WORDS = {"q": "q", "qd": "qd", "torque": "tau", "current": "current"}  # signal → end of a column's name
+WORDS = {
+    "q": "q",
+    "qd": "qd",
+    "torque": "tau",
+    "current": "current",
+    "temperature": "temperature",
+}  # signal → end of a column's name
 IGNORED = ("qdd",)  # a column of trajectories, and of exact motions: no measurement
 MOST_BYTES = 1_000_000  # of joints and about
 PYTHON = (ValueError, TypeError, SyntaxError, KeyError, OSError, EOFError, RecursionError, OverflowError, RuntimeError)
@@ -53,7 +59,8 @@ def check_header(source: Source) -> None:
         if not known and name.rpartition(".")[2] not in (*WORDS.values(), *IGNORED):
             raise RecordingError(
                 f"{source.path} has a column '{name}'; allowed are time and <joint>.q, <joint>.qd, <joint>.tau, "
-                "<joint>.current, base.fx … base.mz; a recording.yaml can describe any other columns"
+                "<joint>.current, <joint>.temperature, base.fx … base.mz; a recording.yaml can describe any other "
+                "columns"
             )
 
 

@@ -27,6 +27,8 @@ class Recording:
 
     wrench (N, 6): force [N] and torque about the base's origin [N·m] that the ground exerts on the base, in axes of the
     base, from a force plate; a robot at rest is carried with +m·g.
+
+    temperature (N, n) [°C]: of each joint's drive; NaN where it was not read.
     """
 
     joints: tuple[str, ...]
@@ -37,20 +39,23 @@ class Recording:
     current: Array | None = None
     about: About = field(default_factory=About)
     wrench: Array | None = None
+    temperature: Array | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joints", tuple(self.joints))
         if not self.joints or len(set(self.joints)) < len(self.joints):
             raise RecordingError(f"a recording needs joints of different names; given {list(self.joints)}")
-        for name in ("time", *SIGNALS, "wrench"):
+        for name in ("time", *SIGNALS, "wrench", "temperature"):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, _read_only(value))
         shape = (len(self.time), self.n)
         if self.time.ndim != 1 or any(self._signal(name).shape != shape for name in self.signals):
             given = ", ".join(f"{name} {getattr(self, name).shape}" for name in ("time", *self.signals))
             raise RecordingError(f"samples of {self.n} joints must have shapes (N,) and (N, {self.n}); given {given}")
-        if self.wrench is not None and self.wrench.shape != (len(self.time), len(WRENCH)):
-            raise RecordingError(f"wrench has shape {self.wrench.shape}; expected {(len(self.time), len(WRENCH))}")
+        for name in set(self.everything) - set(self.signals):
+            found, expected = self._signal(name).shape, (len(self.time), len(self.columns(name)))
+            if found != expected:
+                raise RecordingError(f"{name} has shape {found}; expected {expected}")
         if not np.isfinite(self.time).all():
             raise RecordingError("time contains NaN or infinity; repair or cut those samples")
         if (back := np.flatnonzero(np.diff(self.time) < 0)).size:
@@ -75,8 +80,13 @@ class Recording:
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """The signals, and the wrench where there is one: everything that comes sample by sample."""
+        """The signals, and the wrench where there is one: what equations are made of."""
         return self.signals if self.wrench is None else (*self.signals, "wrench")
+
+    @property
+    def everything(self) -> tuple[str, ...]:
+        """The channels, and the temperature where there is one: all that comes sample by sample."""
+        return self.channels if self.temperature is None else (*self.channels, "temperature")
 
     def columns(self, channel: str) -> tuple[str, ...]:
         """Names of a channel's columns: the joints', or those of the wrench."""
@@ -102,7 +112,7 @@ class Recording:
 
     def __getitem__(self, part: slice | NDArray[np.bool_] | NDArray[np.int64]) -> Recording:
         """Some of the samples, in order."""
-        signals: dict[str, Any] = {name: self._signal(name)[part] for name in self.channels}
+        signals: dict[str, Any] = {name: self._signal(name)[part] for name in self.everything}
         return replace(self, time=self.time[part], **signals)
 
     def between(self, start: float, end: float) -> Recording:
@@ -120,7 +130,7 @@ class Recording:
         """Pieces of one recording, in order of time, together."""
         if not parts:
             raise RecordingError("nothing was recorded")
-        names = parts[0].channels
+        names = parts[0].everything
         signals: dict[str, Any] = {name: np.concatenate([part._signal(name) for part in parts]) for name in names}
         return replace(parts[0], time=np.concatenate([part.time for part in parts]), **signals)
 
@@ -133,7 +143,8 @@ class Recording:
                 "joints: in a recording.yaml"
             )
         columns = [self.joints.index(name) for name in robot.joint_names]
-        signals: dict[str, Any] = {name: self._signal(name)[:, columns] for name in self.signals}
+        own = [name for name in self.everything if name != "wrench"]
+        signals: dict[str, Any] = {name: self._signal(name)[:, columns] for name in own}
         gains = None if self.about.gains is None else tuple(self.about.gains[k] for k in columns)
         return replace(self, joints=robot.joint_names, about=replace(self.about, gains=gains), **signals)
 

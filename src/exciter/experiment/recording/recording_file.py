@@ -23,7 +23,7 @@ from exciter.experiment.recording.shelf import fingerprints
 Array = NDArray[np.float64]
 ROWS = 65_536
 MOST_BYTES = 1_000_000_000  # of samples in memory at once; joining them takes three times as much for a moment
-FIELDS = {"position": "q", "velocity": "qd", "torque": "torque", "current": "current", "wrench": "wrench"}
+FIELDS = {"position": "q", "velocity": "qd"} | {name: name for name in ("torque", "current", "wrench", "temperature")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class RecordingFile:
 
     @property
     def signals(self) -> tuple[str, ...]:
-        """Which of q, qd, torque, current, wrench there are."""
+        """Which of q, qd, torque, current, wrench, temperature there are."""
         return tuple(FIELDS[part.name] for part in self.columns.parts if part.name in FIELDS)
 
     @property
@@ -98,7 +98,7 @@ class RecordingFile:
         """All of it; refused where its samples take more than ``limit`` bytes."""
         parts, size = [], 0
         for piece in self.chunks():
-            size += sum(getattr(piece, name).nbytes for name in ("time", *piece.channels))
+            size += sum(getattr(piece, name).nbytes for name in ("time", *piece.everything))
             if size > limit:
                 raise RecordingError(
                     f"{self.path} is too large to be read at once: more than {limit / 1e9:g} GB of samples; "
@@ -118,7 +118,7 @@ class RecordingFile:
         values = {}
         for signal in self.description.signals:
             if signal.name in block:
-                joint_side = getattr(self.description.drive, signal.name)(block[signal.name] * signal.scale)
+                joint_side = getattr(self.description.drive, signal.name)(signal.si(block[signal.name]))
                 if not self.native:  # whose numbers are what they are
                     signal.check(joint_side, signal.of(self.joints), first)
                 values[FIELDS[signal.name]] = joint_side[keep]

@@ -21,7 +21,8 @@ TIME_KEYS = ("file", "column", "unit", "rate", "start")
 
 @dataclass(frozen=True, eq=False)
 class Signal:
-    """``name``: position, velocity, torque, current or wrench. SI value = number in the file × scale (n,).
+    """``name``: position, velocity, torque, current, wrench or temperature. SI value = number in the file × scale (n,)
+    + zero (n,).
 
     file: None for that of the whole recording; interleaved: one number per line, sample after sample; required: an
     error where the file does not have it.
@@ -36,6 +37,12 @@ class Signal:
     scaled: bool  # the user gave a factor of their own
     interleaved: bool
     required: bool
+    zero: Array
+
+    def si(self, numbers: Array) -> Array:
+        """(k, n) as the file has them, in SI; kept to the last bit where the unit is the one used here."""
+        values = numbers * self.scale
+        return values + self.zero if self.zero.any() else values
 
     def of(self, joints: Sequence[str]) -> Sequence[str]:
         """What there is a column of: the joints, or the parts of the wrench."""
@@ -97,6 +104,7 @@ def signal_from(top: Section, name: str, joints: Sequence[str], *, required: boo
         "factor" in section,
         interleaved,
         required,
+        np.array([UNITS[name][unit].zero for unit in units]),
     )
 
 

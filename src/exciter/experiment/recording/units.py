@@ -1,4 +1,7 @@
-"""Units of logs, and what they are in SI: a value times its unit's factor is rad, m, rad/s, m/s, N·m, N, A or s."""
+"""Units of logs, and what they are in SI: a value times its unit's factor is rad, m, rad/s, m/s, N·m, N, A or s.
+
+Temperatures are in °C inside, with a zero of their own.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,12 @@ TURNS, SLIDES = "turns", "slides"
 
 @dataclass(frozen=True)
 class Unit:
-    """``factor``: one of it in SI; ``kind``: of the joint that is measured in it, None where it does not tell."""
+    """``factor``: one of it in SI; ``kind``: of the joint that is measured in it, None where it does not tell;
+    ``zero``: its zero in SI."""
 
     factor: float
     kind: str | None = None
+    zero: float = 0.0
 
 
 UNITS: dict[str, dict[str, Unit]] = {
@@ -47,13 +52,14 @@ UNITS: dict[str, dict[str, Unit]] = {
     },
     "current": {"A": Unit(1.0), "mA": Unit(1e-3)},
     "wrench": {"N": Unit(1.0), "kN": Unit(1e3)},  # forces; torques in that times metres
+    "temperature": {"degC": Unit(1.0), "K": Unit(1.0, zero=-273.15)},
 }
-# Beyond these [SI] a unit or a gear ratio is wrong: 160 turns of an arm's joint, a meganewton-metre, 100 kA.
-LARGEST = {"position": 1e3, "velocity": 1e3, "torque": 1e6, "current": 1e5, "wrench": 1e6}
+# Beyond these [SI] a unit or a gear ratio is wrong: 160 turns of an arm's joint, a meganewton-metre, 100 kA, 200 °C.
+LARGEST = {"position": 1e3, "velocity": 1e3, "torque": 1e6, "current": 1e5, "wrench": 1e6, "temperature": 200.0}
 
 
 def unit_of(signal: str, given: Any, where: str) -> str:
-    """The name of a unit of ``signal``; N·m may be written Nm, N*m, N.m or N m, and us µs."""
+    """The name of a unit of ``signal``; N·m may be written Nm, N*m, N.m or N m, us µs, and degC °C."""
     units = UNITS[signal]
     spelled = {_spelling(name): name for name in units}
     name = spelled.get(_spelling(given)) if isinstance(given, str) else None
@@ -72,7 +78,8 @@ def units_of(signal: str, given: Any, where: str, joints: Sequence[str]) -> tupl
 
 
 def _spelling(text: str) -> str:
-    return "".join(c for c in text.replace("µ", "u").replace("μ", "u") if c not in "·*. ⋅")
+    plain = text.replace("µ", "u").replace("μ", "u").replace("°C", "degC")
+    return "".join(c for c in plain if c not in "·*. ⋅")
 
 
 def _belongs(signal: str, given: Any) -> str:

@@ -6,6 +6,7 @@ The torque is resampled and nothing else: low-passing it alone would bias every 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,5 +143,6 @@ class _Plan:
             qd, qdd = qd[1:-1], first_difference(qd, self.rate)
         motion = Motion(time[inner], q[1:-1], qd, qdd)
         limits = self.torque_bandwidth, self.low_pass.cutoff
-        wrench = None if whole.wrench is None else whole.wrench[inner]
-        return Processed(motion, torque[inner], self.rate, *self.noises, self.words, *limits, wrench=wrench)
+        part = whole[inner]
+        more: dict[str, Any] = {"wrench": part.wrench, "temperature": part.temperature}
+        return Processed(motion, torque[inner], self.rate, *self.noises, self.words, *limits, **more)

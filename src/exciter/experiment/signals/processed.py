@@ -27,7 +27,7 @@ class Processed:
     taken from, where it was fitted as one.
 
     wrench (N, 6): on the base, as in ``Recording``, where a force plate was recorded; the torque is zero where it was
-    recorded instead.
+    recorded instead. temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing.
     """
 
     motion: Motion
@@ -40,6 +40,7 @@ class Processed:
     position_bandwidth: float = float("inf")
     series: FourierSeries | None = None
     wrench: Array | None = None
+    temperature: Array | None = None
 
     def __post_init__(self) -> None:
         torque = np.array(self.torque, dtype=np.float64)
@@ -47,12 +48,13 @@ class Processed:
         object.__setattr__(self, "torque", torque)
         if torque.shape != self.motion.q.shape:
             raise RecordingError(f"torque has shape {torque.shape}, the motion {self.motion.q.shape}")
-        if self.wrench is not None:
-            wrench = np.array(self.wrench, dtype=np.float64)
-            wrench.flags.writeable = False
-            object.__setattr__(self, "wrench", wrench)
-            if wrench.shape != (len(self.motion), 6):
-                raise RecordingError(f"wrench has shape {wrench.shape}; expected {(len(self.motion), 6)}")
+        for name, columns in (("wrench", 6), ("temperature", self.motion.n)):
+            if (given := getattr(self, name)) is not None:
+                values = np.array(given, dtype=np.float64)
+                values.flags.writeable = False
+                object.__setattr__(self, name, values)
+                if values.shape != (len(self.motion), columns):
+                    raise RecordingError(f"{name} has shape {values.shape}; expected {(len(self.motion), columns)}")
 
     def __len__(self) -> int:
         return len(self.motion)
@@ -61,8 +63,9 @@ class Processed:
         """Some of the samples, in order; a step in the slice lowers the rate."""
         refuse_folding(part, self.torque_bandwidth)
         rate = self.rate / abs(part.step or 1)
-        wrench = None if self.wrench is None else self.wrench[part]
-        return replace(self, motion=self.motion[part], torque=self.torque[part], rate=rate, wrench=wrench)
+        wrench, temperature = (None if x is None else x[part] for x in (self.wrench, self.temperature))
+        motion, torque = self.motion[part], self.torque[part]
+        return replace(self, motion=motion, torque=torque, rate=rate, wrench=wrench, temperature=temperature)
 
     @staticmethod
     def join(pieces: Sequence[Processed]) -> Processed:
@@ -70,9 +73,20 @@ class Processed:
         motions = [piece.motion for piece in pieces]
         signals = [np.concatenate([getattr(m, name) for m in motions]) for name in ("time", "q", "qd", "qdd")]
         torque, bandwidth = np.concatenate([p.torque for p in pieces]), min(p.torque_bandwidth for p in pieces)
-        wrenches = [piece.wrench for piece in pieces if piece.wrench is not None]
-        wrench = np.concatenate(wrenches) if wrenches else None
-        return replace(pieces[-1], motion=Motion(*signals), torque=torque, torque_bandwidth=bandwidth, wrench=wrench)
+        return replace(
+            pieces[-1],
+            motion=Motion(*signals),
+            torque=torque,
+            torque_bandwidth=bandwidth,
+            wrench=_joined([piece.wrench for piece in pieces]),
+            temperature=_joined([piece.temperature for piece in pieces]),
+        )
+
+
+def _joined(parts: Sequence[Array | None]) -> Array | None:
+    """One after the other; None where one of them is missing."""
+    there = [part for part in parts if part is not None]
+    return np.concatenate(there) if len(there) == len(parts) else None
 
 
 def refuse_folding(part: slice, torque_bandwidth: float) -> None:

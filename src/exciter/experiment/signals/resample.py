@@ -81,13 +81,24 @@ def resample(recording: Recording, rate: float | None = None) -> Recording:
     at = grid(recording.time[0], recording.time[-1], rate)
     rounding = max(4.0 * np.spacing(np.abs(recording.time[[0, -1]]).max()), 1e-9 / rate)
     if len(at) == len(recording) and np.abs(recording.time - at).max() <= rounding:
-        return replace(recording, time=at)
+        return replace(recording, time=at, temperature=_temperature(recording, at))
     names = recording.channels
     samples = np.concatenate([getattr(recording, name) for name in names], axis=1)
     values = CubicSpline(recording.time, samples)(at)
     ends = np.cumsum([getattr(recording, name).shape[1] for name in names])
     parts: Any = dict(zip(names, np.split(values, ends[:-1], axis=1), strict=True))
-    return replace(recording, time=at, **parts)
+    return replace(recording, time=at, temperature=_temperature(recording, at), **parts)
+
+
+def _temperature(recording: Recording, at: Array) -> Array | None:
+    """(M, n) linear between readings, for a thermometer is read seldom; NaN where there is none."""
+    if recording.temperature is None:
+        return None
+    values = np.full((len(at), recording.n), np.nan)
+    for j, column in enumerate(recording.temperature.T):
+        if (read := np.isfinite(column)).any():
+            values[:, j] = np.interp(at, recording.time[read], column[read])
+    return values
 
 
 def resampled(chunks: Iterable[Recording], rate: float, longest: float) -> Iterator[Recording]:

@@ -163,7 +163,8 @@ class _Plan:
         motion = Motion(part.time, q, qd, qdd)
         noises = self.position_noise, self.torque_noise
         told = self.words, self.torque_bandwidth
-        return Processed(motion, part.needed_torque(), self.rate, *noises, *told, wrench=part.wrench)
+        found = Processed(motion, part.needed_torque(), self.rate, *noises, *told, wrench=part.wrench)
+        return replace(found, temperature=part.temperature)
 
     def _fit(self, whole: Recording, start: float) -> interpolate.BSpline:
         """Inner knots at start + k/density: pieces of a segment share them."""

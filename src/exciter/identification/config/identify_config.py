@@ -35,6 +35,7 @@ from exciter.experiment.virtual.config import KEYS as SIMULATE_KEYS
 from exciter.experiment.virtual.config import control_of
 from exciter.identification.config.estimators import WORDS as ESTIMATORS
 from exciter.identification.config.estimators import Known, estimator_of
+from exciter.identification.config.formulations import WORDS as FORMULATIONS
 from exciter.identification.config.formulations import formulation_of
 from exciter.identification.config.routes import differentiated, filter_of, noise_share, route_of
 from exciter.identification.config.uncertainty import WORDS as UNCERTAINTY
@@ -146,6 +147,13 @@ class IdentifyConfig:
     def _estimator_word(self) -> str:
         given = self.section.get("estimator")
         return "wls" if given is None else word_with_settings(given, self.section.at("estimator"), tuple(ESTIMATORS))[0]
+
+    @property
+    def method_name(self) -> str:
+        """Formulation and estimator, by their words."""
+        given = self.section.get("formulation") or "dynamic"
+        word, _ = word_with_settings(given, self.section.at("formulation"), tuple(FORMULATIONS))
+        return f"{word}/{self._estimator_word}"
 
     def judge(self, runs: tuple[Run, ...]) -> InverseDynamic:
         """Joint torques, through the same filter: what every estimate is measured by."""

@@ -2,8 +2,10 @@
 const report = (() => {
   "use strict";
   const listeners = { joint: [], time: [], theme: [] };
-  const state = { joint: -1, time: 0, printing: false };
+  const state = { joint: -1, time: 0, motion: "", printing: false };
   const on = (what, call) => listeners[what].push(call);
+  const moves = new Set(); // motions that the robot of the page can replay, each the name of a group of plots
+  const show = (motion, time) => { if (moves.has(motion)) state.motion = motion; tell("time", time); };
   const tell = (what, value) => { state[what] = value; listeners[what].forEach((call) => call(value)); };
 
   const unpack = (text) => new Float32Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
@@ -26,6 +28,7 @@ const report = (() => {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
   const print = (printing) => () => {
     state.printing = printing;
+    root.classList.toggle("printing", printing); // drawings are made as wide as the paper
     document.querySelectorAll("details").forEach((part) => { if (printing) part.open = true; });
     paint();
   };
@@ -61,5 +64,5 @@ const report = (() => {
       sortBy(table, column, down);
     }));
 
-  return { state, on, tell, data, colour, lineColour, plots: [], scenes: [] };
+  return { state, on, tell, show, moves, data, colour, lineColour, plots: [], scenes: [], maps: [] };
 })();

@@ -1,4 +1,5 @@
 // Line plots: all joints as percentages of their limits, or one joint in its unit with its limits.
+// A plot is drawn when it comes near the screen, or when the page is printed.
 (() => {
   "use strict";
   const groups = new Map();
@@ -8,12 +9,18 @@
     return line.values.map((v) => 100 * (v - middle) / half);
   };
   const gaps = (values) => values.some(Number.isNaN) ? Array.from(values, (v) => Number.isNaN(v) ? null : v) : values;
-  const short = (v) => v === null || v === undefined ? "–" : String(Number(v.toPrecision(4))).replace("-", "−");
+  const short = (v) => v === null || v === undefined ? "" : String(Number(v.toPrecision(4))).replace("-", "−");
+
+  const power = (v) => { // a tick of a logarithmic axis
+    const e = Math.round(Math.log10(v));
+    return Math.abs(e) < 4 ? short(v) : `${v / 10 ** e > 1.5 ? short(v / 10 ** e) + "·" : ""}10${[...String(e)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻").join("")}`;
+  };
 
   // what is visible: lines with their colours, a unit, and levels to be drawn as limits
-  const content = (data, joint) => {
-    const all = data.lines.map((line, k) => ({ ...line, colour: () => report.lineColour(k), dash: k < 8 ? [] : [6, 3] }));
-    if (!data.byJoint) return { lines: all, unit: "", levels: [], note: "" };
+  const content = (data, byJoint, joint) => {
+    const before = (k) => data.lines.filter((_, i) => i < k && !data.band?.includes(i)).length; // a band has its own colour
+    const all = data.lines.map((line, k) => ({ ...line, colour: () => line.colour ? report.colour(line.colour) : report.lineColour(before(k)), dash: before(k) < 8 ? [] : [6, 3] }));
+    if (!byJoint) return { lines: all, unit: "", levels: data.level === null ? [] : [data.level], note: "" };
     if (joint >= 0) {
       const line = all[joint], levels = [line.lower, line.upper].filter((level) => level !== null);
       return { lines: [line], unit: line.unit, levels, note: "" };
@@ -61,42 +68,61 @@
 
   class LinePlot {
     constructor(figure) {
-      this.data = report.data(figure);
+      this.figure = figure;
+      this.group = figure.dataset.group ?? "";
+      this.byJoint = figure.dataset.byJoint !== undefined;
       this.box = figure.querySelector(".canvas");
       this.note = figure.appendChild(Object.assign(document.createElement("p"), { className: "note" }));
-      this.full = [this.data.x[0], this.data.x[this.data.x.length - 1]];
+      this.note.hidden = true;
       this.range = null;
-      if (this.data.group) groups.set(this.data.group, [...(groups.get(this.data.group) ?? []), this]);
-      this.build();
+      if (this.group) groups.set(this.group, [...(groups.get(this.group) ?? []), this]);
       new ResizeObserver(() => this.resize()).observe(this.box);
+      this.box.addEventListener("focus", () => { if (!this.u) this.build(); });
       this.box.addEventListener("keydown", (event) => this.key(event));
-      report.on("theme", () => this.build());
-      if (this.data.byJoint) report.on("joint", () => this.build());
-      if (this.data.group === "time") report.on("time", (t) => this.mark(t));
+      report.on("theme", () => { if (this.u || report.state.printing) this.build(); });
+      if (this.byJoint) report.on("joint", () => this.u && this.build());
+      if (this.group) report.on("time", (t) => this.mark(t));
     }
+
+    // unpacked when first needed
+    get data() { return this.unpacked ??= report.data(this.figure); }
+    get full() { return [this.data.x[0], this.data.x[this.data.x.length - 1]]; }
+    get shown() { return content(this.data, this.byJoint, report.state.joint); }
+    get moves() { return report.moves.has(this.group); } // whether the robot can be sent to an instant of this plot
 
     get size() { return { width: Math.max(this.box.clientWidth, 120), height: 230 }; }
 
-    resize() { if (this.box.clientWidth && this.box.clientWidth !== this.u.width) { this.u.setSize(this.size); this.mark(report.state.time); } }
+    resize() {
+      if (!this.u || !this.box.clientWidth || this.box.clientWidth === this.u.width) return;
+      this.u.setSize(this.size);
+      this.mark(report.state.time);
+    }
+
 
     options(shown) {
       const { data } = this, axis = { stroke: () => report.colour("soft"), font: "12px system-ui, sans-serif",
         grid: { stroke: () => report.colour("grid"), width: 1 }, ticks: { stroke: () => report.colour("grid"), width: 1 } };
       const label = data.yLabel + (shown.unit ? ` [${shown.unit}]` : "");
       const minus = (_, values) => values.map((v) => v === null ? "" : short(v));
-      const path = (k) => data.steps ? { paths: uPlot.paths.stepped({ align: 1 }) }
+      const powers = (_, values) => values.map((v) => v === null ? "" : power(v));
+      const path = (k) => shown.lines[k].points ? { paths: () => null, points: { show: true, size: 3.5, width: 0, fill: shown.lines[k].colour } }
+        : data.steps ? { paths: uPlot.paths.stepped({ align: 1 }) }
         : data.bars ? { paths: bars(k, shown.lines.length), width: 3.5 } : {};
+      const [low, high] = data.band ?? [-1, -1]; // the legend names the band once, with both ends
+      const between = (u, v, _, i) => i === null || i === undefined ? "" : `${short(u.data[low + 1][i])} … ${short(u.data[high + 1][i])}`;
+      const banded = (k) => k === low ? { label: data.bandLabel, value: between, stroke: () => report.colour("band-edge") }
+        : k === high ? { class: "unlisted", stroke: () => report.colour("band-edge") } : {};
       return {
         ...this.size,
         padding: [8, 10, 0, 0],
         scales: { x: { time: false }, y: data.log ? { distr: 3 } : { range: rangeWith(shown.levels) } },
         axes: [{ ...axis, label: data.xLabel, labelSize: 18, labelFont: axis.font, labelGap: -2, size: 32, values: minus },
-          { ...axis, label, labelSize: 20, labelFont: axis.font, size: 54, values: data.log ? undefined : minus }],
+          { ...axis, label, labelSize: 20, labelFont: axis.font, size: (_, ticks) => 24 + 6.6 * Math.max(4, ...(ticks ?? []).map((t) => t.length)), values: data.log ? powers : minus }],
         series: [{ label: data.xLabel, value: (_, v) => short(v) }, ...shown.lines.map((line, k) => ({
-          label: line.name, stroke: line.colour, width: data.band?.includes(k) ? 0.6 : 1.6, dash: line.dash, value: (_, v) => short(v), pxAlign: 0,
-          points: { show: false }, ...path(k) }))],
-        bands: data.band ? [{ series: [data.band[1] + 1, data.band[0] + 1], fill: () => report.colour("band") }] : [],
-        cursor: { drag: { x: true, y: false }, sync: data.group ? { key: data.group, setSeries: false } : undefined },
+          label: line.name, stroke: line.colour, width: k === low || k === high ? 0.6 : line.width, dash: line.dash, value: (_, v) => short(v), pxAlign: 0,
+          points: { show: false }, ...path(k), ...banded(k) }))],
+        bands: data.band ? [{ series: [high + 1, low + 1], fill: () => report.colour("band") }] : [],
+        cursor: { drag: { x: true, y: false }, sync: this.group ? { key: this.group, setSeries: false } : undefined },
         hooks: { draw: [drawLevels(shown.levels)], setScale: [(_, key) => key === "x" && this.zoomed()],
           ready: [(u) => this.ready(u)] },
       };
@@ -104,8 +130,7 @@
 
     build() {
       if (this.u) this.u.destroy();
-      const shown = content(this.data, report.state.joint);
-      this.shown = shown;
+      const { shown } = this;
       this.note.textContent = shown.note;
       this.note.hidden = !shown.note;
       this.building = true;
@@ -121,15 +146,15 @@
       let from = 0;
       u.over.addEventListener("mousedown", (event) => { from = event.clientX; });
       u.over.addEventListener("click", (event) => {
-        if (this.data.group === "time" && Math.abs(event.clientX - from) < 3)
-          report.tell("time", Math.min(Math.max(u.posToVal(event.offsetX, "x"), this.full[0]), this.full[1]));
+        if (this.moves && Math.abs(event.clientX - from) < 3)
+          report.show(this.group, Math.min(Math.max(u.posToVal(event.offsetX, "x"), this.full[0]), this.full[1]));
       });
     }
 
     mark(t) {
-      if (this.data.group !== "time" || !this.head || !report.scenes.length) return;
+      if (!this.moves || !this.head) return;
       const { min, max } = this.u.scales.x;
-      this.head.hidden = !(t >= min && t <= max);
+      this.head.hidden = !(this.group === report.state.motion && t >= min && t <= max);
       if (!this.head.hidden) this.head.style.left = this.u.valToPos(t, "x") + "px";
     }
 
@@ -145,9 +170,14 @@
       const same = this.range && this.range[0] === min && this.range[1] === max;
       this.range = [min, max];
       this.mark(report.state.time);
-      if (same || !this.data.group) return;
-      for (const other of groups.get(this.data.group))
-        if (other !== this && (other.u.scales.x.min !== min || other.u.scales.x.max !== max)) other.u.setScale("x", { min, max });
+      if (same || !this.group) return;
+      for (const other of groups.get(this.group))
+        if (other !== this) other.follow(min, max);
+    }
+
+    follow(min, max) {
+      if (!this.u) this.range = [min, max];
+      else if (this.u.scales.x.min !== min || this.u.scales.x.max !== max) this.u.setScale("x", { min, max });
     }
 
     key(event) {
@@ -161,5 +191,15 @@
     }
   }
 
-  for (const figure of document.querySelectorAll("figure.plot")) report.plots.push(new LinePlot(figure));
+  const near = new IntersectionObserver((entries) => entries.forEach((entry) => {
+    if (!entry.isIntersecting) return;
+    near.unobserve(entry.target);
+    const plot = report.plots.find((one) => one.box === entry.target);
+    if (!plot.u) plot.build();
+  }), { rootMargin: "300px" });
+  for (const figure of document.querySelectorAll("figure.plot")) {
+    const plot = new LinePlot(figure);
+    report.plots.push(plot);
+    near.observe(plot.box);
+  }
 })();

@@ -57,6 +57,9 @@
     return corners;
   };
 
+  // at most a thousand points, both ends included
+  const thinned = (points) => points.length <= 1000 ? points : Array.from({ length: 1000 }, (_, k) => points[Math.round(k * (points.length - 1) / 999)]);
+
   // -- kinematics ----------------------------------------------------------------------------------------------
   // placement {r, p} of every joint frame in the upright view; −1, the base, is stored last
   const placements = (data, q) => {
@@ -70,8 +73,8 @@
     bodies[-1] = base;
     return bodies;
   };
-  const positionsAt = (data, t) => {
-    const { time, q } = data, n = data.joints.length, last = time.length - 1;
+  const positionsAt = ({ time, q }, t) => {
+    const last = time.length - 1, n = q.length / time.length;
     const at = Math.min(Math.max((t - time[0]) / (time[last] - time[0] || 1), 0), 1) * last;
     const k = Math.min(Math.floor(at), last - 1), part = at - k;
     return Array.from({ length: n }, (_, j) => (1 - part) * q[k * n + j] + part * q[(k + 1) * n + j]);
@@ -85,10 +88,12 @@
     constructor(figure) {
       this.canvas = figure.querySelector("canvas");
       this.data = report.data(figure);
-      this.start = this.data.time[0];
-      this.end = this.data.time[this.data.time.length - 1];
-      this.path = Array.from({ length: this.data.path.length / 3 }, (_, k) =>
-        mat.apply(this.data.upright, [...this.data.path.subarray(3 * k, 3 * k + 3)]));
+      for (const motion of this.data.motions) {
+        report.moves.add(motion.group);
+        motion.corners = Array.from({ length: motion.path.length / 3 }, (_, k) =>
+          mat.apply(this.data.upright, [...motion.path.subarray(3 * k, 3 * k + 3)]));
+      }
+      report.state.motion = this.data.motions[0].group;
       this.speed = 1;
       this.measure();
       this.camera();
@@ -97,7 +102,7 @@
       if (this.gl) this.prepare();
       else figure.append(Object.assign(document.createElement("p"), { className: "note",
         textContent: "This browser offers no WebGL 2, so the robot cannot be drawn; the path is shown below." }));
-      report.on("time", (t) => { this.scrub.value = t; this.tellTime(t); this.request(); });
+      report.on("time", (t) => { this.tellTime(t); this.request(); });
       report.on("theme", () => { if (report.state.printing) this.draw(); else this.request(); });
       report.on("joint", () => this.request());
       new ResizeObserver(() => this.request()).observe(this.canvas);
@@ -105,16 +110,23 @@
       report.on("time", (t) => this.markPath(t));
     }
 
+    get motion() { return this.data.motions.find((one) => one.group === report.state.motion) ?? this.data.motions[0]; }
+    get start() { return this.motion.time[0]; }
+    get end() { return this.motion.time[this.motion.time.length - 1]; }
+    placements(t) { return placements(this.data, positionsAt(this.motion, t)); }
+
     // size of everything that is ever reached, for the camera and the thickness of lines
     measure() {
       const low = [0, 0, 0], high = [0, 0, 0];
       const reach = (p, r = 0) => { for (let i = 0; i < 3; i++) { low[i] = Math.min(low[i], p[i] - r); high[i] = Math.max(high[i], p[i] + r); } };
-      for (let k = 0; k <= 40; k++) {
-        const bodies = placements(this.data, positionsAt(this.data, this.start + (this.end - this.start) * k / 40));
-        bodies.forEach((body) => reach(body.p));
-        for (const shape of this.data.shapes) reach(point(bodies[shape.joint], shape.translation), extent(shape));
+      for (const motion of this.data.motions) {
+        for (let k = 0; k <= 40; k++) {
+          const { time } = motion, bodies = placements(this.data, positionsAt(motion, time[0] + (time[time.length - 1] - time[0]) * k / 40));
+          bodies.forEach((body) => reach(body.p));
+          for (const shape of this.data.shapes) reach(point(bodies[shape.joint], shape.translation), extent(shape));
+        }
+        motion.corners.forEach((p) => reach(p));
       }
-      this.path.forEach((p) => reach(p));
       const still = this.data.shapes.filter((shape) => shape.joint < 0);
       const bottom = (shape) => mat.apply(this.data.upright, shape.translation)[2] - extent(shape);
       this.floor = Math.min(0, ...still.map(bottom)); // the base stands on it
@@ -135,8 +147,7 @@
       gl.bindAttribLocation(program, 0, "position"); gl.bindAttribLocation(program, 1, "normal");
       gl.linkProgram(program); gl.useProgram(program);
       this.at = Object.fromEntries(["model", "view", "colour", "eye", "lit", "alpha"].map((n) => [n, gl.getUniformLocation(program, n)]));
-      this.meshes = { sphere: this.mesh(sphere), tube: this.mesh(tube), drum: this.mesh(drum), box: this.mesh(box),
-        path: this.mesh(pathTube(this.path, this.thin)) };
+      this.meshes = { sphere: this.mesh(sphere), tube: this.mesh(tube), drum: this.mesh(drum), box: this.mesh(box) };
       this.shapes = this.data.shapes.flatMap((shape) => this.parts(shape));
       this.scenery = this.data.around.flatMap((shape) => this.surroundings(shape));
       this.request();
@@ -185,7 +196,7 @@
 
     // everything solid at an instant: [mesh, model matrix, colour]
     solids(t) {
-      const bodies = placements(this.data, positionsAt(this.data, t)), list = [];
+      const bodies = this.placements(t), list = [];
       const [light, dark] = [rgb("link-a"), rgb("link-b")], chosen = report.state.joint;
       const tint = (joint) => joint >= 0 && joint === chosen ? rgb("c" + joint % 8) : joint % 2 ? light : dark;
       for (const { mesh, joint, local, colour } of this.shapes)
@@ -225,7 +236,7 @@
       this.drawFloor(list);
       gl.uniform1f(at.lit, 1);
       for (const [mesh, model, colour] of list) this.put(mesh, model, colour);
-      this.put("path", mat.place(mat.identity, [0, 0, 0]), rgb("track"));
+      this.put(this.pathMesh(), mat.place(mat.identity, [0, 0, 0]), rgb("track"));
       this.drawFrame(bodies);
       this.drawAround();
     }
@@ -243,6 +254,13 @@
       }
       gl.depthMask(true);
       gl.disable(gl.BLEND);
+    }
+
+    // made when first shown
+    pathMesh() {
+      const name = "path of " + this.motion.group;
+      this.meshes[name] ??= this.mesh(pathTube(thinned(this.motion.corners), this.thin));
+      return name;
     }
 
     put(name, model, colour) {
@@ -280,7 +298,7 @@
     inBase(p) { const u = this.data.upright; return [0, 1, 2].map((i) => u[i] * p[0] + u[3 + i] * p[1] + u[6 + i] * p[2]); }
 
     markPath(t) {
-      const bodies = placements(this.data, positionsAt(this.data, t)), { joint, translation } = this.data.frame;
+      const bodies = this.placements(t), { joint, translation } = this.data.frame;
       const q = this.inBase(point(bodies[joint], translation));
       for (const drawing of this.markers) {
         const [a, b] = drawing.dataset.axes.split(" ").map(Number), [x, sx, y, sy] = drawing.dataset.place.split(" ").map(Number);
@@ -295,7 +313,10 @@
       const make = (name, properties) => bar.appendChild(Object.assign(document.createElement(name), properties));
       const bar = figure.appendChild(Object.assign(document.createElement("div"), { className: "controls" }));
       this.button = make("button", { type: "button", className: "play", textContent: "Play" });
-      this.scrub = make("input", { type: "range", min: this.start, max: this.end, step: (this.end - this.start) / 2000 || 1, value: this.start, ariaLabel: "Time" });
+      this.choice = make("select", { ariaLabel: "Run shown", hidden: this.data.motions.length < 2, className: "runs" });
+      for (const motion of this.data.motions) this.choice.append(new Option(motion.name, motion.group));
+      this.choice.addEventListener("change", () => { report.state.motion = this.choice.value; report.tell("time", this.start); });
+      this.scrub = make("input", { type: "range", step: "any", ariaLabel: "Time" });
       this.output = make("output", {});
       const speed = make("select", { ariaLabel: "Speed" });
       for (const s of [0.1, 0.25, 0.5, 1, 2, 4]) speed.append(new Option(s + " ×", s, s === 1, s === 1));
@@ -310,7 +331,11 @@
       this.canvas.addEventListener("keydown", (event) => this.key(event));
     }
 
-    tellTime(t) { this.output.textContent = `${t.toFixed(2)} s of ${this.end.toFixed(2)} s`; }
+    tellTime(t) {
+      this.scrub.min = this.start; this.scrub.max = this.end; this.scrub.value = t;
+      this.choice.value = this.motion.group;
+      this.output.textContent = `${t.toFixed(2)} s of ${this.end.toFixed(2)} s`;
+    }
 
     toggle() {
       this.playing = !this.playing;
@@ -382,7 +407,8 @@
     return [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16) / 255);
   };
 
-  for (const figure of document.querySelectorAll("figure.scene")) report.scenes.push(Object.assign(new Scene(figure), {
-    placements: (t) => placements(report.data(figure), positionsAt(report.data(figure), t)) }));
+  for (const figure of document.querySelectorAll("figure.scene")) report.scenes.push(new Scene(figure));
   if (report.scenes.length) report.tell("time", report.scenes[0].start);
+  // [ms] from the request of the page to its first picture after all scripts have run
+  requestAnimationFrame(() => setTimeout(() => { report.ready = performance.now(); }));
 })();

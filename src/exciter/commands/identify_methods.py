@@ -1,0 +1,64 @@
+"""``--compare`` of ``exciter identify``: other formulations and estimators on the same logs, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from exciter.errors import ExciterError
+from exciter.identification.config.estimators import WORDS as ESTIMATORS
+from exciter.identification.config.formulations import WORDS as FORMULATIONS
+from exciter.identification.config.identify_config import SIMULATED, IdentifyConfig
+from exciter.identification.config.uncertainty import with_uncertainty
+from exciter.identification.estimate import Estimate
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.identification import Identification, Uncertainty
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
+from exciter.validation.comparison import Comparison, Method, compare
+
+
+@dataclass(frozen=True)
+class Words:
+    """Of a method: a formulation and an estimator; None where it is that of the configuration."""
+
+    name: str
+    formulation: str | None
+    estimator: str | None
+
+    @classmethod
+    def of(cls, text: str) -> Words:
+        """energy, huber, or energy/huber."""
+        parts = text.split("/")
+        formulation = next((part for part in parts if part in FORMULATIONS), None)
+        estimator = next((part for part in parts if part in ESTIMATORS and part not in SIMULATED), None)
+        if len(parts) != sum(word is not None for word in (formulation, estimator)) or formulation == "base-wrench":
+            kinds = [word for word in FORMULATIONS if word != "base-wrench"]
+            solved = [word for word in ESTIMATORS if word not in SIMULATED]
+            raise ExciterError(
+                f"--compare has '{text}'; give formulations ({', '.join(kinds)}), estimators ({', '.join(solved)}), or "
+                "both, as in energy/ols"
+            )
+        return cls(text, formulation, estimator)
+
+
+def compared(config: IdentifyConfig, found: Identification, words: Sequence[Words], seen: Sequence[Run]) -> Comparison:
+    """What was asked for first, then the others; all judged by the same torques."""
+    model, runs = found.problem.model, found.problem.runs
+    name = config.method_name
+    methods = [Method(name, found.problem.formulation, found.estimator)]
+    for one in words:
+        other = config.overridden(formulation=one.formulation, estimator=one.estimator)
+        if one.name not in [method.name for method in methods]:
+            methods.append(Method(one.name, other.formulation(runs), other.estimator(model.robot, runs=runs)))
+    covariances = {method.name: honest(method.estimator, config.uncertainty) for method in methods}
+    return compare(model, runs, methods, seen, config.judge(runs), covariances)
+
+
+def honest(estimator: Estimator, word: str) -> Uncertainty:
+    """Standard deviations as the configuration wants them."""
+
+    def with_covariance(problem: Problem, estimate: Estimate) -> Estimate:
+        return with_uncertainty(problem, estimator, estimate, word)
+
+    return with_covariance

@@ -1,0 +1,1 @@
+"""Motions to validate a model on: drawn at random instead of searched, and certified like any other."""

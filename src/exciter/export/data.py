@@ -1,0 +1,209 @@
+"""An identified model as YAML or JSON, with its covariance: what was found, how sure it is, and what it rests on.
+
+Numbers are written so that they read back bit for bit. Both files hold the same; σ that are not known are null.
+
+    robot               name, gravity [m/s²] in the base frame, SHA-256 of the description
+    joints              name, kind, parent (null: the base), link; placement in the parent's joint frame at q = 0; axis
+    parameters          base parameters: name, value, std, unit, status, expression in standard parameters
+    covariance          of the parameters, in their order
+    joint_parameters    by joint, what of the parameters acts at it: friction, rotor inertia, offsets, springs
+    standard            a full set of standard parameters, where one was found
+    bodies              mass, centre of mass and inertia about it in axes of the joint frame, where bodies can have them
+    terms               joint terms and their settings, as ``terms:`` of a configuration
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from exciter import __version__
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError, ParameterError
+from exciter.excitation.config.terms import term_words
+from exciter.export.text_files import require_suffix, write_texts
+from exciter.files import json_text
+from exciter.identification.estimate import Estimate
+from exciter.identification.physical.verdict import physical_problems
+from exciter.parameters.inertial import inertia_matrix, mass_com_inertia
+from exciter.robot.robot import BASE
+
+Array = NDArray[np.float64]
+FORMAT = {"name": "exciter model", "version": 1}
+CONVENTIONS = {
+    "units": "SI; angles in rad, torques in N·m (forces in N and positions in m for prismatic joints)",
+    "joints": "rotation and translation of the joint frame in the parent's joint frame at q = 0; axis in its own",
+    "parameters": "base parameters; expressions in standard parameters, which refer to modified Denavit-Hartenberg "
+    "frames (Khalil-Kleinfinger), inertias about their origins, XY = -∫ x y dm",
+    "bodies": "in axes of the joint frame of the description; com from its origin, inertia (3 x 3) about com",
+}
+#: What of result.json says where the numbers come from.
+RECORDED = (
+    "residuals",
+    "total_percent",
+    "validation",
+    "condition_number",
+    "condition_number_normalized",
+    "payload",
+    "gains",
+    "drift",
+    "runs",
+    "settings",
+    "versions",
+)
+Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def model_data(model: DynamicModel, estimate: Estimate, record: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Plain data of an estimate of a model's base parameters; record: result.json, for residuals and hashes."""
+    if estimate.names != model.base.names:
+        raise ParameterError(
+            f"the estimate is of {len(estimate.names)} parameters, {', '.join(estimate.names[:3])} …, and not of this "
+            "model's base parameters; give both of one identification"
+        )
+    record = {} if record is None else record
+    about = record.get("robot", {})
+    bodies, missing = _bodies(model, estimate.standard)
+    return {
+        "format": FORMAT,
+        "written_by": f"exciter {__version__}",
+        "conventions": CONVENTIONS,
+        "robot": {
+            "name": model.robot.name,
+            "gravity": model.robot.gravity.tolist(),
+            "sha256": about.get("sha256"),
+        },
+        "joints": _joints(model),
+        "parameters": _parameters(model, estimate),
+        "covariance": estimate.covariance.tolist(),
+        "assumption": estimate.assumption,
+        "degrees_of_freedom": estimate.freedom,
+        "noise": dict(zip(estimate.joints, estimate.noise.tolist(), strict=True)),
+        "joint_parameters": _joint_parameters(model, estimate),
+        "terms": [_term(term) for term in model.terms],
+        "standard": _standard(model, estimate.standard),
+        "bodies": bodies,
+        "bodies_missing": missing,
+        **{key: record[key] for key in RECORDED if key in record},
+    }
+
+
+def json_result(model: DynamicModel, estimate: Estimate, record: Mapping[str, Any] | None = None) -> str:
+    return json_text(model_data(model, estimate, record))
+
+
+def yaml_result(model: DynamicModel, estimate: Estimate, record: Mapping[str, Any] | None = None) -> str:
+    """The same data: numbers in a row on one line."""
+    data = json.loads(json_result(model, estimate, record))
+    text = yaml.dump(data, Dumper=Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=10**6)
+    return str(text)
+
+
+def write_json_result(
+    path: Path, model: DynamicModel, estimate: Estimate, record: Mapping[str, Any] | None = None
+) -> Path:
+    """Write ``path``, which ends in .json."""
+    require_suffix(path, ".json")
+    return write_texts(path.parent, {path.name: json_result(model, estimate, record)})[0]
+
+
+def write_yaml_result(
+    path: Path, model: DynamicModel, estimate: Estimate, record: Mapping[str, Any] | None = None
+) -> Path:
+    """Write ``path``, which ends in .yaml or .yml."""
+    require_suffix(path, ".yaml", ".yml")
+    return write_texts(path.parent, {path.name: yaml_result(model, estimate, record)})[0]
+
+
+# -- the parts ---------------------------------------------------------------------------------------------------------
+
+
+def _joints(model: DynamicModel) -> list[dict[str, Any]]:
+    names = model.robot.joint_names
+    return [
+        {
+            "name": joint.name,
+            "kind": joint.kind,
+            "parent": None if joint.parent == BASE else names[joint.parent],
+            "link": joint.link or None,
+            "rotation": joint.rotation.tolist(),
+            "translation": joint.translation.tolist(),
+            "axis": joint.axis.tolist(),
+        }
+        for joint in model.robot.joints
+    ]
+
+
+def _parameters(model: DynamicModel, estimate: Estimate) -> list[dict[str, Any]]:
+    columns = {
+        "name": estimate.names,
+        "value": estimate.values.tolist(),
+        "std": estimate.std.tolist(),
+        "unit": estimate.units,
+        "status": estimate.status,
+        "expression": model.base.expressions,
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _joint_parameters(model: DynamicModel, estimate: Estimate) -> dict[str, list[dict[str, Any]]]:
+    """By joint, the base parameters whose own column belongs to a joint term there."""
+    kept = {int(column): k for k, column in enumerate(model.base.independent)}
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in model.robot.joint_names}
+    at, std = 10 * model.n, estimate.std
+    for term, bound in zip(model.terms, model.bound, strict=True):
+        for joint, column in bound.rows:
+            k = kept.get(at + column)
+            if k is not None:
+                about = {"name": estimate.names[k], "term": _word(term), "value": float(estimate.values[k])}
+                about |= {"std": float(std[k]), "unit": estimate.units[k]}
+                found[model.robot.joint_names[joint]].append(about)
+        at += len(bound.names)
+    return found
+
+
+def _term(term: Any) -> Any:
+    """The term as a configuration has it; a user's own has no word there."""
+    try:
+        return term_words((term,))[0]
+    except ExciterError:
+        return {"own": {"class": type(term).__name__, "name": getattr(term, "name", None)}}
+
+
+def _word(term: Any) -> str:
+    described = _term(term)
+    return described if isinstance(described, str) else str(next(iter(described)))
+
+
+def _standard(model: DynamicModel, chi: Array | None) -> list[dict[str, Any]] | None:
+    if chi is None:
+        return None
+    rows = zip(model.standard, chi.tolist(), model.units, strict=True)
+    return [{"name": name, "value": value, "unit": unit} for name, value, unit in rows]
+
+
+def _bodies(model: DynamicModel, chi: Array | None) -> tuple[list[dict[str, Any]] | None, str | None]:
+    """Mass, centre and inertia of every body; or why there are none."""
+    if chi is None:
+        way = "identify with --estimator consistent for a full set"
+        return None, f"base parameters do not tell the bodies apart; {way}"
+    problems = physical_problems(model, chi)
+    if problems:
+        return None, f"no body can have the standard set: {problems[0]}"
+    return [
+        {"joint": joint.name, "link": joint.link or None, **_body(phi)}
+        for joint, phi in zip(model.robot.joints, model.joint_frame_inertias(chi), strict=True)
+    ], None
+
+
+def _body(phi: Array) -> dict[str, Any]:
+    if phi[0] == 0.0:  # no mass, no centre: about the origin
+        return {"mass": 0.0, "com": [0.0, 0.0, 0.0], "inertia": inertia_matrix(phi).tolist()}
+    mass, com, inertia = mass_com_inertia(phi)
+    return {"mass": mass, "com": com.tolist(), "inertia": inertia.tolist()}

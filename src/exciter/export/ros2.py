@@ -1,0 +1,96 @@
+"""The motion of a design as trajectory_msgs/JointTrajectory of ROS 2, for controllers that take messages.
+
+``exciter design`` certified the rows of trajectory.csv as a controller joins them. The message has these rows, bit for
+bit, and it is written only when they are still the design's.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exciter.errors import ExciterError
+from exciter.excitation.files.csv_file import parse_csv
+from exciter.excitation.files.export import EXACT, TABLE
+from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
+from exciter.excitation.files.samples import Samples, sample
+from exciter.export.text_files import require_suffix, write_texts
+from exciter.robot import Joint, Limits, Robot
+
+DESIGN = "design.json"
+SAME = 1e-9  #: [rad, m and per s, s²], relative: what sines of another machine may differ by, and no edit
+
+
+def joint_trajectory(folder: Path, *, as_json: bool = False) -> str:
+    """The message of a folder that ``exciter design`` wrote: YAML, as ``ros2 topic pub`` takes it, or JSON."""
+    missing = [name for name in (TABLE, EXACT, DESIGN) if not (folder / name).is_file()]
+    if missing:
+        raise ExciterError(
+            f"there is no {missing[0]} in '{folder}': ros2 writes the motion that exciter design found and certified "
+            f"({TABLE}, {EXACT}, {DESIGN}); give that folder (a result of exciter identify exports as urdf, mjcf, sdf, "
+            "yaml, json, c, python)"
+        )
+    robot, rate = _certified(folder)
+    rows = parse_csv(_text(folder / TABLE), robot, f"'{folder / TABLE}'")
+    planned = read_trajectory(folder / EXACT, robot)
+    if not (rate * planned.duration < 2.0 * len(rows.time) and _same(rows, sample(planned, rate))):
+        raise ExciterError(
+            f"the rows of '{folder / TABLE}' are not those of {EXACT} at {rate:g} Hz, which were certified: one "
+            "of them was changed since; design again"
+        )
+    return (ros2_json if as_json else ros2_yaml)(rows, robot.joint_names)
+
+
+def write_joint_trajectory(path: Path, folder: Path) -> Path:
+    """Write the message to ``path``: YAML, or JSON where it ends so."""
+    require_suffix(path, ".yaml", ".yml", ".json")
+    return write_texts(path.parent, {path.name: joint_trajectory(folder, as_json=path.suffix == ".json")})[0]
+
+
+def _certified(folder: Path) -> tuple[Robot, float]:
+    """The joints, and the rows per second that were certified [Hz]."""
+    path = folder / DESIGN
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        joints, files = data["robot"]["joints"], data["files"]
+        certified, rate = files["certificate"]["certified"], float(files["rate"])
+        robot = _named(joints)
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ExciterError(f"'{path}' cannot be read as a design; design again") from None
+    if certified is not True:
+        raise ExciterError(f"the rows of '{folder / TABLE}' are not certified; design again within the limits")
+    return robot, rate
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ExciterError(f"'{path}' cannot be read as a table; design again") from None
+
+
+def _named(joints: list[Any]) -> Robot:
+    """Joints by name: all that reading rows needs of a robot."""
+    none = np.zeros(3)
+    axis = np.array([0.0, 0.0, 1.0])
+    return Robot(
+        "design",
+        tuple(
+            Joint(str(name), "revolute", k - 1, np.eye(3), none, axis, Limits(-np.inf, np.inf), np.zeros(10))
+            for k, name in enumerate(joints)
+        ),
+    )
+
+
+def _same(rows: Samples, planned: Samples) -> bool:
+    if rows.qd is None or rows.qdd is None or planned.qd is None or planned.qdd is None:
+        return False
+    pairs = ((rows.time, planned.time), (rows.q, planned.q), (rows.qd, planned.qd), (rows.qdd, planned.qdd))
+    return all(
+        one.shape == other.shape and np.abs(one - other).max() <= SAME * max(1.0, np.abs(other).max())
+        for one, other in pairs
+    )

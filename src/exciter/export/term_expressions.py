@@ -1,0 +1,238 @@
+"""Joint terms as source text: one expression per entry, in the arithmetic that C and NumPy have in common.
+
+``q[2]``, ``qd[2]``, ``qdd[2]`` are position, velocity and acceleration of the third joint, a number in C and a row over
+samples in Python; ``load[2]`` is the torque that the description's bodies need there. Functions are those of C's
+math.h, which NumPy has under the same names, and the few ``HELPERS``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from exciter.errors import ParameterError
+from exciter.parameters.terms import (
+    AsymmetricCoulomb,
+    Coulomb,
+    Dahl,
+    DriveCoupling,
+    FrictionShape,
+    GasSpring,
+    GravitySpring,
+    JointTerm,
+    LoadFriction,
+    Offset,
+    RotorInertia,
+    Sign,
+    Spring,
+    SqrtViscous,
+    Stribeck,
+    Tanh,
+    Viscous,
+)
+from exciter.parameters.terms.columns import joint_indices
+from exciter.parameters.terms.dry_friction import DryFriction
+from exciter.parameters.terms.lever import Lever
+from exciter.parameters.terms.per_joint import per_joint
+from exciter.parameters.terms.shape import REST
+from exciter.robot.robot import Robot
+
+MATH = ("copysign", "cos", "exp", "fabs", "fmax", "fmin", "sin", "sqrt", "tanh")  #: of math.h, and of NumPy
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A function of numbers: its name, its arguments, the expression it returns, and what that is."""
+
+    name: str
+    arguments: tuple[str, ...]
+    expression: str
+    about: str
+
+
+HELPERS = (
+    Helper(
+        "direction",
+        ("velocity",),
+        f"copysign(1.0, velocity) * (fabs(velocity) > {REST!r})",
+        f"Direction of motion: -1, 1, or 0 at rest (slower than {REST:g} rad/s or m/s).",
+    ),
+    Helper("bell", ("x",), "exp(-x * x)", "What is left of the Stribeck effect at x times its velocity."),
+    Helper(
+        "lever_length",
+        ("angle", "base", "link"),
+        "sqrt(base * base + link * link - 2.0 * base * link * cos(angle))",
+        "Length [m] of a spring between points at distances base and link [m] from the axis.",
+    ),
+    Helper(
+        "lever_arm",
+        ("angle", "base", "link"),
+        "base * link * sin(angle) / lever_length(angle, base, link)",
+        "Its lever arm [m]: derivative of the length by the angle.",
+    ),
+)
+
+
+def expressions(term: JointTerm, robot: Robot) -> list[str]:
+    """One per entry of the bound term, in the order of its ``rows``; a term that cannot be written is refused."""
+    write = WRITERS.get(type(term))
+    if write is None:
+        raise ParameterError(
+            f"{type(term).__name__} is a term of your own: code can be written of the terms that come with exciter; "
+            "identify without it, or export yaml and add it by hand"
+        )
+    return write(term, robot)
+
+
+def used_helpers(texts: Iterable[str]) -> tuple[Helper, ...]:
+    """Those that appear in the texts, and those that these need, before what uses them."""
+    words = used_words(texts)
+    for helper in reversed(HELPERS):
+        if helper.name in words:
+            words |= used_words([helper.expression])
+    return tuple(helper for helper in HELPERS if helper.name in words)
+
+
+def used_words(texts: Iterable[str]) -> set[str]:
+    """Names in source text."""
+    return {word for text in texts for word in re.findall(r"[A-Za-z_]\w*", text)}
+
+
+# -- numbers and shapes ------------------------------------------------------------------------------------------------
+
+
+def number(value: float) -> str:
+    """Shortest text that gives the number back, for C, Python and people."""
+    if not np.isfinite(value):
+        raise ParameterError(f"code cannot be written with the number {value}; give finite parameters and settings")
+    return repr(float(value) + 0.0)
+
+
+def _plus(text: str, value: float) -> str:
+    return text if value == 0 else f"{text} {'-' if value < 0 else '+'} {number(abs(value))}"
+
+
+def _times(value: float, text: str) -> str:
+    return text if value == 1 else f"{number(value)} * {text}"
+
+
+def _direction(shape: FrictionShape, names: list[str], velocities: list[str]) -> list[str]:
+    """z of the named joints, from their velocities."""
+    if type(shape) is Sign:
+        return [f"direction({velocity})" for velocity in velocities]
+    if type(shape) is Tanh:
+        widths = per_joint(shape.width, names, "the width of Tanh")[:, 0]
+        return [
+            f"tanh({f'({velocity})' if ' ' in velocity else velocity} / {number(width)})"
+            for velocity, width in zip(velocities, widths, strict=True)
+        ]
+    what = "pre-sliding friction (Dahl)" if isinstance(shape, Dahl) else f"the friction shape {type(shape).__name__}"
+    raise ParameterError(
+        f"{what} of {', '.join(names)} depends on earlier instants, and exported functions know only the present one; "
+        "identify with another shape: the plain coulomb, or {coulomb: {shape: {tanh: {width: …}}}}"
+    )
+
+
+def _dry(term: DryFriction, robot: Robot) -> tuple[list[int], list[str]]:
+    """Joints of a term and their z."""
+    joints = joint_indices(robot, term.joints)
+    names = [robot.joint_names[j] for j in joints]
+    return joints, _direction(term.shape, names, [f"qd[{j}]" for j in joints])
+
+
+# -- the terms ---------------------------------------------------------------------------------------------------------
+
+
+def _rotor(term: RotorInertia, robot: Robot) -> list[str]:
+    return [f"qdd[{j}]" for j in joint_indices(robot, term.joints)]
+
+
+def _viscous(term: Viscous, robot: Robot) -> list[str]:
+    return [f"qd[{j}]" for j in joint_indices(robot, term.joints)]
+
+
+def _offset(term: Offset, robot: Robot) -> list[str]:
+    return ["1.0" for _ in joint_indices(robot, term.joints)]
+
+
+def _coulomb(term: Coulomb, robot: Robot) -> list[str]:
+    return _dry(term, robot)[1]
+
+
+def _asymmetric(term: AsymmetricCoulomb, robot: Robot) -> list[str]:
+    z = _dry(term, robot)[1]
+    return [f"fmax({one}, 0.0)" for one in z] + [f"fmin({one}, 0.0)" for one in z]
+
+
+def _root(term: SqrtViscous, robot: Robot) -> list[str]:
+    joints = joint_indices(robot, term.joints)
+    names = [robot.joint_names[j] for j in joints]
+    widths = per_joint(term.width, names, "the width of SqrtViscous")[:, 0]
+    return [
+        f"qd[{j}] / sqrt(sqrt(qd[{j}] * qd[{j}] + {number(width)} * {number(width)}))"
+        for j, width in zip(joints, widths, strict=True)
+    ]
+
+
+def _stribeck(term: Stribeck, robot: Robot) -> list[str]:
+    joints, z = _dry(term, robot)
+    names = [robot.joint_names[j] for j in joints]
+    velocities = per_joint(term.velocity, names, "the velocity of Stribeck")[:, 0]
+    return [
+        f"{one} * bell(qd[{j}] / {number(velocity)})" for j, one, velocity in zip(joints, z, velocities, strict=True)
+    ]
+
+
+def _load(term: LoadFriction, robot: Robot) -> list[str]:
+    return [f"{one} * fabs(load[{j}])" for j, one in zip(*_dry(term, robot), strict=True)]
+
+
+def _lever(term: Spring | GasSpring, robot: Robot) -> tuple[str, str]:
+    """Length and lever arm."""
+    angle = _plus(f"q[{robot.index(term.joint)}]", term.offset)
+    arguments = f"({angle}, {number(term.base_arm)}, {number(term.link_arm)})"
+    return f"lever_length{arguments}", f"lever_arm{arguments}"
+
+
+def _spring(term: Spring, robot: Robot) -> list[str]:
+    length, arm = _lever(term, robot)
+    return [f"({_plus(length, -term.free_length)}) * {arm}", arm]
+
+
+def _gas_spring(term: GasSpring, robot: Robot) -> list[str]:
+    length, arm = _lever(term, robot)
+    shortest = Lever(term.base_arm, term.link_arm, term.offset).shortest
+    return [f"{arm} / (1.0 - {number(term.area / term.volume)} * ({_plus(length, -shortest)}))"]
+
+
+def _gravity_spring(term: GravitySpring, robot: Robot) -> list[str]:
+    angle = _plus(f"q[{robot.index(term.joint)}]", term.offset)
+    return [f"sin({angle})", f"cos({angle})"]
+
+
+def _drive_coupling(term: DriveCoupling, robot: Robot) -> list[str]:
+    first, second, ratio = robot.index(term.first), robot.index(term.second), term.ratio
+    motor = f"{_times(ratio, f'qd[{first}]')} + qd[{second}]"
+    (z,) = _direction(term.shape, [term.second], [motor])
+    linear = [_times(ratio, f"{x}[{j}]") for x in ("qdd", "qd") for j in (second, first)]
+    return [*linear, _times(ratio, z), z]
+
+
+WRITERS: dict[type[JointTerm], Callable[[Any, Robot], list[str]]] = {
+    RotorInertia: _rotor,
+    Viscous: _viscous,
+    Offset: _offset,
+    Coulomb: _coulomb,
+    AsymmetricCoulomb: _asymmetric,
+    SqrtViscous: _root,
+    Stribeck: _stribeck,
+    LoadFriction: _load,
+    Spring: _spring,
+    GasSpring: _gas_spring,
+    GravitySpring: _gravity_spring,
+    DriveCoupling: _drive_coupling,
+}

@@ -1,0 +1,1 @@
+"""The report of an identification, and of a validation: one file per section."""

@@ -1,0 +1,67 @@
+"""The runs of a report as its sections draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from exciter.report.markup import Markup, element
+from exciter.validation.prediction import Prediction
+from exciter.validation.validation import RunValidation, Validation
+
+MOST_RUNS = 6  #: of a kind; more are in the tables, but not drawn
+FIT, UNSEEN = "identified from", "never seen"
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """What a model makes of a run. group: of the plots over its time. seen: whether it was identified from."""
+
+    found: RunValidation
+    group: str
+    seen: bool
+
+    @property
+    def prediction(self) -> Prediction:
+        return self.found.prediction
+
+    @property
+    def name(self) -> str:
+        """The file without its folders."""
+        return file_name(self.found.run)
+
+    @property
+    def kind(self) -> str:
+        return FIT if self.seen else UNSEEN
+
+
+def file_name(run: str) -> str:
+    return PurePath(run).name
+
+
+def drawn_runs(fit: Validation | None, unseen: Validation | None) -> tuple[Drawn, ...]:
+    """The runs identified from, then those never seen."""
+    kinds = [(run, seen) for found, seen in ((fit, True), (unseen, False)) if found is not None for run in found.runs]
+    return tuple(Drawn(run, f"run{k}", seen) for k, (run, seen) in enumerate(kinds))
+
+
+def shown_runs(runs: tuple[Drawn, ...]) -> tuple[Drawn, ...]:
+    """Not too many of a kind."""
+    return tuple(run for kind in (True, False) for run in [one for one in runs if one.seen is kind][:MOST_RUNS])
+
+
+def worst_of(runs: Sequence[Drawn]) -> Drawn:
+    """The run of which most is left."""
+    return max(runs, key=lambda run: run.found.baselines.identified.total_percent)
+
+
+def decisive(runs: Sequence[Drawn]) -> Drawn:
+    """The worst run of motion never seen, where there is some; else of what was identified from."""
+    return worst_of([run for run in runs if not run.seen] or runs)
+
+
+def per_joint(parts: Mapping[int, Markup]) -> Markup:
+    """By the number of the joint, side by side where there is room; the choice of a joint shows its part alone."""
+    shown = (element("div", part, class_="of-joint", data_joint=j) for j, part in parts.items())
+    return element("div", *shown, class_="pair")

@@ -1,0 +1,197 @@
+"""What was identified, in three sentences, a verdict and a few figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from exciter.experiment.quality.finding import Quality
+from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
+from exciter.identification.identification import Identification
+from exciter.report.identification.drawn import Drawn, decisive, file_name, worst_of
+from exciter.report.identification.quality import grouped
+from exciter.report.markup import Markup, element, joined, number, percent
+from exciter.report.plain_words import named
+from exciter.report.section import figures
+from exciter.validation.baselines import DESCRIPTION
+from exciter.validation.validation import DOWN_TO
+
+GOOD, FAIR = 5.0, 15.0  #: [%] of the torque left unexplained: below, a model is good, or fair
+MOST_NOTES = 8  #: the others are folded away
+MOST_NAMES = 3  #: of runs in a sentence
+
+
+def headline(
+    found: Identification, runs: Sequence[Drawn], notes: Sequence[str], quality: Mapping[str, Quality]
+) -> Markup:
+    word, tone = judged_word(runs)
+    unseen = [run for run in runs if not run.seen]
+    fit = fit_sentence([run for run in runs if run.seen])
+    sentences = (done_sentence(found), f"{fit}{unseen_clause(unseen)}; {worst_joint(runs)}.", sure_sentence(found))
+    told = all_notes(notes, quality, found.problem.model.robot.joint_names)
+    return summary(word, tone, sentences, told, {**runs_figures(runs), **key_figures(found)})
+
+
+def summary(word: str, tone: str, sentences: Sequence[str], notes: Sequence[str], shown: Mapping[str, str]) -> Markup:
+    badge = element("span", word, class_=f"word {tone}")
+    lead = element("p", badge, " ", " ".join(sentences), class_="lead")
+    return joined(lead, notes_list(notes), figures(shown))
+
+
+# -- notes -------------------------------------------------------------------------------------------------------------
+
+
+def notes_list(notes: Sequence[str]) -> Markup:
+    if not notes:
+        return Markup()
+    items = [element("li", element("span", "note", class_="word fair"), " ", text) for text in notes]
+    shown = element("ul", *items[:MOST_NOTES], class_="caveats")
+    if len(items) <= MOST_NOTES:
+        return shown
+    rest = element("ul", *items[MOST_NOTES:], class_="caveats")
+    return joined(shown, element("details", element("summary", f"{len(items) - MOST_NOTES} more notes"), rest))
+
+
+def all_notes(notes: Iterable[str], quality: Mapping[str, Quality], joints: Sequence[str]) -> list[str]:
+    """Warnings and problems of the logs, one line per kind; then the others, without those that say the same."""
+    lines, own = [], set()
+    for run, found in quality.items():
+        name = file_name(run)
+        lines += grouped(name, (*found.problems, *found.warnings))
+        own |= {f"{name}: {f.what}{'' if f.joint is None else f' of {f.joint}'}: {f.words}" for f in found.findings}
+    return lines + merged([note for note in notes if note not in own], joints)
+
+
+def merged(notes: Sequence[str], joints: Sequence[str]) -> list[str]:
+    """Notes ``log: what of joint: words`` that differ in joint and words alone become one line with all joints."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for note in notes:
+        joint = next((j for j in joints if f" of {j}: " in note), None)
+        key = note.partition(f" of {joint}: ")[0] if joint else note
+        groups.setdefault(key, []).append((joint or "", note))
+    return [
+        members[0][1] if len(members) == 1 else f"{key}: {', '.join(dict.fromkeys(joint for joint, _ in members))}"
+        for key, members in groups.items()
+    ]
+
+
+# -- sentences ---------------------------------------------------------------------------------------------------------
+
+
+def many(count: int, what: str) -> str:
+    """``1 run``, ``3 runs``; thousands are set apart."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}".replace(",", "\u202f")
+
+
+def judged_word(runs: Sequence[Drawn]) -> tuple[str, str]:
+    """By what is left on motion never seen, where there is some; else on what was identified from. Joints whose torque
+    is small count little in the total, and are named where the model does not hold for them."""
+    run = decisive(runs)
+    found = run.found.baselines.identified
+    word = "good" if found.total_percent < GOOD else "fair" if found.total_percent < FAIR else "poor"
+    what, validated = ("fit", "not validated") if run.seen else ("model", "validated")
+    weak = [joint for joint, left in zip(run.found.baselines.joints, found.percent, strict=True) if left >= FAIR]
+    if word != "good" or not weak:
+        return f"{word} {what}, {validated}", word
+    return f"{word} {what} but for {some_of(weak)}, {validated}", "fair"
+
+
+def some_of(names: Sequence[str]) -> str:
+    """The first ones, and how many more there are."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def done_sentence(found: Identification) -> str:
+    problem = found.problem
+    runs = some_of([file_name(run.name) for run in problem.runs])
+    seconds = sum(run.span[1] - run.span[0] for run in problem.runs if run.span)
+    count = len(found.estimate.names)
+    return (
+        f"{many(count, 'parameter')} of {problem.model.robot.name} {'was' if count == 1 else 'were'} identified from "
+        f"{many(len(problem.runs), 'run')} ({runs}; {number(seconds, 3)} s, "
+        f"{many(int(problem.compressed.rows.sum()), 'equation')}) by {named(found.estimator)} on "
+        f"{named(problem.formulation)}."
+    )
+
+
+def fit_sentence(runs: Sequence[Drawn]) -> str:
+    worst = worst_of(runs).found.baselines
+    return (
+        f"They leave {percent(worst.identified.total_percent / 100)} of the measured torque unexplained, where the "
+        f"description's own parameters leave {percent(worst.of(DESCRIPTION).total_percent / 100)}"
+    )
+
+
+def unseen_clause(runs: Sequence[Drawn]) -> str:
+    if not runs:
+        return "; no other motion was given to validate them"
+    return f"; of motion they never saw ({worst_of(runs).name}) they leave {left_words(worst_of(runs))}"
+
+
+def unseen_sentence(runs: Sequence[Drawn]) -> str:
+    worst = worst_of(runs)
+    before = worst.found.baselines.of(DESCRIPTION).total_percent
+    where = f" of {worst.name}, the worst," if len(runs) > 1 else ""
+    return (
+        f"They leave{where} {left_words(worst)}, where the description's own parameters leave {percent(before / 100)}."
+    )
+
+
+def left_words(run: Drawn) -> str:
+    """``0.53 %, 1.4 times what noise alone leaves``."""
+    left, floor = run.found.baselines.identified.total_percent, run.found.floor.total_percent
+    if not floor:
+        return f"{percent(left / 100)} of the torque, how much of it noise is not known"
+    noise = f"noise alone leaves {percent(floor / 100)}"
+    if left <= DOWN_TO * floor:
+        return f"{percent(left / 100)} of the torque, which is down to the noise ({noise})"
+    return f"{percent(left / 100)} of the torque, {number(left / floor, 2)} times the noise ({noise})"
+
+
+def worst_joint(runs: Sequence[Drawn]) -> str:
+    """Which joint is predicted worst, on motion never seen where there is some."""
+    run = decisive(runs)
+    shares = run.found.baselines.identified.percent
+    worst = int(shares.argmax())
+    joint, share = run.found.baselines.joints[worst], percent(float(shares[worst]) / 100)
+    return f"worst is {joint}, with {share} of its own torque left"
+
+
+def counts(estimate: Estimate) -> dict[str, int]:
+    """How many parameters have each status, in a fixed order."""
+    return {status: estimate.status.count(status) for status in (WELL, POOR, INSIGNIFICANT)}
+
+
+def sure_sentence(found: Identification) -> str:
+    parts = [f"{count} {'is' if count == 1 else 'are'} {status}" for status, count in counts(found.estimate).items()]
+    physical = {
+        True: ", and bodies can have all of them",
+        False: ", and no bodies can have them: they predict torques, but are no inertias",
+    }
+    consistent = found.physically_consistent
+    return f"Of the parameters, {', '.join(parts)}{'' if consistent is None else physical[consistent]}."
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+
+
+def runs_figures(runs: Sequence[Drawn]) -> dict[str, str]:
+    """What is left of the worst run of each kind, and what the description leaves of the decisive one."""
+    shown = {}
+    for seen, words in ((True, "left of the runs identified from"), (False, "left of motion never seen")):
+        if kind := [run for run in runs if run.seen is seen]:
+            shown[words] = percent(worst_of(kind).found.baselines.identified.total_percent / 100)
+    judge = decisive(runs).found
+    shown["… by the description"] = percent(judge.baselines.of(DESCRIPTION).total_percent / 100)
+    floor = judge.floor.total_percent
+    shown["… by noise alone"] = "not known" if floor is None else percent(floor / 100)
+    return shown
+
+
+def key_figures(found: Identification) -> dict[str, str]:
+    return {
+        "well identified": f"{counts(found.estimate)[WELL]} of {len(found.estimate.names)}",
+        "condition number": number(found.estimate.condition_number),
+        "… of normalised columns": number(found.estimate.condition_number_normalized),
+        "time of computing": f"{number(found.seconds, 3)} s",
+    }

@@ -1,0 +1,115 @@
+"""The report of an identification: what was found, how sure it is, and how well it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exciter.experiment.quality.finding import Quality
+from exciter.identification.drive_gains import DriveGains
+from exciter.identification.friction_choice import FrictionChoice
+from exciter.identification.identification import Identification
+from exciter.identification.payload_estimate import PayloadEstimate
+from exciter.identification.problem import Problem
+from exciter.report.identification.answers import friction_choice_section, gains_section, payload_section
+from exciter.report.identification.checks import (
+    comparison_section,
+    inertia_section,
+    known_load_section,
+    simulation_section,
+)
+from exciter.report.identification.conditioning import conditioning_section
+from exciter.report.identification.drawn import Drawn, drawn_runs
+from exciter.report.identification.friction import friction_section
+from exciter.report.identification.headline import headline
+from exciter.report.identification.parameters import parameters_section
+from exciter.report.identification.quality import quality_section
+from exciter.report.identification.runs import misses, run_sections
+from exciter.report.identification.settings import done_section, settings_section
+from exciter.report.page import Page
+from exciter.report.section import Section
+from exciter.validation.comparison import Comparison
+from exciter.validation.inertia_matrix import InertiaMatrix
+from exciter.validation.known_load import KnownLoad
+from exciter.validation.simulation import SimulatedRun
+from exciter.validation.validation import Validation, validate
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What was asked for beside the parameters, and checks of the model; sections appear for what is there."""
+
+    payload: PayloadEstimate | None = None
+    gains: DriveGains | None = None
+    friction: FrictionChoice | None = None
+    comparison: Comparison | None = None
+    inertia_matrix: InertiaMatrix | None = None
+    known_load: KnownLoad | None = None
+    simulation: Sequence[SimulatedRun] = ()
+
+    def sections(self) -> Iterator[Section]:
+        if self.payload is not None:
+            yield payload_section(self.payload)
+        if self.gains is not None:
+            yield gains_section(self.gains)
+        if self.friction is not None:
+            yield friction_choice_section(self.friction)
+
+    def checks(self) -> Iterator[Section]:
+        if self.comparison is not None:
+            yield comparison_section(self.comparison)
+        if self.inertia_matrix is not None:
+            yield inertia_section(self.inertia_matrix)
+        if self.known_load is not None:
+            yield known_load_section(self.known_load)
+        if self.simulation:
+            yield simulation_section(self.simulation)
+
+
+def write_identification_report(
+    found: Identification,
+    path: Path,
+    settings: Mapping[str, Any] | None = None,
+    validation: Sequence[Problem] = (),
+    notes: Sequence[str] = (),
+    answers: Answers | None = None,
+    *,
+    quality: Mapping[str, Quality] | None = None,
+    fit: Validation | None = None,
+    unseen: Validation | None = None,
+) -> None:
+    """Write the report to one HTML file.
+
+    settings: plain data that asks for the same again, shown as YAML. validation: problems of the runs never seen.
+    notes: to stand at the top. answers: what was asked for beside the parameters, and checks. quality: what the check
+    of each log found, by its name. fit, unseen: how the model does on the runs it was identified from and on the
+    others, where that was computed already.
+    """
+    fit = validate(found.judge, found.estimate) if fit is None else fit
+    if unseen is None and validation:
+        unseen = Validation(tuple(run for one in validation for run in validate(one, found.estimate).runs))
+    runs = drawn_runs(fit, unseen)
+    sections = [*_sections(found, runs, answers or Answers(), quality or {})]
+    never = [run for one in validation for run in one.runs]
+    sections.append(settings_section(found, settings or {}, never))
+    title = f"Identification of {found.problem.model.robot.name}"
+    Page(title, headline(found, runs, notes, quality or {}), sections).write(Path(path))
+
+
+def _sections(
+    found: Identification, runs: tuple[Drawn, ...], answers: Answers, quality: Mapping[str, Quality]
+) -> Iterator[Section]:
+    model, estimate = found.judge.model, found.estimate
+    yield from answers.sections()
+    yield from run_sections(model.robot, runs)
+    yield parameters_section(found.problem, estimate)
+    yield conditioning_section(found.problem, estimate)
+    if (friction := friction_section(model, estimate, runs)) is not None:
+        yield friction
+    yield from misses(runs)
+    yield from answers.checks()
+    if quality:
+        yield quality_section(quality)
+    yield done_section((*estimate.words, *found.words), found.problem.runs)

@@ -1,0 +1,102 @@
+"""Settings objects in plain language: what is said in a report instead of the names of classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from exciter.report.markup import number
+from exciter.robot.robot import Robot
+
+CAPITALS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # where a word of a class's name begins
+LONG = 40  #: more numbers in a row are not told one by one
+#: by the name of the class; a class that is not listed is told by the words its name is made of
+NAMES = {
+    "OrdinaryLeastSquares": "ordinary least squares",
+    "WeightedLeastSquares": "weighted least squares",
+    "IterativelyReweighted": "iteratively reweighted least squares",
+    "Huber": "least squares with Huber's weights",
+    "TotalLeastSquares": "total least squares",
+    "MaximumLikelihood": "maximum likelihood",
+    "Sequential": "sequential least squares (Bierman)",
+    "NonNegative": "least squares with friction and rotor inertia not negative",
+    "PhysicallyConsistent": "physically consistent least squares",
+    "Prior": "least squares with a prior",
+    "Essential": "least squares on the essential parameters",
+    "LinkByLink": "least squares link by link",
+    "TwoStep": "least squares in two steps, wrist first",
+    "StaticThenDynamic": "least squares from poses at rest, then from motion",
+    "FrictionFirst": "least squares with the friction first",
+    "Staged": "least squares in stages",
+    "InstrumentalVariables": "instrumental variables",
+    "DIDIM": "matching the torque of a simulation (DIDIM)",
+    "InverseDynamic": "the inverse dynamic model",
+    "FilteredDynamic": "the filtered dynamic model, without accelerations",
+    "Energy": "the energy model",
+    "Power": "the power model",
+    "BaseWrench": "the wrench on the base",
+    "ParallelFilter": "a low-pass filter",
+    "Butterworth": "Butterworth",
+    "Chebyshev": "Chebyshev",
+    "RotorInertia": "rotor inertia",
+    "Viscous": "viscous friction",
+    "Coulomb": "Coulomb friction",
+    "AsymmetricCoulomb": "asymmetric Coulomb friction",
+    "Stribeck": "Stribeck friction",
+    "SqrtViscous": "friction with the root of the speed",
+    "LoadFriction": "friction that grows with the load",
+    "Offset": "offset",
+    "Dahl": "Dahl pre-sliding",
+    "UserTerm": "a term of the user",
+}
+
+
+#: of a field, where it is not its own name
+FIELDS = {"parallel_filter": "both sides through", "low_pass": "kind", "cutoff": "cut-off [Hz]"}
+
+
+def named(thing: object) -> str:
+    """Of a settings object, without its settings."""
+    name = type(thing).__name__
+    return NAMES.get(name) or CAPITALS.sub(" ", name.lstrip("_")).lower()
+
+
+def in_full(thing: Any, depth: int = 3) -> str:
+    """The same with every setting that is not the usual one: ``Coulomb friction (shape: Dahl pre-sliding (…))``."""
+    if isinstance(thing, Robot):
+        return thing.name
+    if not is_dataclass(thing) or isinstance(thing, type):
+        return _plain(thing, depth)
+    told = [
+        f"{FIELDS.get(field.name) or field.name.replace('_', ' ')}: {in_full(value, depth - 1)}"
+        for field in fields(thing)
+        if field.repr and not _usual(field, value := getattr(thing, field.name))
+    ]
+    return named(thing) + (f" ({', '.join(told)})" if told and depth > 0 else "")
+
+
+def listed(things: Iterable[object], empty: str = "none") -> str:
+    return ", ".join(in_full(thing) for thing in things) or empty
+
+
+def _usual(field: Field[Any], value: Any) -> bool:
+    default: Any = field.default_factory() if field.default_factory is not MISSING else field.default
+    return value is default or bool(np.array_equal(value, default)) or value == default
+
+
+def _plain(value: Any, depth: int) -> str:
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {in_full(one, depth - 1)}" for key, one in value.items()) or "none"
+    if isinstance(value, tuple | list | np.ndarray):
+        if np.size(value) > LONG:
+            return f"{np.size(value)} values"
+        return ", ".join(in_full(one, depth - 1) for one in value) or "none"
+    if value is None:
+        return "not given"
+    return type(value).__name__ if callable(value) else str(value)

@@ -1,0 +1,1 @@
+"""Validation: how well an identified model explains motions, and what it misses."""

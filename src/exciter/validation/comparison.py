@@ -1,0 +1,255 @@
+"""Formulations and estimators side by side on the same runs, by the same judge (§ 12.7).
+
+Every method makes its own equations and its own estimate; all are then judged by one and the same formulation of joint
+torques, on the runs they were made from and on runs none of them saw. Where two of them differ by more than their
+uncertainties say, one of these is too small, or one of the methods is biased on these data.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError, ParameterError
+from exciter.identification.estimate import Estimate
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.identification import Judged, Uncertainty, judged
+from exciter.identification.one_thread import one_thread
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
+
+Array = NDArray[np.float64]
+LEVEL = 0.95  # of the whole set of parameters of a pair
+NAMED = 3  # parameters named in a sentence, at most
+ALIKE = 1.0  # [%] of the torque: methods that differ by less are the same for most uses
+CORRELATED = (
+    "estimates from the same data share its errors; σ of a difference is taken as √(σ₁² + σ₂²), as if they did not, "
+    "which is too large where they do: a disagreement that is named is one, others may be overlooked"
+)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A formulation and an estimator, by name."""
+
+    name: str
+    formulation: Formulation
+    estimator: Estimator
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What a method gave: estimate, fit and validation by the common judge; seconds: of making its equations, however
+    many methods share them, and of solving them. failed: why it gave nothing, empty where it did."""
+
+    name: str
+    estimate: Estimate | None
+    fit: Judged | None
+    validation: tuple[Judged, ...]
+    seconds: float
+    failed: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        found = self.estimate
+        rows = [] if found is None else zip(found.names, found.units, found.values, found.std, strict=True)
+        return {
+            "name": self.name,
+            "failed": self.failed or None,
+            "seconds": self.seconds,
+            "fit_percent": None if self.fit is None else self.fit.residuals.total_percent,
+            "validation": [{"run": one.run, "percent": one.residuals.total_percent} for one in self.validation],
+            "parameters": [{"name": n, "unit": u, "value": float(v), "std": float(s)} for n, u, v, s in rows],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """Between two methods: normalized (b,), the difference of each parameter over √(σ₁² + σ₂²), zero where both are
+    certain and equal; torque_percent: rms of the torque that the difference makes on the runs, of that measured.
+    limit: size of a normalized difference that chance alone exceeds in 5 % of cases, for any parameter of the pair."""
+
+    first: str
+    second: str
+    names: tuple[str, ...]
+    normalized: Array
+    limit: float
+    torque_percent: float
+
+    @property
+    def disagree(self) -> tuple[str, ...]:
+        """Parameters that differ by more than uncertainty explains, the worst first."""
+        order = np.argsort(-np.abs(self.normalized))
+        return tuple(self.names[k] for k in order if abs(self.normalized[k]) > self.limit)
+
+    @property
+    def words(self) -> str:
+        both = f"{self.first} and {self.second}"
+        torque = f"their torques differ by {self.torque_percent:.2g} % of the measured one (rms)"
+        far = self.disagree
+        if not far:
+            return f"{both} agree within their uncertainties; {torque}"
+        size = dict(zip(self.names, np.abs(self.normalized), strict=True))
+        named = ", ".join(f"{name} ({size[name]:.2g} σ)" for name in far[:NAMED])
+        more = f" and {len(far) - NAMED} more" if len(far) > NAMED else ""
+        so = "; this matters little" if self.torque_percent < ALIKE else ""
+        return f"{both} disagree on {named}{more}; {torque}{so}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; None for a difference of infinitely many σ."""
+        sizes = [float(z) if np.isfinite(z) else None for z in self.normalized]
+        return {
+            "methods": [self.first, self.second],
+            "normalized": dict(zip(self.names, sizes, strict=True)),
+            "limit": self.limit,
+            "disagree": list(self.disagree),
+            "torque_percent": self.torque_percent,
+            "words": self.words,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """All methods, in the order given, and the differences of every two that gave an estimate."""
+
+    methods: tuple[Compared, ...]
+    differences: tuple[Difference, ...]
+    description: Judged
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        said = [f"{one.name} gave no estimate: {one.failed}" for one in self.methods if one.failed]
+        good = [one for one in self.methods if one.fit is not None]
+        if not good:
+            return tuple(said)
+        best = min(good, key=_score)
+        what = "validation" if best.validation else "fit"
+        said.append(
+            f"smallest residual on the {what}: {best.name}, {_score(best):.3g} % of the torque; the others "
+            + (", ".join(f"{one.name} {_score(one):.3g} %" for one in good if one is not best) or "gave none")
+        )
+        said += [one.words for one in self.differences]
+        return (*said, CORRELATED) if self.differences else tuple(said)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "methods": [one.to_dict() for one in self.methods],
+            "differences": [one.to_dict() for one in self.differences],
+            "description_percent": self.description.description.total_percent,
+            "words": list(self.words),
+        }
+
+
+def compare(
+    model: DynamicModel,
+    runs: Sequence[Run],
+    methods: Sequence[Method],
+    validation: Sequence[Run] = (),
+    judge: InverseDynamic | None = None,
+    uncertainty: Uncertainty | dict[str, Uncertainty] | None = None,
+    jobs: int = 1,
+) -> Comparison:
+    """judge: joint torques by which all are measured. uncertainty: what makes covariances honest, one for all methods
+    or by their names, see ``identify``."""
+    names = [method.name for method in methods]
+    if not names or len(set(names)) < len(names):
+        raise ParameterError(f"methods are named {names}; give at least one, each with a name of its own")
+    measure = Problem(model, tuple(runs), judge or InverseDynamic(), jobs=jobs)
+    unseen = [replace(measure, runs=(run,)) for run in validation]
+    equations, found = _Equations(measure), []
+    for method in methods:
+        honest = uncertainty.get(method.name) if isinstance(uncertainty, dict) else uncertainty
+        found.append(_compared(method, equations, unseen, honest))
+    with one_thread():
+        pairs = combinations([one for one in found if one.estimate is not None], 2)
+        differences = tuple(_difference(measure, one, other) for one, other in pairs)
+        nominal = measure.base.base_values(model.nominal)
+        return Comparison(tuple(found), differences, judged(measure, nominal, _named(measure)))
+
+
+class _Equations:
+    """Those of every formulation, made once for all methods that have it."""
+
+    def __init__(self, judge: Problem) -> None:
+        self.judge, self._made = judge, list[tuple[Problem, float]]()
+
+    def of(self, formulation: Formulation) -> tuple[Problem, float]:
+        """The problem, and the seconds its equations took."""
+        for problem, seconds in self._made:
+            if problem.formulation == formulation:
+                return problem, seconds
+        same = formulation == self.judge.formulation
+        problem, clock = self.judge if same else replace(self.judge, formulation=formulation), time.perf_counter()
+        kind = type(formulation).__name__
+        if problem.names != self.judge.names:
+            raise ParameterError(f"{kind} estimates other parameters than joint torques have; compare it by itself")
+        if not problem.measured.rows.any():
+            raise ParameterError(f"{kind} makes no equations of these runs; record longer, filter or decimate less")
+        self._made.append((problem, time.perf_counter() - clock))
+        return self._made[-1]
+
+
+def _compared(
+    method: Method, equations: _Equations, unseen: Sequence[Problem], uncertainty: Uncertainty | None
+) -> Compared:
+    judge, clock = equations.judge, time.perf_counter()
+    try:
+        problem, seconds = equations.of(method.formulation)
+        clock = time.perf_counter()
+        estimate = _estimate(problem, method.estimator, uncertainty)
+    except ExciterError as error:
+        return Compared(method.name, None, None, (), time.perf_counter() - clock, str(error))
+    seconds += time.perf_counter() - clock
+    with one_thread():
+        fit = judged(judge, estimate.values, _named(judge))
+        seen = tuple(judged(one, estimate.values, one.runs[0].name) for one in unseen)
+    return Compared(method.name, estimate, fit, seen, seconds)
+
+
+def _estimate(problem: Problem, estimator: Estimator, uncertainty: Uncertainty | None) -> Estimate:
+    """As ``identify`` has it, without its judging: here one judge is made once, for all."""
+    with one_thread():
+        estimate = estimator.estimate(problem)
+        if uncertainty is not None:
+            estimate = uncertainty(problem, estimate)
+    if not np.isfinite(estimate.values).all():
+        raise ParameterError("the estimate is not finite; are the units of the log right?")
+    return estimate
+
+
+def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:
+    """Chance: Student's t for the fewer degrees of freedom, shared among all parameters (Bonferroni)."""
+    a, b = one.estimate, other.estimate
+    assert a is not None
+    assert b is not None
+    change, spread = a.values - b.values, np.hypot(a.std, b.std)
+    same = np.abs(change) <= 1e-9 * np.maximum(np.abs(a.values), np.abs(b.values))
+    normalized = np.where(same, 0.0, np.divide(change, spread, out=np.full_like(change, np.inf), where=spread > 0.0))
+    limit = float(stats.t.ppf(1.0 - 0.5 * (1.0 - LEVEL) / len(change), max(min(a.freedom, b.freedom), 1.0)))
+    compressed = measure.measured
+    made = ((compressed.factors[..., :-1] @ change) ** 2).sum()
+    percent = 100.0 * float(np.sqrt(made / max(float(compressed.signal.sum()), 1e-300)))
+    return Difference(one.name, other.name, measure.names, normalized, limit, percent)
+
+
+def _named(problem: Problem) -> str:
+    return ", ".join(run.name for run in problem.runs)
+
+
+def _score(one: Compared) -> float:
+    """[%] residual on the validation, on the fit where there is none."""
+    if one.validation:
+        return float(np.sqrt(np.mean([v.residuals.total_percent**2 for v in one.validation])))
+    return float("inf") if one.fit is None else one.fit.residuals.total_percent

@@ -1,0 +1,254 @@
+"""Is the inertia matrix A(q) of the identified model positive definite wherever the robot can be (§ 12.7)?
+
+A is what the torque gains per acceleration, ∂Γ/∂q̈: bodies, rotors, drive coupling; never friction. It depends on the
+base parameters alone. With A ⊁ 0 some motion would have negative kinetic energy: nothing can be simulated, no inverse
+of A used by a controller can be trusted.
+
+Joints that turn and joints that slide have inertias of different units, and a wrist is a thousand times lighter than a
+shoulder. So eigenvalues are those of D^(−½) A D^(−½), with D the mean diagonal of A over the workspace: numbers without
+unit, near 1 for joints that do not feel each other, 0 where A is singular. Their signs are those of A's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from scipy.stats import qmc
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
+from exciter.identification.closed_loop.simulated_run import dry_friction
+from exciter.robot.motion import Motion
+
+Array = NDArray[np.float64]
+CHUNK = 1024  # postures at a time
+ROUNDING = 1e-12  # a smaller eigenvalue counts as zero
+SURE = 2.0  # σ from zero, from which on an eigenvalue counts as surely positive
+TURN = 2.0 * np.pi
+
+
+@dataclass(frozen=True)
+class PostureSearch:
+    """postures: spread evenly over the joint ranges (Sobol), a power of two; starts: of these, the worst, from which a
+    minimum is looked for; seed: of the spreading."""
+
+    postures: int = 2048
+    starts: int = 8
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.postures < 2 or self.postures & (self.postures - 1):
+            raise ParameterError(f"postures is {self.postures}; give a power of two, 2 or more")
+        if not 0 <= self.starts <= self.postures:
+            raise ParameterError(f"starts is {self.starts}; give 0 … {self.postures}, the number of postures")
+
+
+@dataclass(frozen=True, eq=False)
+class InertiaMatrix:
+    """smallest: eigenvalue that was found, without unit (see above), at ``posture`` (n,) [rad or m], for accelerations
+    in proportion to ``direction`` (n,); sampled: the smallest before the minimum was looked for. description: the
+    smallest of the description's own parameters at that posture, by the same scale (n,) [kg·m² or kg].
+
+    std: σ of ``smallest``; surety: the fewest σ an eigenvalue is from zero, over all postures, and at which; None
+    where the covariance of the parameters is not known.
+    """
+
+    joints: tuple[str, ...]
+    position_units: tuple[str, ...]
+    smallest: float
+    posture: Array
+    direction: Array
+    sampled: float
+    description: float
+    scale: Array
+    std: float | None
+    surety: float | None
+    surety_posture: Array | None
+    search: PostureSearch
+
+    @property
+    def definite(self) -> bool:
+        """At every posture that was looked at."""
+        return self.smallest > ROUNDING
+
+    @property
+    def sure(self) -> bool | None:
+        """Whether uncertainty leaves that in doubt nowhere; None where it is not known."""
+        return None if self.surety is None else bool(self.definite and self.surety >= SURE)
+
+    @property
+    def verdict(self) -> str:
+        if not self.definite:
+            return "not positive definite"
+        return "positive definite" if self.sure is not False else "positive definite, but not surely"
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        said = [f"the inertia matrix is {self.verdict}: {self._smallest()}"]
+        if not self.definite:
+            said.append(
+                "no arm has such an inertia matrix: do not simulate with these parameters nor invert A; ask for a "
+                "physically consistent estimate, or excite the joints named above more"
+            )
+        elif self.description > ROUNDING:
+            ratio = self.smallest / self.description
+            said.append(f"that is {ratio:.2g} times what the description's own parameters have at this posture")
+        if self.surety is not None and self.surety_posture is not None and self.definite:
+            doubt = "" if self.sure else f"; less than {SURE:g} σ: another log could make it negative"
+            said.append(f"where it is least sure, it is {self.surety:.2g} σ from zero{doubt}")
+        said.append(
+            f"this is a search, not a proof: {self.search.postures} postures over the joint ranges, and minima looked "
+            f"for from the {self.search.starts} worst"
+        )
+        return tuple(said)
+
+    def _smallest(self) -> str:
+        plus = "" if self.std is None else f" ± {self.std:.1g} (σ)"
+        named = zip(self.joints, self.posture, self.position_units, strict=True)
+        where = ", ".join(f"{joint} {value:.3g} {unit}" for joint, value, unit in named)
+        moves = np.abs(self.direction) * np.sqrt(self.scale)
+        who = ", ".join(self.joints[j] for j in np.argsort(-moves) if moves[j] > 0.3 * moves.max())
+        return f"smallest scaled eigenvalue {self.smallest:.3g}{plus}, for accelerations of {who}, at {where}"
+
+    def _named(self, values: Array) -> dict[str, float]:
+        return dict(zip(self.joints, values.tolist(), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "verdict": self.verdict,
+            "positive_definite": self.definite,
+            "sure": self.sure,
+            "smallest_eigenvalue": self.smallest,
+            "std": self.std,
+            "posture": self._named(self.posture),
+            "direction": self._named(self.direction),
+            "scale": self._named(self.scale),
+            "description_at_posture": self.description,
+            "least_sigmas_from_zero": self.surety,
+            "least_sure_posture": None if self.surety_posture is None else self._named(self.surety_posture),
+            "postures": self.search.postures,
+            "starts": self.search.starts,
+            "seed": self.search.seed,
+            "words": list(self.words),
+        }
+
+
+def check_inertia_matrix(
+    model: DynamicModel,
+    values: ArrayLike,
+    covariance: ArrayLike | None = None,
+    search: PostureSearch | None = None,
+) -> InertiaMatrix:
+    """values (b,) of the model's base parameters, with their covariance (b, b) where it is known."""
+    search = search or PostureSearch()
+    chi = base_chi(model, values)
+    known = None if covariance is None else np.asarray(covariance, dtype=float)
+    if known is not None and known.shape != (len(model.base), len(model.base)):
+        raise ParameterError(f"the covariance has shape {known.shape}; give {(len(model.base),) * 2}")
+    low, high = model.robot.position_range()
+    sobol = qmc.Sobol(model.n, seed=search.seed).random_base2(search.postures.bit_length() - 1)
+    q = low + (high - low) * sobol
+    matrices = inertia_matrices(model, chi, q)
+    diagonal = np.abs(np.diagonal(matrices, axis1=1, axis2=2)).mean(axis=0)
+    scale = np.where(diagonal > 0.0, diagonal, 1.0)
+    eigen, vectors = _smallest(matrices, scale)
+    order = np.argsort(eigen)[: search.starts]
+    found = np.array([_minimum(model, chi, scale, start, low, high) for start in q[order]]).reshape(-1, model.n)
+    more = _smallest(inertia_matrices(model, chi, found), scale) if len(found) else (eigen[:0], vectors[:0])
+    places, eigen_all, along = np.vstack([q, found]), np.append(eigen, more[0]), np.vstack([vectors, more[1]])
+    worst = int(np.argmin(eigen_all))
+    std = None if known is None else _std(model, places, along, known)
+    surest = None if std is None else eigen_all / np.maximum(std, 1e-300)
+    own = _smallest(inertia_matrices(model, model.nominal, places[worst : worst + 1]), scale)[0]
+    return InertiaMatrix(
+        model.robot.joint_names,
+        tuple("m" if joint.is_prismatic else "rad" for joint in model.robot.joints),
+        float(eigen_all[worst]),
+        places[worst],
+        along[worst] / np.abs(along[worst]).max(),
+        float(eigen.min()),
+        float(own[0]),
+        scale,
+        None if std is None else float(std[worst]),
+        None if surest is None else float(surest.min()),
+        None if surest is None else places[int(np.argmin(surest))],
+        search,
+    )
+
+
+def base_chi(model: DynamicModel, values: ArrayLike) -> Array:
+    """χ (p,) with base values (b,) at their own places and zeros elsewhere: it predicts the torques, and has the
+    inertia matrix, of every full set with these base values."""
+    given = np.asarray(values, dtype=float)
+    if given.shape != (len(model.base),) or not np.isfinite(given).all():
+        raise ParameterError(
+            f"base values of shape {given.shape}; this model has {len(model.base)} base parameters, finite numbers"
+        )
+    chi = np.zeros(len(model.standard))
+    chi[model.base.independent] = given
+    return chi
+
+
+def inertia_matrices(model: DynamicModel, chi: ArrayLike, q: ArrayLike) -> Array:
+    """A (N, n, n) [kg·m², kg] at postures q (N, n): column k is what a unit acceleration of joint k adds to the torque
+    at rest. Symmetric part, where a term of the user's own is not."""
+    chi, q = _without_dry(model, np.asarray(chi, dtype=float)), np.atleast_2d(np.asarray(q, dtype=float))
+    found = np.empty((len(q), model.n, model.n))
+    for start in range(0, len(q), CHUNK):
+        part = slice(start, start + CHUNK)
+        repeated = np.repeat(q[part], model.n, axis=0)
+        unit = np.tile(np.eye(model.n), (len(q[part]), 1))
+        pushed = model.torque(Motion.at(repeated, None, unit), chi) - model.torque(Motion.at(repeated), chi)
+        found[part] = pushed.reshape(-1, model.n, model.n)
+    return 0.5 * (found + found.swapaxes(1, 2))
+
+
+def _without_dry(model: DynamicModel, chi: Array) -> Array:
+    """Friction that grows with the load may depend on accelerations, but is no inertia."""
+    return np.where(dry_friction(model), 0.0, chi)
+
+
+def _smallest(matrices: Array, scale: Array) -> tuple[Array, Array]:
+    """(N,) smallest eigenvalues of D^(−½) A D^(−½), and u (N, n) with uᵀ A u equal to them."""
+    root = np.sqrt(scale)
+    values, vectors = np.linalg.eigh(matrices / np.outer(root, root))
+    return values[:, 0], vectors[:, :, 0] / root
+
+
+def _minimum(model: DynamicModel, chi: Array, scale: Array, start: Array, low: Array, high: Array) -> Array:
+    """q (n,) of a minimum of the smallest eigenvalue near ``start``, with its exact slope: ∂λ/∂q = uᵀ ∂A/∂q u, the
+    gradient of the torque that the acceleration u adds, seeded with u."""
+    chi = _without_dry(model, chi)
+    turns = np.array([not joint.is_prismatic for joint in model.robot.joints]) & (high - low > TURN - 1e-9)
+
+    def value(q: Array) -> tuple[float, Array]:
+        eigen, vectors = _smallest(inertia_matrices(model, chi, q), scale)
+        seed = vectors[:1]
+        moved = model.torque_pullback(Motion.at(q, None, seed), seed, chi).q
+        return float(eigen[0]), (moved - model.torque_pullback(Motion.at(q), seed, chi).q)[0]
+
+    bounds = [(None, None) if free else (a, b) for free, a, b in zip(turns, low, high, strict=True)]
+    found = np.asarray(minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
+    return np.where(turns, low + (found - low) % TURN, np.clip(found, low, high))
+
+
+def _std(model: DynamicModel, q: Array, along: Array, covariance: Array) -> Array:
+    """(N,) σ of λ = uᵀ A u to first order: A is linear in the base parameters."""
+    columns = model.base.independent
+    eigen, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(eigen, 0.0))
+    root[dry_friction(model)[columns]] = 0.0
+    layout = model.layout(columns)
+    std = np.empty(len(q))
+    moved, still = Motion.at(q, None, along), Motion.at(q)
+    pairs = zip(model.regressor_chunks(moved, CHUNK, layout), model.regressor_chunks(still, CHUNK, layout), strict=True)
+    for (part, pushed), (_, rest) in pairs:
+        slopes = np.einsum("Nj,Njb->Nb", along[part], pushed - rest)
+        std[part] = np.linalg.norm(slopes @ root, axis=1)
+    return std

@@ -1,0 +1,234 @@
+"""A known load, recovered: identify without it and with it, compare what was found with what was mounted (§ 12.7).
+
+It tests the whole chain at once, torque units and gains, frames, friction that must not change with the load, and
+uncertainties, against something weighed on a scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg, stats
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
+from exciter.experiment.recording import Payload
+from exciter.identification.config.uncertainty import with_uncertainty
+from exciter.identification.estimate import Estimate
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.identification import Uncertainty
+from exciter.identification.payload import identify_payload, load_effect, payload_between
+from exciter.identification.payload_estimate import LEVEL, QUANTITIES, UNITS, PayloadEstimate, gradient
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
+from exciter.parameters import inertial
+
+Array = NDArray[np.float64]
+CLOSE = 10.0  # [%] of the load's own torque, within which a load counts as nearly recovered
+WEAK = 10.0  # [%] of the load's own torque: an uncertainty beyond it makes agreement worth little
+RECOVERED, WEAKLY, NEARLY, MISSED = "recovered", "recovered, but weakly", "nearly recovered", "not recovered"
+
+
+@dataclass(frozen=True, eq=False)
+class KnownLoad:
+    """known (10,): QUANTITIES of the load that was mounted, known_std (10,) of them; found: what was identified.
+    distance: between both, in the metric of their uncertainties, m, m·c and inertia about the frame together
+    (√(T²/k) of the k that the robot shows; 1 is what chance gives), and farthest: what it exceeds in 5 % of cases.
+    torque_percent: rms of the torque that the difference makes in the loaded runs, of the load's own torque;
+    torque_percent_std: the same of one σ (the root of the expected square)."""
+
+    known: Array
+    known_std: Array
+    found: PayloadEstimate
+    distance: float
+    farthest: float
+    torque_percent: float
+    torque_percent_std: float
+    remarks: tuple[str, ...] = ()
+
+    @cached_property
+    def errors(self) -> Array:
+        """(10,) found less known; NaN where the robot cannot show a quantity."""
+        return self.found.values - self.known
+
+    @cached_property
+    def std(self) -> Array:
+        """(10,) σ of ``errors``."""
+        return np.hypot(self.found.std, self.known_std)
+
+    @cached_property
+    def sigmas(self) -> Array:
+        """(10,) ``errors`` over their σ; NaN where not determined."""
+        good = self.found.determined & (self.std > 0.0)
+        return np.where(good, self.errors / np.where(good, self.std, 1.0), np.nan)
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Quantities whose error exceeds what chance makes in 5 % of cases in any of them (Student, Bonferroni)."""
+        count = max(int(self.found.determined.sum()), 1)
+        limit = stats.t.ppf(1.0 - 0.5 * (1.0 - LEVEL) / count, max(self.found.freedom, 1.0))
+        sizes = zip(QUANTITIES, np.abs(self.sigmas), strict=True)
+        return tuple(name for name, size in sizes if size > limit)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether uncertainty explains the difference. Asked of m, m·c and the inertia about the frame, in which the
+        equations are linear; c = (m·c)/m of a load that is hardly felt is far from it."""
+        return self.distance <= self.farthest
+
+    @property
+    def verdict(self) -> str:
+        if self.agrees:
+            return WEAKLY if self.torque_percent_std > WEAK else RECOVERED
+        return NEARLY if self.torque_percent < CLOSE else MISSED
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        mass, centre = self.found.mass, self.found.centre
+        said = [f"the known load is {self.verdict}: {self._why()}"]
+        if self.found.determined[0]:
+            said.append(f"mass {mass:.4g} kg, known {self.known[0]:.4g} kg: {self._error(0)}")
+        if self.found.determined[1:4].all():
+            apart = 1e3 * float(np.linalg.norm(centre - self.known[1:4]))
+            worst = 1 + int(np.argmax(np.abs(self.sigmas[1:4])))
+            said.append(f"its centre is {apart:.3g} mm from the known one, {QUANTITIES[worst]} {self._error(worst)}")
+        lost = [name for name, seen in zip(QUANTITIES, self.found.determined, strict=True) if not seen]
+        if lost:
+            said.append(f"not compared, for no motion of this robot shows them: {', '.join(lost)}")
+        return (*said, *self.remarks, *self.found.words)
+
+    def _why(self) -> str:
+        torque = f"the difference makes {self.torque_percent:.2g} % of the load's own torque"
+        sigma = f"one σ {self.torque_percent_std:.2g} %"
+        if self.agrees:
+            weak = "; excite more, or mount a heavier load, to make this a test" if self.verdict == WEAKLY else ""
+            return f"the difference is within its uncertainty; {torque}, {sigma}{weak}"
+        named = f" ({', '.join(self.outside)} most)" if self.outside else ""
+        return (
+            f"it differs by {self.distance:.2g} times what chance gives{named}; {torque}, {sigma}; uncertainties are "
+            "too small, friction changes with the load, or frame, gains or load are not as given"
+        )
+
+    def _error(self, k: int) -> str:
+        return f"{self.errors[k]:+.2g} {UNITS[k]} ({self.sigmas[k]:+.2g} σ)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        columns = zip(QUANTITIES, UNITS, self.known, self.found.values, self.std, self.errors, self.sigmas, strict=True)
+        return {
+            "verdict": self.verdict,
+            "frame": self.found.frame,
+            "quantities": [
+                {
+                    "name": name,
+                    "unit": unit,
+                    "known": float(known),
+                    "found": _plain(found),
+                    "std": _plain(std),
+                    "error": _plain(error),
+                    "sigmas": _plain(sigmas),
+                }
+                for name, unit, known, found, std, error, sigmas in columns
+            ],
+            "distance": self.distance,
+            "farthest": self.farthest,
+            "torque_percent": self.torque_percent,
+            "torque_percent_std": self.torque_percent_std,
+            "words": list(self.words),
+        }
+
+
+def recover_known_load(
+    model: DynamicModel,
+    unloaded: Sequence[Run],
+    loaded: Sequence[Run],
+    known: Payload,
+    known_std: ArrayLike = 0.0,
+    formulation: Formulation | None = None,
+    estimator: Estimator | None = None,
+    uncertainty: Uncertainty | None = None,
+) -> KnownLoad:
+    """known_std: σ of what is known, one or one per quantity (mass, centre, inertia as in ``QUANTITIES``).
+
+    Runs with and without the load are identified apart and the load is what lies between; where the loaded ones alone
+    do not determine the robot, all in one fit. uncertainty: what makes both covariances honest, errors correlated in
+    time unless given. A run that names this very load as its known payload has it put back: here it is asked for.
+    """
+    formulation, estimator = formulation or InverseDynamic(), estimator or WeightedLeastSquares()
+    loaded, back = _asked_for(loaded, known)
+
+    def honest(problem: Problem) -> Estimate:
+        estimate = estimator.estimate(problem)
+        if uncertainty is not None:
+            return uncertainty(problem, estimate)
+        return with_uncertainty(problem, estimator, estimate, "correlated")
+
+    with_load = Problem(model, tuple(loaded), formulation)
+    try:
+        without = honest(Problem(model, tuple(unloaded), formulation))
+        found = payload_between(model, known.frame, honest(with_load), without, with_load.base)
+    except ParameterError:
+        found = identify_payload(model, known.frame, loaded, unloaded, formulation=formulation)
+    return judge_known_load(found, known, with_load, known_std, back)
+
+
+def judge_known_load(
+    found: PayloadEstimate,
+    known: Payload,
+    with_load: Problem,
+    known_std: ArrayLike = 0.0,
+    remarks: tuple[str, ...] = (),
+) -> KnownLoad:
+    """A load that was identified already; with_load: the problem of the loaded runs."""
+    if found.frame != known.frame:
+        raise ParameterError(
+            f"the load was identified on '{found.frame}' and is known on '{known.frame}'; give both on one frame"
+        )
+    if not known.mass:
+        raise ParameterError("the known load has no mass; give its mass, centre and inertia")
+    std = np.asarray(known_std, dtype=float)
+    if std.shape not in ((), (10,)) or not (std >= 0.0).all():
+        raise ParameterError("known_std must be one number ≥ 0, or ten: mass, centre, inertia")
+    phi = inertial.from_mass_com_inertia(known.mass, known.centre, inertial.symmetric(*known.inertia))
+    compressed = with_load.measured
+    rows = compressed.factors[..., :-1] @ load_effect(with_load.model, with_load.base, known.frame)
+    gram = np.einsum("gjri,gjrk->ik", rows, rows)
+    own, change = max(float(phi @ gram @ phi), 1e-300), found.phi - phi
+    squares = float(change @ gram @ change), float(np.trace(gram @ found.covariance))
+    percent, percent_std = (100.0 * float(np.sqrt(max(square, 0.0) / own)) for square in squares)
+    stds = np.broadcast_to(std, (10,))
+    inverse = np.linalg.inv(gradient(phi))
+    distance, farthest = _distance(change, found.covariance + (inverse * stds**2) @ inverse.T, found)
+    truth = np.array([known.mass, *known.centre, *known.inertia])
+    return KnownLoad(truth, stds, found, distance, farthest, percent, percent_std, remarks)
+
+
+def _distance(change: Array, covariance: Array, found: PayloadEstimate) -> tuple[float, float]:
+    """√(T²/k) of Δφ seen along what the robot shows, and its 95 % limit (Hotelling)."""
+    shown = linalg.null_space(found.hidden.T) if found.hidden.size else np.eye(10)  # (10, k), scaled below
+    across, spread = shown.T @ change, shown.T @ covariance @ shown
+    scale = np.sqrt(np.maximum(spread.diagonal(), 1e-300))
+    across, spread = across / scale, spread / np.outer(scale, scale)
+    count = len(across)
+    squares = float(across @ np.linalg.pinv(spread, hermitian=True) @ across)
+    limit = float(stats.f.ppf(LEVEL, count, max(found.freedom, 1.0)))
+    return float(np.sqrt(max(squares, 0.0) / count)), float(np.sqrt(limit))
+
+
+def _asked_for(loaded: Sequence[Run], known: Payload) -> tuple[tuple[Run, ...], tuple[str, ...]]:
+    """The runs, without the very load that is to be found."""
+    own = [run.name for run in loaded if run.payload == known]
+    words = (f"{', '.join(own)} name this load as their known payload: it was put back, to be found",) if own else ()
+    return tuple(replace(run, payload=None) if run.payload == known else run for run in loaded), words
+
+
+def _plain(number: float) -> float | None:
+    return float(number) if np.isfinite(number) else None

@@ -1,0 +1,268 @@
+"""Open loop over short horizons: from a measured state, the measured torque moves the identified arm; where does it go?
+
+q̈ = A⁻¹(Γ_measured − h(q, q̇)) is integrated for a fraction of a second, from many instants of a log, and the position it
+leads to is compared with the recorded one. Longer horizons say less: an arm without its controller is not stable, and
+any error grows. Beside it stand the description's own parameters, and no model at all: the velocity stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError, RecordingError
+from exciter.experiment.signals.processed import Processed
+from exciter.identification.run import Run
+from exciter.validation.inertia_matrix import base_chi
+from exciter.validation.simulated_arm import SimulatedArm
+
+Array = NDArray[np.float64]
+HELD = 2e-3  # [s] over which the measured torque is averaged and held, unless the log is slower
+STEP = 1e-3  # [s] of the integration at most
+LOST = 1e3  # [rad or m] from the recording, beyond which a simulation has lost its way
+
+
+@dataclass(frozen=True)
+class Horizons:
+    """seconds: how far to integrate [s]; starts: instants of the log to start from, evenly over it, at most."""
+
+    seconds: tuple[float, ...] = (0.05, 0.1, 0.2)
+    starts: int = 150
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seconds", tuple(sorted(float(h) for h in self.seconds)))
+        if not self.seconds or not all(0.0 < h < 60.0 for h in self.seconds):
+            raise ParameterError(f"horizons are {list(self.seconds)}; give seconds, more than 0 and less than 60")
+        if self.starts < 1:
+            raise ParameterError(f"starts is {self.starts}; give 1 or more")
+
+
+@dataclass(frozen=True, eq=False)
+class OpenLoop:
+    """rms (H, n) of the simulated position less the recorded one after ``horizons`` (H,) [s], in ``units``: of the
+    identified ``model``, of the ``description`` and at ``constant_velocity``. starts: of how many simulations; stopped,
+    description_stopped: of these, how many no arm could go on with (A not positive definite, or lost), which are not in
+    the rms; NaN where none is left."""
+
+    run: str
+    joints: tuple[str, ...]
+    units: tuple[str, ...]
+    horizons: Array
+    starts: int
+    model: Array
+    description: Array
+    constant_velocity: Array
+    stopped: int
+    description_stopped: int
+    remarks: tuple[str, ...] = ()
+
+    @cached_property
+    def relative(self) -> Array:
+        """(H,) error of the model over that at constant velocity: rms over joints of the ratios that are defined."""
+        return self._over_constant(self.model)
+
+    @cached_property
+    def description_relative(self) -> Array:
+        """(H,) the same of the description's own parameters."""
+        return self._over_constant(self.description)
+
+    def _over_constant(self, rms: Array) -> Array:
+        moved = self.constant_velocity > 0.0
+        ratio = np.where(moved, rms, 0.0) / np.where(moved, self.constant_velocity, 1.0)
+        return np.asarray(np.sqrt((ratio**2).sum(axis=1) / np.maximum(moved.sum(axis=1), 1)))
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        said = []
+        for what, stopped in (("the identified model", self.stopped), ("the description", self.description_stopped)):
+            if stopped:
+                said.append(
+                    f"in {stopped} of {self.starts} simulations {what} could not move: its inertia matrix is not "
+                    "positive definite there, or the motion was lost; figures are of the others"
+                )
+        if np.isfinite(self.model).all():
+            said.append(self._told())
+        return (*said, *self.remarks)
+
+    def _told(self) -> str:
+        last = self.model[-1]
+        each = ", ".join(f"{j} {v:.2g} {u}" for j, v, u in zip(self.joints, last, self.units, strict=True))
+        told = (
+            f"driven by the measured torque for {self.horizons[-1]:g} s, the identified model ends this far from the "
+            f"recorded position (rms of {self.starts} starts): {each}; {_share(self.relative[-1])} the error at "
+            "constant velocity"
+        )
+        if np.isfinite(self.description).all():
+            told += f", the description {_share(self.description_relative[-1])} it"
+        if self.relative[-1] >= 1.0:
+            told += "; the model is of no use for simulation over this time"
+        return told
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; None where nothing could be simulated."""
+        kinds = {"model": self.model, "description": self.description, "constant_velocity": self.constant_velocity}
+        rows = [
+            {
+                "seconds": float(horizon),
+                "relative_to_constant_velocity": _plain(self.relative[k]),
+                "description_relative_to_constant_velocity": _plain(self.description_relative[k]),
+                "joints": {
+                    joint: {"unit": unit, **{kind: _plain(rms[k, j]) for kind, rms in kinds.items()}}
+                    for j, (joint, unit) in enumerate(zip(self.joints, self.units, strict=True))
+                },
+            }
+            for k, horizon in enumerate(self.horizons)
+        ]
+        return {
+            "run": self.run,
+            "starts": self.starts,
+            "stopped": self.stopped,
+            "description_stopped": self.description_stopped,
+            "horizons": rows,
+            "words": list(self.words),
+        }
+
+
+def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizons: Horizons | None = None) -> OpenLoop:
+    """values (b,) of the model's base parameters; run: motion and measured torque, a known payload included."""
+    horizons = horizons or Horizons()
+    arms = [SimulatedArm.of(model, chi, run.payload) for chi in (base_chi(model, values), model.nominal)]
+    kept, ends, squares = [], None, [_Squares.none(len(horizons.seconds), model.n) for _ in range(3)]
+    for part, starts in _starts(run, horizons):
+        stretch = _Stretch.of(part, horizons.seconds)
+        if not len(starts):
+            continue
+        kept.append(len(starts))
+        ends = stretch.ends if ends is None else ends
+        driven = [_simulated(arm, stretch, starts) for arm in arms]
+        for sums, positions in zip(squares, (*driven, stretch.constant_velocity(starts)), strict=True):
+            sums.add(positions - stretch.recorded(starts))
+    if ends is None:
+        raise RecordingError(
+            f"{run.name} has no stretch of {horizons.seconds[-1]:g} s without a gap to simulate; give shorter horizons"
+        )
+    count = sum(kept)
+    stopped = [count - int(sums.count[-1]) for sums in squares]
+    return OpenLoop(
+        run.name,
+        model.robot.joint_names,
+        tuple("m" if joint.is_prismatic else "rad" for joint in model.robot.joints),
+        ends,
+        count,
+        squares[0].rms,
+        squares[1].rms,
+        squares[2].rms,
+        stopped[0],
+        stopped[1],
+        arms[0].words,
+    )
+
+
+def _starts(run: Run, horizons: Horizons) -> Iterator[tuple[Processed, NDArray[np.int64]]]:
+    """Every piece of the run with the samples to start from, so that each horizon ends within the piece."""
+    assert run.span is not None
+    wanted = np.linspace(run.span[0], max(run.span[1] - horizons.seconds[-1], run.span[0]), horizons.starts)
+    for part in run.parts:
+        time = part.motion.time
+        room = len(part) - 1 - _Stretch.of(part, horizons.seconds).samples
+        inside = wanted[(wanted >= time[0] - 0.5 / part.rate) & (wanted <= time[-1])] if len(part) else wanted[:0]
+        at = np.rint((inside - time[0]) * part.rate).astype(np.int64) if len(inside) else np.zeros(0, dtype=np.int64)
+        yield part, np.unique(at[(at >= 0) & (at <= room)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Stretch:
+    """A piece of a log, its torque held over ``group`` samples; ``counts`` (H,): groups to the end of each horizon."""
+
+    part: Processed
+    group: int
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, part: Processed, seconds: tuple[float, ...]) -> _Stretch:
+        group = max(1, round(part.rate * HELD))
+        return cls(part, group, tuple(max(1, round(h * part.rate / group)) for h in seconds))
+
+    @property
+    def samples(self) -> int:
+        return self.group * self.counts[-1]
+
+    @property
+    def ends(self) -> Array:
+        """(H,) [s]: horizons as whole samples."""
+        return np.array(self.counts) * self.group / self.part.rate
+
+    def _at(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.asarray(starts[:, None] + self.group * np.array(self.counts))
+
+    def recorded(self, starts: NDArray[np.int64]) -> Array:
+        """(S, H, n) positions."""
+        return np.asarray(self.part.motion.q[self._at(starts)])
+
+    def constant_velocity(self, starts: NDArray[np.int64]) -> Array:
+        motion = self.part.motion
+        return np.asarray(motion.q[starts][:, None] + self.ends[:, None] * motion.qd[starts][:, None])
+
+    def held(self, torque: Array) -> Array:
+        """(N − group, n) mean of a torque over the ``group`` intervals that follow each sample (trapezium rule)."""
+        total = np.concatenate([np.zeros((1, torque.shape[1])), np.cumsum(0.5 * (torque[1:] + torque[:-1]), axis=0)])
+        return np.asarray((total[self.group :] - total[: -self.group]) / self.group)
+
+
+def _simulated(arm: SimulatedArm, stretch: _Stretch, starts: NDArray[np.int64]) -> Array:
+    """(S, H, n) positions; NaN from where on no arm can go."""
+    kernel, chain = arm.kernel()
+    part, group = stretch.part, stretch.group
+    torque = stretch.held(part.torque - arm.recorded(part.motion))
+    steps = int(np.ceil(group / part.rate / STEP - 1e-9))
+    step = group / part.rate / steps
+    found = np.full((len(starts), len(stretch.counts), arm.model.n), np.nan)
+    for k, start in enumerate(starts.tolist()):
+        q, qd, done = part.motion.q[start].copy(), part.motion.qd[start].copy(), 0
+        for h, count in enumerate(stretch.counts):
+            push = torque[start + group * done : start + group * count : group]
+            if not all(kernel.advance(chain, q, qd, held, step, steps, 0.0) for held in push):
+                break
+            if not (np.abs(q - part.motion.q[start + group * count]) < LOST).all():
+                break
+            found[k, h], done = q, count
+    return found
+
+
+@dataclass(eq=False)
+class _Squares:
+    """Sums of squares (H, n) and how many (H,)."""
+
+    total: Array
+    count: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, horizons: int, n: int) -> _Squares:
+        return cls(np.zeros((horizons, n)), np.zeros(horizons, dtype=np.int64))
+
+    def add(self, errors: Array) -> None:
+        """(S, H, n); NaN are not counted."""
+        good = np.asarray(np.isfinite(errors).all(axis=2))
+        self.total += (np.where(good[..., None], errors, 0.0) ** 2).sum(axis=0)
+        self.count += good.sum(axis=0)
+
+    @property
+    def rms(self) -> Array:
+        """(H, n); NaN where nothing was counted."""
+        rms = np.sqrt(self.total / np.maximum(self.count, 1)[:, None])
+        rms[self.count == 0] = np.nan
+        return np.asarray(rms)
+
+
+def _share(ratio: float) -> str:
+    return f"{100.0 * ratio:.3g} % of" if ratio < 10.0 else f"{ratio:.0f} times"
+
+
+def _plain(number: float) -> float | None:
+    return float(number) if np.isfinite(number) else None

@@ -1,0 +1,215 @@
+"""What was measured beside what models predict, instant by instant, as it enters the equations.
+
+Both sides went through the same filter, and a known payload was taken off: y = W β + residual. Beside the identified
+model stand the description's own parameters and the description's gravity alone, through the same filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.base_reaction import BaseReaction
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError, RecordingError
+from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.rows import Rows
+from exciter.identification.estimate import Estimate
+from exciter.identification.formulations.base_wrench import EQUATIONS, UNITS
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
+from exciter.identification.uncertainty.equations import by_time
+from exciter.robot.motion import Motion
+
+Array = NDArray[np.float64]
+MOST = 200_000  #: instants that are held in memory
+LEVEL = 0.95  #: of the confidence band
+NO_COLUMNS = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """N instants of ``run`` with J equations each, ``joints`` in ``units``; ``rate`` [Hz] of the rows.
+
+    time (N,) [s]; q, qd, qdd (N, n): the motion of the robot's joints then. measured (N, J): the left side of the
+    equations; predicted, description, gravity (N, J): by the estimate, by the description's own parameters, and by the
+    description's gravity alone; band (N, J): half the width of the 95 % confidence band of ``predicted``.
+    temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing. complete: whether these are all.
+    """
+
+    run: str
+    joints: tuple[str, ...]
+    units: tuple[str, ...]
+    rate: float
+    time: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    measured: Array
+    predicted: Array
+    band: Array
+    description: Array
+    gravity: Array
+    complete: bool = True
+    temperature: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def residual(self) -> Array:
+        """(N, J) measured less predicted."""
+        return np.asarray(self.measured - self.predicted)
+
+    @property
+    def of_joints(self) -> bool:
+        """Whether the equations are those of the robot's joints, one each; not so for a force plate or a power."""
+        return len(self.joints) == self.q.shape[1] and self.joints != EQUATIONS
+
+    @classmethod
+    def of(cls, problem: Problem, estimate: Estimate, most: int = MOST) -> Prediction:
+        """The runs of a problem, one after the other; the first ``most`` instants of them."""
+        held, count, complete = list[Prediction](), 0, True
+        for piece in predictions(problem, estimate):
+            held.append(piece if count + len(piece) <= most else piece[: most - count])
+            count += len(piece)
+            if count > most:
+                complete = False
+                break
+        return replace(cls.join(held), run=", ".join(run.name for run in problem.runs), complete=complete)
+
+    def __getitem__(self, part: slice) -> Prediction:
+        """Some of the instants, in order."""
+        chosen: dict[str, Any] = {name: values[part] for name, values in self._arrays()}
+        return replace(self, **chosen)
+
+    @staticmethod
+    def join(pieces: Sequence[Prediction]) -> Prediction:
+        """Pieces that follow each other, together."""
+        if not pieces:
+            raise RecordingError("there are no equations to predict; is the recording shorter than its filters' edges?")
+        if all(piece.temperature is None for piece in pieces):
+            full = list(pieces)
+        else:
+            full = [
+                p if p.temperature is not None else replace(p, temperature=np.full_like(p.q, np.nan)) for p in pieces
+            ]
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(p, name) for p in full]) for name, _ in full[0]._arrays()
+        }
+        return replace(full[0], **joined)
+
+    def _arrays(self) -> Iterator[tuple[str, Array]]:
+        for field in fields(self):
+            if isinstance(value := getattr(self, field.name), np.ndarray):
+                yield field.name, value
+
+
+def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
+    """Piece by piece in order of time, run after run: any length in constant memory. One pass over the rows."""
+    if estimate.names != problem.names:
+        raise ParameterError("the estimate is of other parameters than the problem; it does not predict its torques")
+    values, vectors = np.linalg.eigh(estimate.covariance)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    models = np.stack([estimate.values, nominal_base(problem)])
+    reach = estimate.quantile(LEVEL)
+    for run in problem.runs:
+        try:
+            for rows, gravity, motion, temperature in _rows(problem, run):
+                w = by_time(rows)[:, :-1]
+                predicted, description = (models @ w).transpose(1, 2, 0)
+                yield Prediction(
+                    run.name,
+                    problem.joints,
+                    equation_units(problem),
+                    rows.rate,
+                    rows.time,
+                    motion.q,
+                    motion.qd,
+                    motion.qdd,
+                    np.ascontiguousarray(rows.y),
+                    np.ascontiguousarray(predicted),
+                    np.ascontiguousarray(reach * np.linalg.norm(root @ w, axis=1).T),
+                    np.ascontiguousarray(description),
+                    gravity,
+                    temperature=temperature,
+                )
+        except RecordingError as error:
+            raise RecordingError(str(error) if run.name in str(error) else f"{run.name}: {error}") from None
+
+
+def nominal_base(problem: Problem) -> Array:
+    """(p,) base values of the description's own parameters; zero where it says nothing."""
+    known = dict(zip(problem.model.standard, problem.model.nominal, strict=True))
+    return np.asarray(problem.base.base_values([known.get(name, 0.0) for name in problem.base.standard]))
+
+
+def equation_units(problem: Problem) -> tuple[str, ...]:
+    """Of the equations: N·m and N of joints; of anything else what its formulation measures."""
+    if problem.joints == EQUATIONS:
+        return UNITS
+    robot = problem.model.robot
+    if problem.joints == robot.joint_names:
+        return tuple("N" if joint.is_prismatic else "N·m" for joint in robot.joints)
+    return ("",) * len(problem.joints)
+
+
+# -- rows with the motion they come from -----------------------------------------------------------------------------
+
+
+def _rows(problem: Problem, run: Run) -> Iterator[tuple[Rows, Array, Motion, Array | None]]:
+    """Equations of a run, gravity (N, J) as the same equations have it, and the motion at their instants."""
+    behind = _Behind()
+    model, make = problem.model, problem.formulation.rows
+    equations = make(model, behind.following(problem.pieces(run)), problem.base.independent)
+    still = make(model, (at_rest(model, piece) for piece in problem.pieces(run)), NO_COLUMNS)
+    for rows, weights in zip(equations, still, strict=True):
+        rows[:0].equations()  # refuses what must not be used
+        motion, temperature = behind.at(rows.time, rows.rate)
+        yield rows, np.ascontiguousarray(weights.y), motion, temperature
+
+
+def at_rest(model: DynamicModel, piece: Processed) -> Processed:
+    """With the torque, and the wrench, that the description's gravity alone asks for, in place of what was measured."""
+    motion = piece.motion
+    zero = np.zeros_like(motion.q)
+    posture = Motion(motion.time, motion.q, zero, zero)
+    torque = model.dynamics.inverse_dynamics(posture)
+    if piece.wrench is None:
+        return replace(piece, torque=torque)
+    chi = np.where(np.arange(len(model.standard)) < 10 * model.n, model.nominal, 0.0)
+    return replace(piece, torque=torque, wrench=BaseReaction(model).wrench(posture, chi))
+
+
+class _Behind:
+    """Keeps the pieces that rows were asked from, until their instants have come out of the filter."""
+
+    def __init__(self) -> None:
+        self.held: list[Processed] = []
+
+    def following(self, pieces: Iterable[Processed]) -> Iterator[Processed]:
+        for piece in pieces:
+            if len(piece):
+                self.held.append(piece)
+            yield piece
+
+    def at(self, time: Array, rate: float) -> tuple[Motion, Array | None]:
+        """The motion, and the temperature, of samples nearest to ``time``; what lies before is forgotten."""
+        while len(self.held) > 1 and self.held[1].motion.time[0] <= time[0]:
+            del self.held[0]
+        until = time[-1] + 0.5 / rate
+        used = [piece for piece in self.held if piece.motion.time[0] <= until]
+        stamps = np.concatenate([piece.motion.time for piece in used])
+        after = np.minimum(np.searchsorted(stamps, time), len(stamps) - 1)
+        before = np.maximum(after - 1, 0)
+        nearest = np.where(time - stamps[before] < stamps[after] - time, before, after)
+        q, qd, qdd = (np.concatenate([getattr(p.motion, name) for p in used])[nearest] for name in ("q", "qd", "qdd"))
+        motion = Motion(time, q, qd, qdd)
+        if all(piece.temperature is None for piece in used):
+            return motion, None
+        warm = [np.full_like(p.motion.q, np.nan) if p.temperature is None else p.temperature for p in used]
+        return motion, np.concatenate(warm)[nearest]

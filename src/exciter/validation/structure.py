@@ -1,0 +1,113 @@
+"""What a model misses: residuals against velocity, load, position, time and temperature, joint by joint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.validation.dependence import Dependence, on_motion, on_slow
+from exciter.validation.prediction import Prediction
+
+Array = NDArray[np.float64]
+LEVEL = 0.01  #: chance that anything is found in a run whose residuals depend on nothing (Bonferroni)
+LEAST = 0.01  #: of the residual's variance: less is not worth a word
+MOST = 8192  #: instants that are looked at; more are put together in blocks, for none of this is fast
+ADVICE = {
+    "velocity": "the friction model misses something; try friction: choose, or terms: stribeck, asymmetric-coulomb",
+    "load": "friction that grows with load, or a drive gain that is off; try terms: load-friction, or gains: identify",
+    "position": "a spring, a hose, or a zero position that is off; try terms: spring, gravity-spring",
+    "time": "drift or warm-up; let the robot warm up, or cut the beginning (windows)",
+    "temperature": "friction changes as the drive warms up; identify at the temperature the model is used at",
+}
+SLOW = ("time", "temperature")  #: quantities that hardly return
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """The residual of ``joint`` against one ``quantity`` [``unit``]. found: whether it depends on it, more than chance
+    explains in all that was looked at."""
+
+    joint: str
+    quantity: str
+    unit: str
+    dependence: Dependence
+    found: bool
+
+    @property
+    def share(self) -> float:
+        return self.dependence.share
+
+    @property
+    def words(self) -> str:
+        share = f"{self.joint}: {100.0 * self.share:.2g} % of what is left"
+        if not self.found:
+            return f"{self.joint}: what is left does not depend on {self.quantity} more than chance explains"
+        return f"{share} depends on {self.quantity}: {ADVICE[self.quantity]}"
+
+    def to_dict(self) -> dict[str, Any]:
+        found = self.dependence
+        return {
+            "joint": self.joint,
+            "quantity": self.quantity,
+            "unit": self.unit,
+            "share_percent": 100.0 * found.share,
+            "p_value": found.p_value,
+            "found": self.found,
+            "centres": found.centres.tolist(),
+            "means": found.means.tolist(),
+            "standard_errors": found.errors.tolist(),
+        }
+
+
+def structures(prediction: Prediction, level: float = LEVEL) -> tuple[Structure, ...]:
+    """Of every joint and quantity that changes; those of a joint together, the largest share first."""
+    looked = [
+        (j, quantity, unit, dependence)
+        for j in range(len(prediction.joints))
+        for quantity, unit, values in _quantities(prediction, j)
+        if (dependence := depends(prediction.residual[:, j], values, slow=quantity in SLOW)) is not None
+    ]
+    found = [
+        Structure(
+            prediction.joints[j],
+            quantity,
+            unit,
+            dependence,
+            bool(dependence.p_value * len(looked) < level and dependence.share >= LEAST),
+        )
+        for j, quantity, unit, dependence in looked
+    ]
+    order = {joint: k for k, joint in enumerate(prediction.joints)}
+    return tuple(sorted(found, key=lambda one: (order[one.joint], not one.found, -one.share)))
+
+
+def depends(residual: Array, quantity: Array, *, slow: bool) -> Dependence | None:
+    """See ``dependence``; long series in blocks, shares being those of all samples."""
+    size = -(-len(residual) // MOST)
+    e, x = _blocks(residual, size), _blocks(quantity, size)
+    found = on_slow(e, x) if slow else on_motion(e, x)
+    if found is None or size == 1:
+        return found
+    part = e.var() / residual.var()  # of the variance, that is not within blocks
+    return Dependence(found.centres, found.means, found.errors, float(part) * found.share, found.p_value)
+
+
+def _blocks(values: Array, size: int) -> Array:
+    return values if size == 1 else values[: len(values) // size * size].reshape(-1, size).mean(axis=1)
+
+
+def _quantities(prediction: Prediction, j: int) -> Iterator[tuple[str, str, Array]]:
+    """Names, units and values (N,) of what the residual of an equation may depend on."""
+    unit = prediction.units[j]
+    if prediction.of_joints:
+        angle = "m" if unit == "N" else "rad"
+        yield "velocity", f"{angle}/s", prediction.qd[:, j]
+        yield "position", angle, prediction.q[:, j]
+        if prediction.temperature is not None:
+            yield "temperature", "°C", prediction.temperature[:, j]
+    yield "load", unit, prediction.predicted[:, j]
+    yield "time", "s", prediction.time

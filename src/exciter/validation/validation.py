@@ -1,0 +1,139 @@
+"""A model judged by runs of the robot: what it leaves, beside what others and what noise alone leave, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from exciter.identification.estimate import Estimate
+from exciter.identification.one_thread import one_thread
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
+from exciter.identification.uncertainty.whiteness import Whiteness
+from exciter.validation.baselines import DESCRIPTION, Baselines, Sums
+from exciter.validation.floor import Floor, noise_floor
+from exciter.validation.histogram import Histogram, histograms
+from exciter.validation.prediction import MOST, Prediction, predictions
+from exciter.validation.residual_correlation import JointCorrelation, joint_correlation, residual_whiteness
+from exciter.validation.structure import Structure, structures
+
+DOWN_TO = 1.2  #: times the noise floor: a model that leaves no more explains all there is
+SLOW = 0.2  #: of the power in the lowest tenth of the band: twice that of noise
+NO_BETTER = 0.95  #: times what the description leaves
+
+
+@dataclass(frozen=True, eq=False)
+class RunValidation:
+    """How a model does on one run. prediction: instant by instant, the first 200 000; baselines are of all of them."""
+
+    prediction: Prediction
+    baselines: Baselines
+    histograms: tuple[Histogram, ...]
+    whiteness: tuple[Whiteness, ...]
+    correlation: JointCorrelation
+    structures: tuple[Structure, ...]
+    floor: Floor
+
+    @property
+    def run(self) -> str:
+        return self.baselines.run
+
+    @property
+    def missed(self) -> tuple[Structure, ...]:
+        """What the residuals depend on, more than chance explains; what explains most of the total comes first."""
+        left = dict(zip(self.baselines.joints, self.baselines.identified.rms, strict=True))
+        found = [one for one in self.structures if one.found]
+        return tuple(sorted(found, key=lambda one: -one.share * left[one.joint] ** 2))
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        total, before = self.baselines.identified.total_percent, self.baselines.of(DESCRIPTION).total_percent
+        floor = self.floor.total_percent
+        why = self.missed[0].words if self.missed else ""
+        if total >= 100.0:
+            return f"worse than no model at all: leaves {total:.3g} % of the torque; are joints, signs and units right?"
+        if total >= NO_BETTER * before and (floor is None or total > DOWN_TO * floor):
+            return f"no better than the description: leaves {total:.3g} %, the description {before:.3g} %{_also(why)}"
+        if floor is None:
+            return f"leaves {total:.3g} % of the torque; how much of it is noise cannot be known{_also(why)}"
+        if total <= DOWN_TO * floor:
+            return f"explains the motion down to the noise: leaves {total:.3g} %, noise alone {floor:.3g} %"
+        why = why or "it depends on nothing that was looked at: elasticity, a delay, noise of the positions?"
+        return f"leaves {total:.3g} % where noise alone leaves {floor:.3g} %{_also(why)}"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Verdict first, then all that is worth a word."""
+        slow = [one for one in self.whiteness if not one.white and (one.slow > SLOW or math.isinf(one.fades))]
+        coloured = tuple(one.words for one in slow)  # a filter alone leaves neighbours alike
+        missed = tuple(one.words for one in self.missed)
+        return (self.verdict, self.floor.words, *missed, *self.correlation.words, *coloured)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "run": self.run,
+            "verdict": self.verdict,
+            "words": list(self.words),
+            "instants": self.baselines.instants,
+            "total_percent": self.baselines.identified.total_percent,
+            "models": self.baselines.to_dict(),
+            "floor": self.floor.to_dict(),
+            "histograms": {one.joint: one.to_dict() for one in self.histograms},
+            "whiteness": {one.joint: _white(one) for one in self.whiteness},
+            "correlation": self.correlation.coefficients.tolist(),
+            "structure": [one.to_dict() for one in self.structures],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """A model judged by ``runs``."""
+
+    runs: tuple[RunValidation, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(f"{one.run}: {one.verdict}" for one in self.runs)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"runs": [one.to_dict() for one in self.runs]}
+
+
+def validate(problem: Problem, estimate: Estimate, runs: Sequence[Run] | None = None) -> Validation:
+    """problem: whose equations judge (``Identification.judge``); runs: its own unless given. One pass over the rows of
+    every run, and a few over its torque alone."""
+    with one_thread():
+        chosen = problem.runs if runs is None else runs
+        return Validation(tuple(_validated(replace(problem, runs=(run,)), estimate) for run in chosen))
+
+
+def _validated(problem: Problem, estimate: Estimate) -> RunValidation:
+    sums, held, count = Sums(), list[Prediction](), 0
+    for piece in sums.of(predictions(problem, estimate)):
+        if count < MOST:
+            held.append(piece[: MOST - count])
+        count += len(piece)
+    name = problem.runs[0].name
+    prediction = replace(Prediction.join(held), run=name, complete=count <= MOST)
+    baselines = sums.baselines(name)
+    return RunValidation(
+        prediction,
+        baselines,
+        histograms(prediction),
+        residual_whiteness(prediction),
+        joint_correlation(prediction),
+        structures(prediction),
+        noise_floor(problem, baselines.signal),
+    )
+
+
+def _also(why: str) -> str:
+    return f": {why}" if why else ""
+
+
+def _white(one: Whiteness) -> dict[str, Any]:
+    fades = one.fades if math.isfinite(one.fades) else None
+    return {"white": one.white, "neighbour": one.neighbour, "p_value": one.p_value, "fades": fades, "slow": one.slow}

@@ -1,0 +1,27 @@
+"""Identified sets to export: robots of every kind with parameters that a robot can have, far from the description's."""
+
+import numpy as np
+
+from exciter.dynamics.model import DynamicModel
+from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
+from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
+
+TERMS = (RotorInertia(), Viscous(), Coulomb())
+
+
+def identified(robot, terms=TERMS, far=0.1, seed=0):
+    """A model and a full set: every body of the description deformed at random (it stays a body), positive terms."""
+    model = DynamicModel(robot, terms)
+    rng = np.random.default_rng(seed)
+    chi = rng.uniform(0.05, 0.8, len(model.standard))
+    for i, phi in enumerate(model.nominal[: 10 * model.n].reshape(model.n, 10)):
+        change = np.eye(4) + far * rng.standard_normal((4, 4))
+        change[3, :3] = 0.0
+        chi[10 * i : 10 * i + 10] = from_pseudo_inertia(change @ pseudo_inertia(phi) @ change.T)
+    return model, chi
+
+
+def without(model, chi, *symbols):
+    """χ with the parameters of some joint terms set to zero."""
+    kept = [name.rstrip("0123456789") not in symbols for name in model.standard]
+    return np.where(kept, chi, 0.0)

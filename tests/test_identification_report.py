@@ -1,0 +1,314 @@
+"""The report of an identification, and of a validation, without a browser: what it says, and that its numbers hold."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exciter.dynamics.model import DynamicModel
+from exciter.experiment.quality.finding import Quality
+from exciter.experiment.recording import Payload
+from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
+from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.friction_candidates import FrictionCandidate
+from exciter.identification.friction_choice import choose_friction
+from exciter.identification.identified import IdentifiedModel
+from exciter.identification.load import load_torque
+from exciter.parameters.terms import Coulomb, Dahl, Viscous
+from exciter.report.identification.drawn import drawn_runs
+from exciter.report.identification.friction import friction_curves
+from exciter.report.identification.headline import judged_word, merged
+from exciter.report.identification.report import Answers, write_identification_report
+from exciter.report.identification.spectrum import density, stretches
+from exciter.report.identification.validation_report import write_validation_report
+from exciter.report.plain_words import in_full, named
+from exciter.robot import library
+from exciter.validation.comparison import Method, compare
+from exciter.validation.inertia_matrix import PostureSearch, check_inertia_matrix
+from exciter.validation.known_load import recover_known_load
+from exciter.validation.validation import Validation, validate
+from report_identifications import NOISE, RATE, Identified, identified, quality_of, run_of
+
+LOAD = Payload("tool", 20.0, (0.05, 0.02, 0.1), (0.3, 0.0, 0.0, 0.4, 0.0, 0.2))
+
+
+@pytest.fixture(scope="module")
+def arm() -> Identified:
+    return identified(library.embedded("kuka-ir361"))
+
+
+@pytest.fixture(scope="module")
+def report(arm: Identified, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    robot = arm.found.problem.model.robot
+    quality = {"logs/run 1.csv": quality_of(robot)}
+    notes = [f"run 2.csv: delay of {joint}: {k} ms" for k, joint in enumerate(robot.joint_names)]
+    write_identification_report(arm.found, path, {"terms": ["viscous"]}, arm.validation, notes, quality=quality)
+    return path.read_text(encoding="utf-8")
+
+
+def words(text: str) -> str:
+    """What a person reads, without markup, data and scripts."""
+    body = re.sub(r"<(script|style)\b.*?</\1>", " ", text.partition("<body>")[2] or text, flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", body))).strip()
+
+
+def section(text: str, key: str) -> str:
+    return re.search(rf'<section id="{key}".*?</section>', text, re.S)[0]
+
+
+def plots(text: str) -> list[dict]:
+    blocks = re.findall(r'<script type="application/json">(.*?)</script>', text, re.S)
+    return [json.loads(block) for block in blocks]
+
+
+def unpacked(data: dict) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(data["f32"]), dtype="<f4").astype(float)
+
+
+def cells(text: str) -> list[list[str]]:
+    rows = re.findall(r"<tr>(.*?)</tr>", text, re.S)
+    return [[words(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.S)] for row in rows]
+
+
+# -- what it says ------------------------------------------------------------------------------------------------------
+
+
+def test_three_sentences_in_plain_language(arm, report):
+    lead = words(re.search(r'<p class="lead">(.*?)</p>', report, re.S)[1])
+    count = len(arm.found.estimate.names)
+    assert (
+        f"{count} parameters of kuka-ir361 were identified from 1 run (run 1.csv; 7.99 s, 2 400 equations)"
+        in lead.replace("\u202f", " ")
+    )
+    assert "by weighted least squares on the inverse dynamic model" in lead
+    assert "of motion they never saw (run 2.csv) they leave" in lead
+    assert lead.index("well identified") < lead.index("poorly identified") < lead.index("not significant")
+    assert "validated" in lead
+    assert not re.search(r"WeightedLeast|InverseDynamic|ParallelFilter|\w+\(\w+=", words(report))
+
+
+def test_the_sections_are_there_and_linked(report):
+    keys = re.findall(r'<section id="([^"]+)"', report)
+    expected = ["residuals", "robot", "torque-run0", "torque-run1", "parameters", "conditioning", "friction"]
+    assert keys[:7] == expected
+    assert keys[7:] == ["histogram", "structure", "spectrum", "whiteness", "quality", "done", "settings"]
+    assert all(f'href="#{key}"' in report for key in keys)
+    assert not re.search(r'(src|href)="(?!#|data:)', report.replace("https://github.com", ""))
+
+
+def test_many_alike_notes_are_one_line(arm, report):
+    notes = re.search(r'<ul class="caveats">(.*?)</ul>', report, re.S)[1]
+    joints = ", ".join(arm.found.problem.model.robot.joint_names)
+    assert re.findall(r"</span> (.*?)</li>", notes) == [f"run 1.csv: spikes: {joints}", f"run 2.csv: delay: {joints}"]
+    assert merged(["a: x of j1: 1", "b: x of j1: 1", "c"], ["j1"]) == ["a: x of j1: 1", "b: x of j1: 1", "c"]
+
+
+def test_findings_are_told_with_severity_joint_and_numbers(arm, report):
+    rows = [row for row in cells(section(report, "quality")) if row]
+    first = arm.found.problem.model.robot.joint_names[0]
+    assert rows[0] == ["warning", "spikes", first, "2 samples stand out", "count 2"]
+    assert [row[0].strip() for row in rows] == ["warning"] * 3 + ["note"]
+    assert "no planned motion" in section(report, "quality")
+
+
+def test_settings_to_repeat_it(report):
+    text = words(section(report, "settings"))
+    assert "terms: [viscous]" in text
+    assert "viscous friction, Coulomb friction, offset" in text
+    assert "weighted least squares" in text
+    assert re.search(r"exciter \S+, Python 3\.\d+\.\d+, NumPy \S+, SciPy", text)
+
+
+# -- that its numbers hold ---------------------------------------------------------------------------------------------
+
+
+def test_residuals_are_those_of_the_identification(arm, report):
+    """By compressed equations there, sample by sample here; and every table has its unit."""
+    tables = re.findall(r"<table.*?</table>", section(report, "residuals"), re.S)
+    assert len(tables) == 2
+    for table, judged in zip(tables, (arm.found.fit, arm.found.validation[0]), strict=True):
+        rows = [row for row in cells(table) if row]
+        for j, row in enumerate(rows[:-1]):
+            assert row[1] == "N·m"
+            assert float(row[3]) == pytest.approx(judged.residuals.rms[j], rel=1e-3)
+            assert float(row[6].split()[0]) == pytest.approx(judged.residuals.percent[j], rel=2e-3)
+            assert float(row[7].split()[0]) == pytest.approx(judged.description.percent[j], rel=2e-3)
+            assert row[9].replace("\u00a0", " ").strip() == "100 %"
+        assert float(rows[-1][6].split()[0]) == pytest.approx(judged.residuals.total_percent, rel=2e-3)
+
+
+def test_torque_plots_are_measured_predicted_and_band(arm, report):
+    part = arm.validation[0].runs[0].parts[0]
+    model = arm.found.judge.model
+    drawn = plots(section(report, "torque-run1"))
+    for j, plot in enumerate(drawn):
+        lines = {line["name"]: unpacked(line["values"]) for line in plot["lines"]}
+        np.testing.assert_allclose(lines["measured"], part.torque[:, j], atol=1e-3)
+        chi = np.zeros(len(model.standard))
+        chi[model.base.independent] = arm.found.estimate.values
+        np.testing.assert_allclose(lines["predicted"], model.torque(part.motion, chi)[:, j], atol=1e-2)
+        np.testing.assert_allclose(lines["residual"], lines["measured"] - lines["predicted"], atol=1e-2)
+        assert (lines["lower end"] < lines["predicted"]).all()
+        assert plot["yLabel"] == "torque [N·m]"
+    assert len(drawn) == 3
+
+
+def test_correlation_matrix_holds_the_estimates(arm, report):
+    data = next(block for block in plots(section(report, "conditioning")) if "names" in block)
+    std = arm.found.estimate.std
+    assert tuple(data["names"]) == arm.found.estimate.names
+    expected = arm.found.estimate.covariance / np.outer(std, std)
+    np.testing.assert_allclose(unpacked(data["values"]).reshape(len(std), -1), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_friction_curve_is_the_model_and_its_points_the_data(arm, memory):
+    """Of exact parameters: the line is Fv q̇ + Fs sgn q̇ + offset, and points scatter about it as the noise does."""
+    model = arm.found.judge.model
+    problem, chi = arm.found.judge, arm.chi
+    if memory:
+        model = replace(model, terms=(Viscous(), Coulomb(Dahl(1e-3)), *model.terms[2:]))
+        problem = replace(problem, model=model, runs=(run_of(model, chi, 3),))
+    base = model.base.base_values(chi)
+    estimate = replace(arm.found.estimate, values=base)
+    curves = friction_curves(model, estimate, drawn_runs(validate(problem, estimate), None))
+    known = dict(zip(model.standard, chi, strict=True))
+    for j, curve in curves.items():
+        v = curve.velocity
+        fast = np.abs(v) > (0.2 if memory else 0.01) * np.abs(v).max()
+        expected = known[f"Fv{j + 1}"] * v + known[f"Fs{j + 1}"] * np.sign(v) + known[f"off{j + 1}"]
+        np.testing.assert_allclose(curve.friction[fast], expected[fast], rtol=1e-3, atol=5e-3)
+        apart = np.median(np.abs(curve.measured - expected)[fast])  # pre-sliding leaves the line after a reversal
+        assert 1.4826 * apart == pytest.approx(NOISE, rel=0.15)
+        assert (np.diff(v) >= 0).all()
+    assert sorted(curves) == [0, 1, 2]
+
+
+def test_density_of_white_noise_and_of_a_sine():
+    """σ √(2/rate) per √Hz, whatever the gaps; the power of a sine is A²/2."""
+    rng = np.random.default_rng(0)
+    time = np.arange(40_000) / RATE
+    (found,) = density(time, RATE, 0.7 * rng.standard_normal((len(time), 2)))
+    assert np.sqrt((found.values**2).mean()) == pytest.approx(0.7 * np.sqrt(2 / RATE), rel=0.02)
+    torn = np.concatenate([time[:20_000], time[20_000:] + 3.3])
+    sine = 3.0 * np.sin(2 * np.pi * 12.5 * torn)[:, None]
+    (found,) = density(torn, RATE, sine)
+    step = found.frequency[1] - found.frequency[0]
+    assert (found.values**2).sum() * step == pytest.approx(4.5, rel=0.01)
+    assert found.frequency[int(found.values[:, 0].argmax())] == pytest.approx(12.5, abs=step)
+    assert [(s.start, s.stop) for s in stretches(torn, RATE)] == [(0, 20_000), (20_000, 40_000)]
+    assert density(time[:20], RATE, sine[:20]) == ()
+
+
+# -- answers and checks ------------------------------------------------------------------------------------------------
+
+
+def test_answers_and_checks_have_tables(arm, tmp_path):
+    model = arm.found.problem.model
+    loaded = carrying(model, arm.chi)
+    known = recover_known_load(model, arm.found.problem.runs, (loaded,), LOAD)
+    candidates = (FrictionCandidate("viscous", (Viscous(),)), FrictionCandidate("both", (Viscous(), Coulomb())))
+    methods = (
+        Method("weighted", InverseDynamic(), WeightedLeastSquares()),
+        Method("ordinary", InverseDynamic(), OrdinaryLeastSquares()),
+    )
+    answers = Answers(
+        payload=known.found,
+        friction=choose_friction(arm.found.problem, candidates),
+        comparison=compare(model, arm.found.problem.runs, methods),
+        inertia_matrix=check_inertia_matrix(model, arm.found.estimate.values, search=PostureSearch(64, 1)),
+        known_load=known,
+    )
+    write_identification_report(arm.found, tmp_path / "r.html", answers=answers)
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    mass = next(row for row in cells(section(text, "payload")) if row)
+    assert mass[0] == "mass"
+    assert float(mass[1]) == pytest.approx(known.found.mass, rel=1e-3)
+    assert mass[3] == "kg"
+    assert {row[1] for row in cells(section(text, "friction-choice"))[1:4]} == {"both"}
+    rows = [row for row in cells(section(text, "comparison")) if row]
+    assert [row[0] for row in rows[:2]] == ["weighted", "ordinary"]
+    assert answers.inertia_matrix.verdict in section(text, "inertia-matrix")
+    assert f">{known.verdict}<" in section(text, "known-load")
+    assert "not validated" in words(text)
+
+
+def carrying(model: DynamicModel, chi: np.ndarray):
+    run = run_of(model, chi, 4)
+    (part,) = run.parts
+    return replace(run, parts=(replace(part, torque=part.torque + load_torque(model, LOAD, part.motion)),))
+
+
+def test_validation_report(arm, tmp_path):
+    found = arm.found
+    model = IdentifiedModel(found.problem.model, found.estimate, IdentifyConfig(), {}, Path("id"))
+    never = arm.validation[0].runs
+    validation = validate(found.judge, found.estimate, never)
+    quality = {never[0].name: Quality(found.judge.joints, 800, 8.0, RATE, ())}
+    write_validation_report(model, validation, tmp_path / "r.html", runs=never, quality=quality)
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "were tried on 1 run they never saw (run 2.csv" in words(text)
+    keys = re.findall(r'<section id="([^"]+)"', text)
+    assert keys == [
+        "residuals",
+        "robot",
+        "torque-run0",
+        "friction",
+        "histogram",
+        "structure",
+        "spectrum",
+        "whiteness",
+        "quality",
+        "settings",
+    ]
+
+
+# -- naming ------------------------------------------------------------------------------------------------------------
+
+
+def test_settings_objects_in_words():
+    assert named(WeightedLeastSquares()) == "weighted least squares"
+    assert in_full(Coulomb()) == "Coulomb friction"
+    assert (
+        in_full(Coulomb(Dahl(0.002), ("a", "b")))
+        == "Coulomb friction (shape: Dahl pre-sliding (delta: 0.002), joints: a, b)"
+    )
+    assert named(FilteredDynamic(None)).startswith("the filtered dynamic model")  # type: ignore[arg-type]
+
+    class SomethingNew:
+        pass
+
+    assert named(SomethingNew()) == "something new"
+
+
+def test_estimators_and_formulations_all_have_words():
+    from exciter.identification.config import estimators, formulations
+    from exciter.identification.estimators.estimator import Estimator
+    from exciter.identification.formulations.formulation import Formulation
+    from exciter.report.plain_words import NAMES
+
+    for module, kind in ((estimators, Estimator), (formulations, Formulation)):
+        for thing in vars(module).values():
+            if isinstance(thing, type) and issubclass(thing, kind) and thing is not kind:
+                assert thing.__name__ in NAMES
+
+
+def test_a_joint_that_is_not_explained_spoils_the_verdict(arm):
+    """However little it counts in the total."""
+    (run,) = validate(arm.found.judge, arm.found.estimate).runs
+    assert judged_word(drawn_runs(Validation((run,)), None)) == ("good fit, not validated", "good")
+    found = replace(run.baselines.identified, percent=np.array([1.0, 20.0, 1.0]))
+    spoilt = replace(run, baselines=replace(run.baselines, models=(found, *run.baselines.models[1:])))
+    word = "good model but for joint_2, validated"
+    assert judged_word(drawn_runs(Validation((run,)), Validation((spoilt,)))) == (word, "fair")
