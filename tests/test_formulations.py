@@ -83,6 +83,16 @@ def rows_of(model: DynamicModel, formulation: Formulation, pieces: list[Processe
     return Rows.join(parts)
 
 
+def sticking(model: DynamicModel, zone: float) -> Processed:
+    """Exact but where a joint is slower than ``zone``: there dry friction is anything up to its size."""
+    part = exact(model, 500.0, 20.0)
+    speed, rng = part.motion.qd, np.random.default_rng(8)
+    friction = dict(zip(model.standard, truth(model), strict=True))
+    size = np.array([friction[f"Fs{j + 1}"] for j in range(model.n)])
+    held = rng.uniform(-1.0, 1.0, speed.shape) - np.sign(speed)
+    return replace(part, torque=part.torque + np.where(np.abs(speed) < zone, size * held, 0.0))
+
+
 # -- without noise -----------------------------------------------------------------------------------------------------
 
 
@@ -131,6 +141,26 @@ def test_pieces_give_the_rows_of_the_whole(name: str) -> None:
     both = np.concatenate([half.sides for half in apart])
     assert_allclose(gap.sides, both, rtol=0, atol=1e-10 * np.abs(both).max())
     assert not ((gap.time > before.motion.time[-1]) & (gap.time < after.motion.time[0])).any()
+
+
+@pytest.mark.parametrize("both", [None, ParallelFilter()])
+def test_rest_says_nothing(both: ParallelFilter | None) -> None:
+    """Whatever holds a joint at rest, equations without rest are exact, and filtered they stay so."""
+    model = model_of("turning")
+    part = sticking(model, 0.1)
+    assert error(model, InverseDynamic(both), part) > 1e-3
+    for zone in (0.1, (0.1, 0.2, 0.15), {"joint_1": 0.1, "joint_2": 0.1, "joint_3": 0.1}):
+        assert error(model, InverseDynamic(both, zone), part) < 1e-10
+    assert error(model, InverseDynamic(both, (0.1, 0.1, 0.0)), part) > 1e-6
+
+
+def test_only_joints_that_slide_have_a_dead_zone() -> None:
+    robot = load("gautier-khalil")
+    for terms, dead in (((Viscous(),), 0.0), ((Coulomb(Dahl(1e-3)),), 0.0), ((Coulomb(joints=("joint_2",)),), 0.5)):
+        assert InverseDynamic(None, 0.5).zone(DynamicModel(robot, terms)).tolist() == [0.0, dead, 0.0]
+    for wrong in (-1.0, float("nan"), (0.1, 0.1)):
+        with pytest.raises(ParameterError):
+            InverseDynamic(None, wrong).zone(DynamicModel(robot, (Coulomb(),)))
 
 
 def test_friction_that_remembers_sees_the_whole_motion() -> None:

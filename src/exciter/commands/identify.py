@@ -114,7 +114,7 @@ def identified(
     planned = None if arguments.planned is None else read_trajectory(arguments.planned, logs.robot)
     estimator = config.estimator(logs.robot, planned, arguments.periods, runs)
     problem = config.problem(config.model(logs.robot), runs)
-    logs.note_rest(problem.model, runs)
+    logs.note_rest(config.judge(runs), problem.model, runs)
     friction: FrictionChoice | None = None
     if config.chooses_friction:
         step("choosing friction models")

@@ -16,6 +16,7 @@ from exciter.experiment.quality import Quality, Repairs, check, repair
 from exciter.experiment.recording import Payload, Recording, open_recording
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import DriveGains, current_run, identify_gains
+from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.known_parameters import Known
 from exciter.identification.run import Run
 from exciter.parameters.terms.dry_friction import BoundDryFriction
@@ -101,19 +102,24 @@ class Logs:
             joint = "" if finding.joint is None else f" of {finding.joint}"
             self.notes.append(f"{path.name}: {finding.what}{joint}: {finding.words}")
 
-    def note_rest(self, model: DynamicModel, runs: Sequence[Run]) -> None:
-        """Where a joint rests, noise decides the sign of its dry friction."""
+    def note_rest(self, judge: InverseDynamic, model: DynamicModel, runs: Sequence[Run]) -> None:
+        """What becomes of joints at rest: at rest, dry friction is whatever holds them."""
+        names, zone = self.robot.joint_names, judge.zone(model)
+        if zone.any():
+            slow = ", ".join(f"{name} {z:.2g}" for name, z in zip(names, zone, strict=True) if z)
+            self.words.append(f"slower than this [rad/s, m/s], joints count as resting and have no equation: {slow}")
         terms = [term for term in model.bound if isinstance(term, BoundDryFriction) and not term.has_memory]
         dry = {row for term in terms for row, _ in term.rows}
         for run in runs:
             speed = np.concatenate([np.abs(part.motion.qd) for part in run.parts])
-            rest = (speed < SLOW * speed.max(axis=0)).mean(axis=0)
+            rest = (speed < np.maximum(zone, SLOW * speed.max(axis=0))).mean(axis=0)
             for joint in sorted(dry):
                 if rest[joint] > LONG:
+                    so = "has no equations then, which σ do not count" if zone[joint] else "noise decides its sign then"
                     self.notes.append(
-                        f"{run.name}: {self.robot.joint_names[joint]} rests for {100 * rest[joint]:.0f} % of the time, "
-                        "where noise decides the sign of its dry friction and spoils it: cut those stretches (windows: "
-                        "or repair: {cut_standstill: true} in recording.yaml), or take pre-sliding friction"
+                        f"{run.name}: {names[joint]} rests for {100 * rest[joint]:.0f} % of the time, and {so}: cut "
+                        "those stretches (windows: or repair: {cut_standstill: true} in recording.yaml), or take "
+                        "pre-sliding friction"
                     )
 
     def refuse_repeated(self, runs: Sequence[Run], seen: Sequence[Run]) -> None:

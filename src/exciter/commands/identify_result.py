@@ -19,6 +19,7 @@ from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Identification, Judged
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
+from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.drift import Drift
 from exciter.identification.uncertainty.explain import explain
@@ -88,9 +89,7 @@ def result_data(
         "physically_consistent": found.physically_consistent,
         "settings": config.to_dict(),
         "terms": term_words(problem.model.terms),
-        "judged_through": filter_words(found.judge.formulation.parallel_filter)
-        if isinstance(found.judge.formulation, InverseDynamic)
-        else "none",
+        **_judge(found.judge),
         "covariance": estimate.covariance.tolist(),
         "assumption": estimate.assumption,
         "noise": dict(zip(estimate.joints, estimate.noise.tolist(), strict=True)),
@@ -121,6 +120,18 @@ def result_data(
         "seconds": found.seconds,
         "versions": {"exciter": __version__, "python": platform.python_version()}
         | {name: metadata.version(name) for name in LIBRARIES},
+    }
+
+
+def _judge(problem: Problem) -> dict[str, Any]:
+    """What residuals were judged through, and which equations were left out, as a configuration has them."""
+    judge = problem.formulation
+    if not isinstance(judge, InverseDynamic):  # a force plate's
+        return {"judged_through": "none", "dead_zone": {}}
+    zone = judge.zone(problem.model).tolist()
+    return {
+        "judged_through": filter_words(judge.parallel_filter),
+        "dead_zone": dict(zip(problem.model.robot.joint_names, zone, strict=True)),
     }
 
 

@@ -21,7 +21,7 @@ from exciter.robot import Motion, Robot, load
 Array = NDArray[np.float64]
 RESULT = "result.json"
 COPY = "robot"  #: the description beside it, with the suffix it had
-NEEDED = ("parameters", "covariance", "settings", "robot", "terms", "judged_through")
+NEEDED = ("parameters", "covariance", "settings", "robot", "terms", "judged_through", "dead_zone")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,8 @@ class IdentifiedModel:
             raise ParameterError(
                 f"the result in '{folder}' is not of joint torques (formulation base-wrench): it predicts none"
             )
-        section = replace(config.section, data={**config.section.data, "filter": data["judged_through"]})
+        judge = {"filter": data["judged_through"], "dead_zone": data["dead_zone"]}
+        section = replace(config.section, data={**config.section.data, **judge})
         return cls(model, estimate, replace(config, section=section, terms=data["terms"] or "none"), data, folder)
 
     @property

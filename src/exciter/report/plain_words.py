@@ -85,7 +85,9 @@ def listed(things: Iterable[object], empty: str = "none") -> str:
 
 def _usual(field: Field[Any], value: Any) -> bool:
     default: Any = field.default_factory() if field.default_factory is not MISSING else field.default
-    return value is default or bool(np.array_equal(value, default)) or value == default
+    if isinstance(value, np.ndarray) or isinstance(default, np.ndarray):
+        return bool(np.array_equal(value, default))
+    return value is default or bool(np.all(value == default))
 
 
 def _plain(value: Any, depth: int) -> str:

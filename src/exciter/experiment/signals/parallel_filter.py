@@ -159,9 +159,10 @@ def filtered_rows(
     processed: Processed | Iterable[Processed],
     parallel_filter: ParallelFilter,
     columns: ArrayLike | None = None,
+    dead_zone: ArrayLike = 0.0,
 ) -> Iterator[Rows]:
     """The filtered equations of a motion, or of one that comes in pieces; W never exists whole. See ``model_rows``."""
-    return parallel_filter.stream(model_rows(model, processed, columns))
+    return parallel_filter.stream(model_rows(model, processed, columns, dead_zone=dead_zone))
 
 
 def filtered_pair(

@@ -135,11 +135,15 @@ def model_rows(
     processed: Processed | Iterable[Processed],
     columns: ArrayLike | None = None,
     size: int = 2048,
+    dead_zone: ArrayLike = 0.0,
 ) -> Iterator[Rows]:
     """W = Φ(q, q̇, q̈) and y = Γ of a motion [12.20, 12.21], or of one that comes in pieces, ``size`` instants at a time.
 
     columns: of the standard parameters, all unless given; ``model.base.independent`` for the base parameters. Joint
     terms that remember (Dahl friction) need a motion without gaps whole: as one ``Processed``.
+
+    dead_zone [rad/s or m/s], one or (n,): while a joint is slower, both sides of its equation are zero. That is as true
+    as the equation itself, says nothing, and whatever is done to both sides afterwards leaves it so.
     """
     chosen = np.arange(len(model.standard)) if columns is None else np.asarray(columns, dtype=np.int64)
     joints, parameters = model.robot.joint_names, tuple(model.standard[k] for k in chosen)
@@ -147,6 +151,7 @@ def model_rows(
     for piece in checked_pieces(model, [processed] if isinstance(processed, Processed) else processed):
         for part, sides in model.regressor_chunks(piece.motion, size, layout, room=1):
             sides[:, :, -1] = piece.torque[part]
+            sides[np.abs(piece.motion.qd[part]) < dead_zone] = 0.0
             both = _read_only(sides)
             limit = piece.torque_bandwidth
             yield Rows(piece.motion.time[part], both, piece.rate, joints, parameters, torque_bandwidth=limit)

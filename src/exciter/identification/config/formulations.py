@@ -33,7 +33,7 @@ def _gentle(rate: float) -> ParallelFilter:
 
 
 def _dynamic(section: Section, both: Filter, rate: float) -> Formulation:
-    return InverseDynamic(both)
+    return InverseDynamic(both)  # its dead zone: IdentifyConfig.judge
 
 
 def _filtered(section: Section, both: Filter, rate: float) -> Formulation:

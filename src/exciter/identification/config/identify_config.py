@@ -6,6 +6,7 @@ identify:
   estimator: wls                           # see ``estimators``
   route: {method: differences, cutoff: 20, measured_velocity: true}   # or fourier, spline; chosen unless given
   filter: {cutoff: 10}                     # both sides of the equations [Hz]; none; the cut-off of route: unless given
+  dead_zone: 0.02                          # [rad/s, m/s], one or by joint: slower joints have no equation; 0: all have
   noise: [1.0, 1.0, 0.5]                   # σ of the torques [N·m], one or per joint; from residuals unless given
   uncertainty: correlated                  # or hac, independent
   folds: 10                                # of cross-validation
@@ -23,6 +24,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
@@ -46,6 +49,7 @@ from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.known_parameters import Known as KnownParameter
 from exciter.identification.problem import FOLDS, Problem
 from exciter.identification.run import Run
+from exciter.parameters.terms.per_joint import PerJoint, per_joint
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
 
@@ -54,6 +58,7 @@ KEYS = (
     "estimator",
     "route",
     "filter",
+    "dead_zone",
     "noise",
     "uncertainty",
     "folds",
@@ -64,6 +69,7 @@ KEYS = (
     "accept_problems",
 )
 MOST_FOLDS = 1000  #: more would be single samples
+SLOW = 0.01  #: of a joint's fastest: slower, it counts as resting
 SIMULATED = ("iv", "didim")  #: estimators that need the controller
 TERMS = ["rotor", "viscous", "coulomb", "offset"]  #: what a drive has, unless terms: says otherwise
 
@@ -114,6 +120,7 @@ class IdentifyConfig:
         if self.payload_frame is not None:
             robot.frame(self.payload_frame)
         self.model(robot)
+        per_joint(self.dead_zone(()), robot.joint_names, self.section.at("dead_zone"))
         _ = self.route, self.uncertainty, self._folds, self.known_parameters, self.chooses_friction
 
     # -- made for a robot and its logs -----------------------------------------------------------------------------
@@ -134,7 +141,20 @@ class IdentifyConfig:
         open_filter = likely == "ml" and "filter" not in self.section  # it compares torques as they were measured
         both = None if open_filter else filter_of(self.section, parts)
         rate = min((part.rate for part in parts), default=1.0)
-        return formulation_of(self.section.get("formulation"), self.section.at("formulation"), both, rate)
+        made = formulation_of(self.section.get("formulation"), self.section.at("formulation"), both, rate)
+        return replace(made, dead_zone=self.dead_zone(runs)) if isinstance(made, InverseDynamic) else made
+
+    def dead_zone(self, runs: tuple[Run, ...]) -> PerJoint:
+        """[rad/s, m/s] As given; else a hundredth of each joint's fastest, and none where poses at rest are wanted."""
+        given, where = self.section.get("dead_zone"), self.section.at("dead_zone")
+        if given is None and runs and self._estimator_word != "static":
+            fastest = [np.abs(part.motion.qd).max(axis=0) for run in runs for part in run.parts if len(part)]
+            return tuple((SLOW * np.max(fastest, axis=0)).tolist())
+        if isinstance(given, Mapping):
+            return {str(name): number(value, f"{where}: {name}", least=0.0) for name, value in given.items()}
+        if isinstance(given, list):
+            return tuple(number(value, where, least=0.0) for value in given)
+        return 0.0 if given is None else number(given, where, least=0.0)
 
     @property
     def _folds(self) -> int:
@@ -157,7 +177,9 @@ class IdentifyConfig:
 
     def judge(self, runs: tuple[Run, ...]) -> InverseDynamic:
         """Joint torques, through the same filter: what every estimate is measured by."""
-        return InverseDynamic(filter_of(self.section, [part for run in runs for part in run.parts]))
+        return InverseDynamic(
+            filter_of(self.section, [part for run in runs for part in run.parts]), self.dead_zone(runs)
+        )
 
     def problem(self, model: DynamicModel, runs: tuple[Run, ...]) -> Problem:
         return Problem(model, runs, self.formulation(runs), self._folds)
