@@ -28,6 +28,7 @@ check: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python docs/make_api.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/regressor.py
@@ -37,6 +38,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/signals.py
 	$(BIN)/python benchmarks/identify.py
 	$(BIN)/python benchmarks/consistent.py
+	$(BIN)/python benchmarks/choosing.py
+	$(BIN)/python benchmarks/report.py
 	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python benchmarks/design.py
 	$(BIN)/python benchmarks/qp_solvers.py
