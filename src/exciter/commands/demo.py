@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import yaml
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -29,7 +30,7 @@ from exciter.robot import Motion, Robot, load
 
 STARTS, PERIODS = 4, 3
 METHODS = ("wls", "huber", "filtered")
-NOTICEABLE = 2.0  #: [s] of compiling that are worth a line
+NOTICEABLE = 5.0  #: [s] of compiling that are worth a line
 SETTINGS = "demo.yaml"
 USUAL_TORQUE = 50.0  #: [N·m or N] of a drive whose limit is not known
 OWN_ACCELERATION = 200.0  #: [rad/s² or m/s²] at which the torque limit moves a rotor alone
@@ -120,7 +121,7 @@ class Story:
             unseen = ", ".join(f"{seen['percent']:.3g}" for seen in one["validation"])
             table.add_row(Text(one["name"]), f"{one['fit_percent']:.3g}", unseen, f"{one['seconds']:.2f}")
         table.add_row("description", f"{data['description']['total_percent']:.3g}", self.before(data), "")
-        self.out.print(table)
+        self.out.print(Padding(table, (0, 0, 0, 2)))
 
     def before(self, data: dict[str, Any]) -> str:
         return ", ".join(f"{one['description_percent']:.3g}" for one in data["validation"])
@@ -139,7 +140,7 @@ class Story:
             mark = Text("yes", style="green") if inside[k] else Text("no", style="yellow")
             numbers = (f"{true[k]:.4f}", f"{estimate.values[k]:.4f}", interval)
             table.add_row(Text(name), *numbers, mark, Text(estimate.units[k]))
-        self.out.print(table)
+        self.out.print(Padding(table, (0, 0, 0, 2)))
         self.say(
             f"{inside.sum()} of {len(true)} true values within their 95 % intervals; errors of neighbours go together, "
             "so that some experiments have more and some fewer"
@@ -221,7 +222,7 @@ def virtual_settings(robot: Robot, seed: int) -> dict[str, Any]:
 
 def plain_table(first: str, *others: str) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column(f"  {first}")
+    table.add_column(first)
     for heading in others:
         table.add_column(heading, justify="right")
     return table

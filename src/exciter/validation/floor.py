@@ -124,13 +124,21 @@ def _of_average(problem: Problem, run: Run, pieces: Sequence[Processed]) -> tupl
         return noise * _rms(problem, whole), f"{AVERAGED}, taken as white"
     kept = recording.between(float(piece.motion.time[0]), np.inf)
     uniform = resample(replace(kept, torque=kept.needed_torque(), qd=None, current=None, wrench=None), piece.rate)
-    still = np.zeros_like(uniform.q)
-    torque = uniform.needed_torque()
-    raw = Processed(Motion(uniform.time, uniform.q, still, still), torque, piece.rate)
+    raw = Processed(_again(piece.motion, uniform.time, run.period), uniform.needed_torque(), piece.rate)
     apart = _apart(problem, raw, run.period)
     if apart is None:
         return noise * _rms(problem, whole), f"{AVERAGED}, taken as white"
     return noise * _rms(problem, [apart]) / np.sqrt((apart.torque**2).mean(axis=0)), AVERAGED
+
+
+def _again(motion: Motion, time: Array, period: float) -> Motion:
+    """One period of a motion, as it repeats: rest must be known, for it has no equations."""
+    at = motion.time - motion.time[0]
+    columns = [
+        np.stack([np.interp(time - motion.time[0], at, column, period=period) for column in values.T], axis=1)
+        for values in (motion.q, motion.qd, motion.qdd)
+    ]
+    return Motion(time, *columns)
 
 
 def _beginning(run: Run) -> list[Processed]:
