@@ -28,6 +28,9 @@ else:
 LONG_FILES = (
     "test_paper_designs.py",
     "test_closed_loop_estimators.py",
+    "test_quality.py",
+    "test_report_in_browser.py",
+    "test_docs.py",
 )
 
 # The same examples on every run, so that a failure is the change's; HYPOTHESIS_PROFILE=default looks for new ones.

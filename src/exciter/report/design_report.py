@@ -60,10 +60,11 @@ def design_page(design: Design, rate: float, frame: str | None, settings: Mappin
         spectrum_section(design),
         certificate_section(design),
         parameters_section(design),
-        search_section(design),
+        *([search_section(design)] if design.attempts else []),
         settings_section(design, settings),
     ]
-    return Page(f"Exciting motion for {robot.name}", headline(design), sections)
+    kind = "Exciting motion" if design.attempts else "Motion to validate on"
+    return Page(f"{kind} for {robot.name}", headline(design), sections)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ def caveats(design: Design) -> Markup:
     """What the verdict does not speak of, and what was assumed of the robot."""
     robot = design.model.robot
     missing = [("not checked", text) for text in unchecked(robot, design.constraints, design.certificate)]
-    noted = [("note", text) for text in robot.remarks]
+    noted = [("note", text) for text in (*robot.remarks, *design.words)]
     items = (element("li", element("span", kind, class_="word fair"), " ", text) for kind, text in missing + noted)
     return element("ul", *items, class_="caveats") if missing or noted else Markup()
 
@@ -42,8 +42,14 @@ def done_sentence(design: Design) -> str:
     robot, trajectory = design.model.robot, design.trajectory
     family = trajectory.to_dict()["family"]
     starts = len(design.attempts)
+    whose = f"For {robot.name} with {robot.n} {'joint' if robot.n == 1 else 'joints'}"
+    if not starts:
+        return (
+            f"{whose}, {number(design.curve.duration)} s of random motion were drawn, to validate on; its criterion "
+            f"{design.criterion.name} is {number(design.value, 6)}."
+        )
     return (
-        f"For {robot.name} with {robot.n} {'joint' if robot.n == 1 else 'joints'}, a {family} motion of "
+        f"{whose}, a {family} motion of "
         f"{number(trajectory.duration)} s was designed by the criterion {design.criterion.name}, which reached "
         f"{number(design.value, 6)} after {number(design.seconds, 3)} s and {starts} "
         f"{'start' if starts == 1 else 'starts'}{', stopped early' if design.interrupted else ''}."

@@ -13,9 +13,10 @@ def torque_section(drawn: Drawn) -> Section:
     prediction = drawn.prediction
     seen = "This run was identified from." if drawn.seen else "This motion was never used for identification."
     text = (
-        f"{seen} Measured and predicted are shown as they enter the equations, filtered alike. The band is the 95 % "
-        "confidence band of the prediction that the parameters' covariance gives; it is often too narrow to be seen. "
-        "Click into a plot to send the robot above to that instant."
+        f"{seen} Measured and predicted are shown as they enter the equations, filtered alike; where a "
+        "joint with dry friction rests it has no equation, and both drop towards zero. The band is the 95 % confidence "
+        "band of the prediction that the parameters' covariance gives; it is often too narrow to be seen. Click "
+        "into a plot to send the robot above to that instant."
     )
     if not prediction.complete:
         text += f" Only the first {len(prediction)} instants are drawn."
