@@ -31,8 +31,10 @@ from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.formulations.power import Power
+from exciter.identification.one_thread import one_thread
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.identification.uncertainty.correlated import with_correlated_errors
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Spring, Viscous
 from exciter.robot import Motion, load
 
@@ -152,6 +154,24 @@ def test_rest_says_nothing(both: ParallelFilter | None) -> None:
     for zone in (0.1, (0.1, 0.2, 0.15), {"joint_1": 0.1, "joint_2": 0.1, "joint_3": 0.1}):
         assert error(model, InverseDynamic(both, zone), part) < 1e-10
     assert error(model, InverseDynamic(both, (0.1, 0.1, 0.0)), part) > 1e-6
+
+
+def test_rest_does_not_make_errors_look_small() -> None:
+    """Joints that rest for half of the time: intervals still cover, as rows that are not there are not counted."""
+    model = model_of("turning")
+    part = exact(model, 100.0, 20.0)
+    zone = tuple(np.quantile(np.abs(part.motion.qd), 0.5, axis=0))
+    problem = Problem(model, (Run((part,)),), InverseDynamic(ParallelFilter(Chebyshev(10.0)), zone))
+    assert_allclose(problem.compressed.rows.sum(axis=0), 0.5 * sum(len(r) for _, r in problem.rows()), rtol=0.05)
+    scale, true, rng = part.torque.std(axis=0), model.base.base_values(truth(model)), np.random.default_rng(1)
+    errors = []
+    with one_thread():
+        for _ in range(30):
+            noisy = replace(part, torque=part.torque + 0.05 * scale * rng.standard_normal(part.torque.shape))
+            drawn = replace(problem, runs=(Run((noisy,)),))
+            found = with_correlated_errors(drawn, WeightedLeastSquares().estimate(drawn))
+            errors.append((found.values - true) / found.std)
+    assert 0.9 < np.sqrt(np.mean(np.square(errors))) < 1.12
 
 
 def test_only_joints_that_slide_have_a_dead_zone() -> None:

@@ -346,7 +346,7 @@ def test_floor_of_a_mean_over_periods(model):
         assert_allclose(found.sigma, known_noise(noise, through) / np.sqrt(8), rtol=0.1)
         resting = InverseDynamic(through, tuple(np.quantile(np.abs(motion.qd), 0.25, axis=0)))  # a quarter of the time
         found = noise_floor(Problem(model, (run,), resting), np.ones(3))
-        assert_allclose(found.sigma, np.sqrt(0.75 / 8) * known_noise(noise, through), rtol=0.15)
+        assert_allclose(found.sigma, known_noise(noise, through) / np.sqrt(8), rtol=0.1)
 
 
 def test_floor_that_cannot_be_known(model, estimate):

@@ -115,12 +115,9 @@ class Logs:
             rest = (speed < np.maximum(zone, SLOW * speed.max(axis=0))).mean(axis=0)
             for joint in sorted(dry):
                 if rest[joint] > LONG:
-                    so = "has no equations then, which σ do not count" if zone[joint] else "noise decides its sign then"
-                    self.notes.append(
-                        f"{run.name}: {names[joint]} rests for {100 * rest[joint]:.0f} % of the time, and {so}: cut "
-                        "those stretches (windows: or repair: {cut_standstill: true} in recording.yaml), or take "
-                        "pre-sliding friction"
-                    )
+                    share = f"{run.name}: {names[joint]} rests for {100 * rest[joint]:.0f} % of the time"
+                    spoilt = "noise decides the sign of its friction then; give it a dead_zone:, or cut those stretches"
+                    self.notes.append(f"{share}, and has no equation then" if zone[joint] else f"{share}; {spoilt}")
 
     def refuse_repeated(self, runs: Sequence[Run], seen: Sequence[Run]) -> None:
         """Samples count once, and those that were identified from validate nothing."""

@@ -68,20 +68,19 @@ def _add(part: GroupFactors, run: int, fold: IntArray, rows: Rows, folds: int) -
     cuts = [0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]
     for start, end in pairwise(cuts):
         if start < end:
-            part.add(run * folds + int(fold[start]), sides[:, :, start:end], share)
+            part.add(run * folds + int(fold[start]), sides[:, :, start:end], share, rows.present)
 
 
 def _compressed(whole: GroupFactors, parameters: tuple[str, ...], joints: tuple[str, ...], folds: int) -> Compressed:
     kept = np.flatnonzero(whole.instants)
     if not kept.size:
         raise ParameterError("there are no equations; is the recording shorter than the edges of its filters?")
-    shape = (len(kept), len(joints))
     return Compressed(
         parameters,
         joints,
         np.stack([whole.dense(group) for group in kept.tolist()]),
-        np.broadcast_to(whole.instants[kept, None], shape).copy(),
-        np.broadcast_to(whole.independent[kept, None], shape).copy(),
+        np.rint(whole.rows[kept]).astype(np.int64),
+        whole.independent[kept],
         kept // folds,
         kept % folds,
     )

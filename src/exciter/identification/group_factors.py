@@ -14,25 +14,29 @@ class GroupFactors:
     """Factors of G groups times J equations, for p parameters; only columns that were ever not zero are worked on.
 
     The torque of a joint depends on the links it moves and on its own joint terms, so its rows have few columns.
-    instants (G,): how many were added. independent (G,): how many independent ones they are worth.
+    instants (G,): how many were added. rows (G, J): how many of them have an equation; independent (G, J): how many
+    independent ones these are worth.
     """
 
     def __init__(self, groups: int, equations: int, parameters: int) -> None:
         self.instants = np.zeros(groups, dtype=np.int64)
-        self.independent = np.zeros(groups)
+        self.rows, self.independent = np.zeros((2, groups, equations))
         self._size = parameters + 1
         self._seen = np.zeros((equations, self._size), dtype=np.bool_)
         self._seen[:, -1] = True  # y
         self._factors: dict[tuple[int, int], Array] = {}
 
-    def add(self, group: int, sides: Array, share: float = 1.0) -> None:
-        """More rows of a group: sides (J, p + 1, N), each worth ``share`` of an independent one."""
+    def add(self, group: int, sides: Array, share: float = 1.0, present: Array | None = None) -> None:
+        """More rows of a group: sides (J, p + 1, N), each worth ``share`` of an independent one; present (J,): part of
+        them that are equations at all."""
         bits = np.bitwise_or.reduce(sides.view(np.uint64), axis=2)  # not zero where a column is not: faster than any()
         for equation, side in enumerate(sides):
             self._widen(equation, bits[equation] != 0)
             self._absorb(group, equation, side[self._seen[equation]])
+        count = sides.shape[2] * (1.0 if present is None else present)
         self.instants[group] += sides.shape[2]
-        self.independent[group] += share * sides.shape[2]
+        self.rows[group] += count
+        self.independent[group] += share * count
 
     def merge(self, other: GroupFactors) -> None:
         """Take over all that another one has, for the same groups."""
@@ -43,6 +47,7 @@ class GroupFactors:
             rows[other._seen[equation][self._seen[equation]]] = factor.T
             self._absorb(group, equation, rows)
         self.instants += other.instants
+        self.rows += other.rows
         self.independent += other.independent
 
     def dense(self, group: int) -> Array:

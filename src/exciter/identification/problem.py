@@ -118,8 +118,8 @@ class Problem:
             for joint, squares in zip(mine.joints, mine.signal, strict=True):
                 if squares == 0.0 and mine.rows.any():
                     raise RecordingError(
-                        f"the torque of '{joint}' is zero throughout {run.name}: it was not recorded, or the drive was "
-                        "off; lock the joint, or give a log that has it"
+                        f"the torque of '{joint}' is zero throughout {run.name}: it was not recorded, the drive was "
+                        "off, or the joint never left its dead zone; lock the joint, or give a log that has it"
                     )
         return found
 

@@ -78,6 +78,7 @@ class Sums:
     def __init__(self) -> None:
         self.like: Prediction | None = None
         self.instants = 0
+        self.counted: Array = np.zeros(1)
 
     def of(self, pieces: Iterable[Prediction]) -> Iterable[Prediction]:
         for piece in pieces:
@@ -97,14 +98,15 @@ class Sums:
             self.when[k] = np.where(largest > self.worst[k], piece.time[at], self.when[k])
             self.worst[k] = np.maximum(largest, self.worst[k])
         self.instants += len(piece)
+        self.counted = self.counted + (piece.counted or len(piece))
 
     def baselines(self, run: str) -> Baselines:
         like = self.like if self.like is not None else Prediction.join([])  # which says what is wrong
-        signal = np.maximum(self.squares[-1], 1e-300)
+        signal, counted = np.maximum(self.squares[-1], 1e-300), np.maximum(self.counted, 1.0)
         models = tuple(
             Left(
                 name,
-                np.sqrt(self.squares[k] / self.instants),
+                np.sqrt(self.squares[k] / counted),
                 100.0 * np.sqrt(self.squares[k] / signal),
                 self.worst[k],
                 self.when[k],
@@ -112,4 +114,4 @@ class Sums:
             )
             for k, name in enumerate(MODELS)
         )
-        return Baselines(run, like.joints, like.units, self.instants, np.sqrt(self.squares[-1] / self.instants), models)
+        return Baselines(run, like.joints, like.units, self.instants, np.sqrt(self.squares[-1] / counted), models)

@@ -193,8 +193,8 @@ def _apart(problem: Problem, piece: Processed, period: float) -> Processed | Non
 
 def _rms(problem: Problem, pieces: Iterable[Processed]) -> Array:
     """(J,) of what the rows of a problem make of what was measured."""
-    squares, count = np.zeros(len(problem.joints)), 0
+    squares, count = np.zeros((2, len(problem.joints)))
     for rows in problem.formulation.rows(problem.model, pieces, NO_COLUMNS):
         squares += (rows.y**2).sum(axis=0)
-        count += len(rows)
-    return np.asarray(np.sqrt(squares / max(count, 1)))
+        count += rows.counted
+    return np.asarray(np.sqrt(squares / np.maximum(count, 1.0)))

@@ -39,6 +39,7 @@ class Prediction:
     equations; predicted, description, gravity (N, J): by the estimate, by the description's own parameters, and by the
     description's gravity alone; band (N, J): half the width of the 95 % confidence band of ``predicted``.
     temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing. complete: whether these are all.
+    counted: how many equations of each joint there are, where some rest (see ``Rows.present``).
     """
 
     run: str
@@ -56,6 +57,7 @@ class Prediction:
     gravity: Array
     complete: bool = True
     temperature: Array | None = None
+    counted: tuple[float, ...] = ()
 
     def __len__(self) -> int:
         return len(self.time)
@@ -85,7 +87,7 @@ class Prediction:
     def __getitem__(self, part: slice) -> Prediction:
         """Some of the instants, in order."""
         chosen: dict[str, Any] = {name: values[part] for name, values in self._arrays()}
-        return replace(self, **chosen)
+        return replace(self, **chosen, counted=())
 
     @staticmethod
     def join(pieces: Sequence[Prediction]) -> Prediction:
@@ -101,7 +103,9 @@ class Prediction:
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(p, name) for p in full]) for name, _ in full[0]._arrays()
         }
-        return replace(full[0], **joined)
+        counts = [p.counted for p in pieces]
+        counted = tuple(np.sum(counts, axis=0).tolist()) if all(counts) else ()
+        return replace(full[0], **joined, counted=counted)
 
     def _arrays(self) -> Iterator[tuple[str, Array]]:
         for field in fields(self):
@@ -137,6 +141,7 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
                     np.ascontiguousarray(description),
                     gravity,
                     temperature=temperature,
+                    counted=tuple(rows.counted.tolist()),
                 )
         except RecordingError as error:
             raise RecordingError(str(error) if run.name in str(error) else f"{run.name}: {error}") from None

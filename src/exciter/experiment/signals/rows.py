@@ -28,6 +28,8 @@ class Rows:
     bandwidth [Hz]: the narrowest equivalent noise bandwidth the rows went through, infinite for rows as measured.
     torque_bandwidth [Hz]: above it y, and y alone, was cut by an analogue filter; infinite where it was not, and again
     once both sides were low-passed below it. words: what was done to the rows.
+    present (n,): part of the instants in which a joint has an equation; None: all of them. The others are zero on both
+    sides, and must not be counted.
     Arrays that can be written to are copied.
     """
 
@@ -39,6 +41,7 @@ class Rows:
     bandwidth: float = float("inf")
     torque_bandwidth: float = float("inf")
     words: tuple[str, ...] = ()
+    present: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("time", "sides"):
@@ -77,6 +80,11 @@ class Rows:
     def y(self) -> Array:
         """y (N, n), read-only."""
         return self.sides[:, :, -1]
+
+    @property
+    def counted(self) -> Array:
+        """(n,) how many equations there are of each joint."""
+        return len(self) * (np.ones(len(self.joints)) if self.present is None else self.present)
 
     @property
     def independent(self) -> float:
@@ -127,7 +135,11 @@ class Rows:
         sides = np.concatenate([part.sides.transpose(1, 2, 0) for part in parts], axis=2)  # time is last in memory
         time = np.concatenate([part.time for part in parts])
         bandwidth = min(part.torque_bandwidth for part in parts)
-        return replace(parts[0], time=time, sides=_read_only(sides.transpose(2, 0, 1)), torque_bandwidth=bandwidth)
+        present = None
+        if any(part.present is not None for part in parts):
+            present = np.sum([part.counted for part in parts], axis=0) / max(len(time), 1)
+        both = _read_only(sides.transpose(2, 0, 1))
+        return replace(parts[0], time=time, sides=both, torque_bandwidth=bandwidth, present=present)
 
 
 def model_rows(
@@ -151,10 +163,12 @@ def model_rows(
     for piece in checked_pieces(model, [processed] if isinstance(processed, Processed) else processed):
         for part, sides in model.regressor_chunks(piece.motion, size, layout, room=1):
             sides[:, :, -1] = piece.torque[part]
-            sides[np.abs(piece.motion.qd[part]) < dead_zone] = 0.0
-            both = _read_only(sides)
-            limit = piece.torque_bandwidth
-            yield Rows(piece.motion.time[part], both, piece.rate, joints, parameters, torque_bandwidth=limit)
+            rests = np.abs(piece.motion.qd[part]) < dead_zone
+            sides[rests] = 0.0
+            both, limit = _read_only(sides), piece.torque_bandwidth
+            present = 1.0 - rests.mean(axis=0) if rests.any() else None
+            time = piece.motion.time[part]
+            yield Rows(time, both, piece.rate, joints, parameters, torque_bandwidth=limit, present=present)
 
 
 def _read_only(array: Array) -> Array:

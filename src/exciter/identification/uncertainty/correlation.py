@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
+from exciter.experiment.signals.rows import Rows
 from exciter.identification.uncertainty.equations import Equations, by_time, stretches
 from exciter.identification.uncertainty.lags import REACH, Fading, Taper, fading, most_lags
 from exciter.identification.uncertainty.linear_fit import LinearFit
@@ -87,17 +88,39 @@ def correlations(equations: Equations, fit: LinearFit, block: float = 0.0) -> tu
     combinations = np.vstack([np.pad(_probes(fit), ((0, 0), (0, 1))), np.append(-fit.values, 1.0)])
     most = most_lags(int(fit.compressed.rows.sum(axis=0).min()))
     found: dict[float, Correlation] = {}
+    present = Presence(len(equations.joints))
     for rate, pieces in stretches(equations, block, combinations):
-        for covariance, leverage, rows in _lagged((by_time(piece) for piece in pieces), most):
+        for covariance, leverage, rows in _lagged((by_time(piece) for piece in present.of(pieces)), most):
             before = found.get(rate)
             if before is None:
                 found[rate] = Correlation(rate, rows, covariance, leverage)
             else:
                 sums = before.covariance + covariance, before.leverage + leverage
                 found[rate] = Correlation(rate, before.rows + rows, *sums)
+    both = present.both
     return tuple(
-        replace(c, covariance=c.covariance / c.rows, leverage=c.leverage / fit.weights**2) for c in found.values()
+        replace(c, covariance=c.covariance / (c.rows * both), leverage=c.leverage / fit.weights**2)
+        for c in found.values()
     )
+
+
+class Presence:
+    """Which part of the instants have an equation: zeros in place of others must not make errors look small."""
+
+    def __init__(self, joints: int) -> None:
+        self.counted, self.instants = np.zeros(joints), 0
+
+    def of(self, pieces: Iterable[Rows]) -> Iterator[Rows]:
+        for piece in pieces:
+            self.counted += piece.counted
+            self.instants += len(piece)
+            yield piece
+
+    @property
+    def both(self) -> Array:
+        """(J, J) of two joints together, taken as the geometric mean of their own."""
+        share = np.maximum(self.counted / max(self.instants, 1), 1e-12)
+        return np.asarray(np.sqrt(np.outer(share, share)))
 
 
 def _probes(fit: LinearFit) -> Array:
