@@ -162,3 +162,15 @@ def test_bodies_on_the_edge_are_made_thick():
     robot = random_robot(7, 2).with_inertias([rod, rod])
     model = DynamicModel(robot)
     mujoco.MjModel.from_xml_string(identified_urdf(model, model.nominal))
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-np.inf, np.inf), (-0.3, np.inf), (-0.3, 0.7)])
+def test_a_sliding_joint_stays_free_to_move(lower, upper):
+    """Without both ends a prismatic joint would be read as 0 … 0, and never move."""
+    robot = load(ROBOTS / "gantry.urdf")
+    name = next(joint.name for joint in robot.joints if joint.is_prismatic)
+    text = urdf_text(robot.with_limits(lower={name: lower}, upper={name: upper}))
+    model = pinocchio.buildModelFromXML(text)
+    k = model.joints[model.getJointId(name)].idx_q
+    assert model.lowerPositionLimit[k] == (lower if np.isfinite(lower) else -1e9)
+    assert model.upperPositionLimit[k] == (upper if np.isfinite(upper) else 1e9)

@@ -145,6 +145,7 @@ ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
         Print what a shell needs to complete commands, options, their words, and files:
         put it where the shell looks for such things, and open a new one.
 
+          mkdir -p ~/.local/share/bash-completion/completions
           exciter completion bash > ~/.local/share/bash-completion/completions/exciter
           exciter completion zsh > ~/.zfunc/_exciter
           exciter completion fish > ~/.config/fish/completions/exciter.fish

@@ -7,6 +7,7 @@ leaves with exit code 2. Anything else that escapes is a defect of Exciter.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class ExciterError(Exception):
@@ -34,4 +35,7 @@ class RecordingError(ExciterError):
 
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
     """Message for a name that does not exist, listing the valid ones."""
-    return f"unknown {what} '{name}'; valid names: {', '.join(valid)}"
+    names = list(valid)
+    close = get_close_matches(str(name), names, 1)
+    meant = f" (did you mean '{close[0]}'?)" if close else ""
+    return f"unknown {what} '{name}'{meant}; valid names: {', '.join(names)}"

@@ -19,6 +19,7 @@ WORDS: dict[str, Iterable[str]] = {
     "criterion": CRITERIA,
     "formulation": FORMULATIONS,
     "estimator": ESTIMATORS,
+    "compare": (*FORMULATIONS, *ESTIMATORS),
 }
 
 

@@ -111,11 +111,12 @@ class Story:
         self.command("simulate", self.robot, other, "-o", self.at(OTHER_LOG), *seed, *settings)
 
     def identify(self) -> None:
-        self.chapter("identify", f"{PERIODS} periods averaged, differentiated as series; {len(METHODS) + 1} methods")
+        self.chapter("identify", f"{len(METHODS) + 1} methods on the same log, tried on motion they never saw")
         method = ("--estimator", "consistent", "--compare", *METHODS)
         check = ("--validate", self.at(OTHER_LOG))
         self.command("identify", self.robot, self.at(LOG), "-o", self.at("."), *method, *check)
         data = read(self.folder / "result.json")
+        self.say("; ".join(data["runs"][0]["words"][:2]))
         table = plain_table("method", "fit [%]", "motion never seen [%]", "seconds")
         for one in data["comparison"]["methods"]:
             unseen = ", ".join(f"{seen['percent']:.3g}" for seen in one["validation"])

@@ -60,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         runs, seen = logs.read(arguments.logs), logs.read(arguments.validate)
         loaded = logs.read(arguments.loaded, loaded=True)
         logs.refuse_repeated(runs, seen)
+        logs.note_payloads((*runs, *seen))
         if (known := config.known_parameters) is not None:
             step("finding drive gains")
             runs, seen, loaded = logs.with_gains(known, (runs, seen, loaded))
@@ -203,8 +204,6 @@ def print_result(found: Identification, extras: Extras, logs: Logs) -> None:
     out.print(table)
     out.print()
     print_residuals(out, (found.fit, *found.validation))
-    before = found.fit.description.total_percent
-    out.print(f"the description's own parameters leave {before:.3g} %", markup=False)
     out.print(f"σ rest on this: {estimate.assumption}", markup=False)
     out.print(
         "poorly identified: σ % more than ten times the smallest one [12.10]; not significant: zero is within the 95 % "
@@ -233,9 +232,13 @@ def print_residuals(out: Console, judged: Sequence[Judged]) -> None:
         table.add_column(joint, justify="right")
     for k, one in enumerate(judged):
         kind = "fit" if k == 0 else "validation"
-        numbers = [f"{value:.3g}" for value in (*one.residuals.percent, one.residuals.total_percent)]
-        table.add_row(Text(f"{kind}: {one.run}"), *numbers)
+        for name, left in ((f"{kind}: {one.run}", one.residuals), ("  … by the description", one.description)):
+            numbers = [f"{value:.3g}" for value in (*left.percent, left.total_percent)]
+            table.add_row(Text(name), *numbers)
     out.print(table)
+    for one in judged[1:]:
+        if one.residuals.total_percent >= one.description.total_percent:
+            out.print(f"on {one.run} the model is no better than the description", style="yellow", markup=False)
 
 
 def print_comparison(out: Console, comparison: Comparison) -> None:

@@ -74,6 +74,9 @@ class Logs:
         if self.gravity is not None and not np.allclose(given, self.gravity):
             raise RecordingError(f"gravity is {list(given)} here and {list(self.gravity)} in another log; split them")
         self.gravity = given
+        told = self.config.robot.gravity
+        if told is not None and not np.allclose(given, told):
+            self.notes.append(f"{path.name} was recorded with gravity {list(given)} m/s², not {list(told)} as was said")
         if not np.allclose(given, self.robot.gravity):
             self.words.append(f"gravity {list(given)} m/s², as {path.name} says")
             self.robot = self.robot.with_gravity(given)
@@ -118,6 +121,13 @@ class Logs:
                     share = f"{run.name}: {names[joint]} rests for {100 * rest[joint]:.0f} % of the time"
                     spoilt = "noise decides the sign of its friction then; give it a dead_zone:, or cut those stretches"
                     self.notes.append(f"{share}, and has no equation then" if zone[joint] else f"{share}; {spoilt}")
+
+    def note_payloads(self, runs: Sequence[Run]) -> None:
+        """A load that only some of the logs state may have been forgotten in the others."""
+        masses = {run.name: run.payload.mass if run.payload is not None else 0.0 for run in runs}
+        if len({round(mass, 6) for mass in masses.values()}) > 1:
+            stated = ", ".join(f"{Path(name).name} {mass:g} kg" for name, mass in masses.items())
+            self.notes.append(f"logs state different payloads ({stated}), which are taken off: was none forgotten?")
 
     def refuse_repeated(self, runs: Sequence[Run], seen: Sequence[Run]) -> None:
         """Samples count once, and those that were identified from validate nothing."""

@@ -17,7 +17,7 @@ from exciter.identification.config.formulations import WORDS as FORMULATIONS
 from exciter.identification.config.identify_config import TERMS
 from exciter.robot.robot import Robot
 
-GRAVITY_BESIDE = "m/s² in the base frame; turn it when the robot hangs, or stands on a wall"
+GRAVITY_BESIDE = "m/s² in the frame of the description's root link; turn it if that one hangs or stands on a wall"
 
 
 def starting_configuration(robot: Robot, source: str) -> str:
@@ -73,8 +73,10 @@ def _design(robot: Robot) -> Iterator[str]:
         yield "  torque: {margin: 0.1}    # 10 % of the torque limits are kept free"
     else:
         yield "  # torque: {margin: 0.1}  # needs limits: torque"
-    pairs = "as described" if robot.capsules else "the description has no shapes to keep apart"
-    yield f"  # self_collision: {{clearance: 0.02}}    # m; {pairs}"
+    if robot.collision_pairs:
+        yield f"  # self_collision: {{clearance: 0.02}}    # m, of {len(robot.collision_pairs)} pairs of bodies"
+    else:
+        yield "  # self_collision: false    # the description has no bodies that could be kept apart"
     yield f"  # workspace: [{{frame: {flow(frames[-1])}, z_min: 0.1}}]    # frames: {', '.join(frames)}"
     yield "  # obstacles: [{half_space: {normal: [0, 0, 1], offset: 0}}]    # what stands around: only you know"
     yield "# starts: 16               # random starts, the best one counts"

@@ -96,8 +96,8 @@ def _inertial(link: Element, phi: Array) -> None:
 def _limit(element: Element, robot: Robot, index: int) -> None:
     limits = robot.joints[index].limits
     given = {}
-    if bounded(robot, index):
-        given = {"lower": number(limits.lower), "upper": number(limits.upper)}
+    if bounded(robot, index) or robot.joints[index].is_prismatic:  # one without both would be read as 0 … 0
+        given = {"lower": number(max(limits.lower, -UNLIMITED)), "upper": number(min(limits.upper, UNLIMITED))}
     for name, value in (("effort", limits.torque), ("velocity", limits.velocity)):
         given[name] = number(value if math.isfinite(value) else UNLIMITED)
     SubElement(element, "limit", given)

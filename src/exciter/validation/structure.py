@@ -15,14 +15,16 @@ from exciter.validation.prediction import Prediction
 Array = NDArray[np.float64]
 LEVEL = 0.01  #: chance that anything is found in a run whose residuals depend on nothing (Bonferroni)
 LEAST = 0.01  #: of the residual's variance: less is not worth a word
+DOUBT = 4.0  #: times the mean square that the parameters' own uncertainty makes: less may be an error of theirs
 MOST = 8192  #: instants that are looked at; more are put together in blocks, for none of this is fast
 ADVICE = {
-    "velocity": "the friction model misses something; try friction: choose, or terms: stribeck, asymmetric-coulomb",
-    "load": "friction that grows with load, or a drive gain that is off; try terms: load-friction, or gains: identify",
-    "position": "a spring, a hose, or a zero position that is off; try terms: spring, gravity-spring",
+    "velocity": "the friction model misses something; try friction: choose, or a term {stribeck: {velocity: 0.1}}",
+    "load": "friction that grows with load, or a drive gain that is off; try a term load-friction, or gains: identify",
+    "position": "a spring, a hose, or a zero position that is off; try a term {gravity-spring: {joint: …}}",
     "time": "drift or warm-up; let the robot warm up, or cut the beginning (windows)",
     "temperature": "friction changes as the drive warms up; identify at the temperature the model is used at",
 }
+SIGMAS = 1.96  #: that the band of a prediction reaches
 SLOW = ("time", "temperature")  #: quantities that hardly return
 
 
@@ -64,20 +66,29 @@ class Structure:
 
 
 def structures(prediction: Prediction, level: float = LEVEL) -> tuple[Structure, ...]:
-    """Of every joint and quantity that changes; those of a joint together, the largest share first."""
+    """Of every joint and quantity that changes; those of a joint together, the largest share first.
+
+    Found is what chance does not explain, nor the uncertainty of the parameters: an error of a friction parameter
+    depends on velocity, too, and says nothing against the model.
+    """
     looked = [
         (j, quantity, unit, dependence)
         for j in range(len(prediction.joints))
         for quantity, unit, values in _quantities(prediction, j)
         if (dependence := depends(prediction.residual[:, j], values, slow=quantity in SLOW)) is not None
     ]
+    doubt = (prediction.band**2).mean(axis=0) / SIGMAS**2
     found = [
         Structure(
             prediction.joints[j],
             quantity,
             unit,
             dependence,
-            bool(dependence.p_value * len(looked) < level and dependence.share >= LEAST),
+            bool(
+                dependence.p_value * len(looked) < level
+                and dependence.share >= LEAST
+                and dependence.share * prediction.residual[:, j].var() > DOUBT * doubt[j]
+            ),
         )
         for j, quantity, unit, dependence in looked
     ]

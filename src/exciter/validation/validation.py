@@ -20,6 +20,7 @@ from exciter.validation.residual_correlation import JointCorrelation, joint_corr
 from exciter.validation.structure import Structure, structures
 
 DOWN_TO = 1.2  #: times the noise floor: a model that leaves no more explains all there is
+JOINT = 1.3  #: times its own noise floor: a joint that leaves more is named
 SLOW = 0.2  #: of the power in the lowest tenth of the band: twice that of noise
 NO_BETTER = 0.95  #: times what the description leaves
 
@@ -48,6 +49,16 @@ class RunValidation:
         return tuple(sorted(found, key=lambda one: -one.share * left[one.joint] ** 2))
 
     @property
+    def above(self) -> tuple[str, ...]:
+        """Joints that leave more than noise does, with how much."""
+        if self.floor.sigma is None:
+            return ()
+        rows = zip(self.baselines.joints, self.baselines.identified.percent, self.floor.percent, strict=True)
+        return tuple(
+            f"{joint} ({left / least:.2g} times its noise)" for joint, left, least in rows if left > JOINT * least
+        )
+
+    @property
     def verdict(self) -> str:
         """One sentence."""
         total, before = self.baselines.identified.total_percent, self.baselines.of(DESCRIPTION).total_percent
@@ -60,7 +71,8 @@ class RunValidation:
         if floor is None:
             return f"leaves {total:.3g} % of the torque; how much of it is noise cannot be known{_also(why)}"
         if total <= DOWN_TO * floor:
-            return f"explains the motion down to the noise: leaves {total:.3g} %, noise alone {floor:.3g} %"
+            said = f"explains the motion down to the noise: leaves {total:.3g} %, noise alone {floor:.3g} %"
+            return f"{said}; but for {', '.join(self.above)}{_also(why)}" if self.above else said
         why = why or "it depends on nothing that was looked at: elasticity, a delay, noise of the positions?"
         return f"leaves {total:.3g} % where noise alone leaves {floor:.3g} %{_also(why)}"
 

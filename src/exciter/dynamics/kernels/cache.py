@@ -69,7 +69,9 @@ def announce_compilation(module: str, loaded: Any, package: str = HERE) -> None:
 @cache
 def _tell() -> None:
     """Once, however many modules are to be compiled."""
-    print("exciter: compiling the kernels, once after installation (about half a minute) …", file=sys.stderr)
+    print(
+        "exciter: compiling numerical kernels that are used for the first time (up to half a minute) …", file=sys.stderr
+    )
 
 
 def _sources(package: str) -> list[Path]:

@@ -110,6 +110,14 @@ def _made(entry: Any, where: str, words: Mapping[str, Callable[..., Any]], eithe
         given["shape"] = _made((settings or {})["shape"], f"{where}: {word}: shape", SHAPES)
     try:
         return words[word](**given)
-    except (TypeError, AttributeError) as error:
-        what = str(error).replace("__init__() ", "")
-        raise ExciterError(f"{where}: {word} cannot be made of {shown(dict(settings or {}))}: {what}") from None
+    except (TypeError, AttributeError):
+        keys = ", ".join(_keys(words[word]))
+        has = "has no settings" if settings is None else f"has {shown(settings)}"
+        raise ExciterError(f"{where}: {word} {has}; give it as {{{word}: {{{keys}}}}}") from None
+
+
+def _keys(kind: Callable[..., Any]) -> list[str]:
+    """What a term takes: ``velocity: …``, and in brackets what may be left out."""
+    given = fields(kind) if isinstance(kind, type) and is_dataclass(kind) else ()
+    needed = [f"{field.name}: …" for field in given if _default(field) is MISSING]
+    return needed + [f"[{field.name}: …]" for field in given if _default(field) is not MISSING]

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.signal import fftconvolve, find_peaks
 
 from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.quality.finding import Finding, note, warning
+from exciter.experiment.quality.finding import Finding, note, problem, warning
 from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.words import listed, number, percent, span, unit
 
@@ -111,7 +111,8 @@ def _far_off(evidence: Evidence, plan: Plan, difference: Array) -> Iterator[Find
                 f"({percent(share)} of the planned range); "
                 f"{'another motion?' if share > limits.planned_other else 'a loose controller, or another motion?'}"
             )
-            yield warning("planned motion", words, joint, rms=float(rms[j]), worst=float(worst[j]), share=share)
+            found = problem if share > limits.planned_other else warning
+            yield found("planned motion", words, joint, rms=float(rms[j]), worst=float(worst[j]), share=share)
 
 
 def _exchanged(evidence: Evidence, plan: Plan, target: Array, difference: Array) -> Iterator[Finding]:

@@ -88,7 +88,7 @@ def judged_word(runs: Sequence[Drawn]) -> tuple[str, str]:
     run = decisive(runs)
     found = run.found.baselines.identified
     word = "good" if found.total_percent < GOOD else "fair" if found.total_percent < FAIR else "poor"
-    what, validated = ("fit", "not validated") if run.seen else ("model", "validated")
+    what, validated = ("fit", "not validated") if run.seen else ("model", "tried on motion never seen")
     weak = [joint for joint, left in zip(run.found.baselines.joints, found.percent, strict=True) if left >= FAIR]
     if word != "good" or not weak:
         return f"{word} {what}, {validated}", word
@@ -152,9 +152,14 @@ def worst_joint(runs: Sequence[Drawn]) -> str:
     """Which joint is predicted worst, on motion never seen where there is some."""
     run = decisive(runs)
     shares = run.found.baselines.identified.percent
-    worst = int(shares.argmax())
+    if run.found.floor.sigma is not None and (run.found.floor.sigma > 0.0).all():
+        over = shares / run.found.floor.percent
+        worst = int(over.argmax())
+        beside = f", {number(float(over[worst]), 2)} times its noise"
+    else:
+        worst, beside = int(shares.argmax()), ""
     joint, share = run.found.baselines.joints[worst], percent(float(shares[worst]) / 100)
-    return f"worst is {joint}, with {share} of its own torque left"
+    return f"worst is {joint}, with {share} of its own torque left{beside}"
 
 
 def counts(estimate: Estimate) -> dict[str, int]:
@@ -163,13 +168,16 @@ def counts(estimate: Estimate) -> dict[str, int]:
 
 
 def sure_sentence(found: Identification) -> str:
-    parts = [f"{count} {'is' if count == 1 else 'are'} {status}" for status, count in counts(found.estimate).items()]
+    well, less, none = counts(found.estimate).values()
     physical = {
-        True: ", and bodies can have all of them",
-        False: ", and no bodies can have them: they predict torques, but are no inertias",
+        True: " There are links with these masses and inertias: the model can be exported whole.",
+        False: " No links can have these masses and inertias: they predict torques, and nothing else.",
     }
     consistent = found.physically_consistent
-    return f"Of the parameters, {', '.join(parts)}{'' if consistent is None else physical[consistent]}."
+    return (
+        f"Of the parameters, {well} are known best, {less} have a relative σ more than ten times the smallest one, and "
+        f"{none} are not significant.{'' if consistent is None else physical[consistent]}"
+    )
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------
