@@ -78,7 +78,10 @@ def _design(robot: Robot) -> Iterator[str]:
     else:
         yield "  # self_collision: false    # the description has no bodies that could be kept apart"
     yield f"  # workspace: [{{frame: {flow(frames[-1])}, z_min: 0.1}}]    # frames: {', '.join(frames)}"
-    yield "  # obstacles: [{half_space: {normal: [0, 0, 1], offset: 0}}]    # what stands around: only you know"
+    if robot.capsules:
+        yield "  # obstacles: [{half_space: {normal: [0, 0, 1], offset: 0}}]    # what stands around: only you know"
+    else:
+        yield "  # Obstacles need bodies with shapes; the description has none, so that only frames can be kept away."
     yield "# starts: 16               # random starts, the best one counts"
     yield "# seed: 0"
     yield "# time_limit: 60           # s"

@@ -87,7 +87,7 @@ class CorrelatedErrors(ABC):
         squares = fit.compressed.squares(fit.values).sum(axis=0)
         slow = sum(c.rows * c.covariance[0].diagonal() for c, _ in tapered)
         within = rows - sum(c.rows for c, _ in tapered)
-        fast = np.where(within > 0, np.maximum(squares - slow, 0.0) / np.maximum(within, 1), 0.0)
+        fast = np.where(within >= 1.0, np.maximum(squares - slow, 0.0) / np.maximum(within, 1.0), 0.0)
         return Residuals(fit, block, tuple(tapered), fast)
 
 
@@ -174,7 +174,7 @@ def sandwich(equations: Equations, fit: LinearFit, errors: CorrelatedErrors) -> 
     half = root.T @ meat.sum(axis=(0, 1)) @ root
     covariance = np.zeros((len(fit.values), len(fit.values)))
     covariance[np.ix_(fit.free, fit.free)] = root @ (0.5 * (half + half.T)) @ root.T
-    freedom = sum(taper.freedom(c.rows) * float(c.left(taper).min()) for c, taper in residuals.tapered)
+    freedom = np.sum([taper.freedom(c.rows) * c.left(taper) for c, taper in residuals.tapered], axis=0).min()
     least = float(fit.compressed.rows.sum(axis=0).min())
     reach = max(taper.lags / c.rate for c, taper in residuals.tapered)
     faded = all(f.faded for c, _ in residuals.tapered for f in c.fading)

@@ -22,14 +22,19 @@ LEAST = 0.1  # of the noise's power: that much is always taken as left by the fi
 
 @dataclass(frozen=True, eq=False)
 class Correlation:
-    """Of residuals at one ``rate`` [Hz] with N ``rows`` per joint (rows, or blocks of them).
+    """Of residuals at one ``rate`` [Hz], N instants (or blocks of them) with ``rows`` (J,) equations of each joint: N,
+    or fewer where it rests.
 
-    covariance (K + 1, J, J): mean of e_j(t) e_l(t − k) over all t, lags k = 0 … K. leverage (K + 1, J): the sum over t
-    of the hat matrix's entries (t, t − k) of a joint: what the fit took from the errors, lag by lag.
+    covariance (K + 1, J, J): mean of e_j(t) e_l(t − k) over the equations, lags k = 0 … K. leverage (K + 1, J): the sum
+    over t of the hat matrix's entries (t, t − k) of a joint: what the fit took from the errors, lag by lag.
+
+    What is zero at rest must not make errors look small: sums over two joints are divided by √(N_j N_l). That is exact
+    for one joint at lag zero, and near it for lags that are short beside the rests. It is too much for two joints that
+    rest at different times (filtered rows do not tell which instants both have), whose common errors then look smaller.
     """
 
     rate: float
-    rows: int
+    rows: Array
     covariance: Array
     leverage: Array
 
@@ -42,7 +47,7 @@ class Correlation:
     @property
     def fading(self) -> tuple[Fading, ...]:
         """Of every joint."""
-        return tuple(fading(rho, self.rows) for rho in self.autocorrelation.T)
+        return tuple(fading(rho, rows) for rho, rows in zip(self.autocorrelation.T, self.rows, strict=True))
 
     def inflation(self, taper: Taper) -> Array:
         """(J,) variances of the parameters over those with as large errors that are independent, on average over the
@@ -65,9 +70,9 @@ class Correlation:
             choices.append(lags)
         tapers = [shape(lags) for lags in choices]
         found = np.array([self.inflation(taper) for taper in tapers])
-        error = np.sqrt([2.0 / taper.freedom(self.rows) for taper in tapers])
+        error = np.sqrt([2.0 / taper.freedom(self.rows) for taper in tapers])  # (choices, J)
         for k, taper in enumerate(tapers):
-            if (np.abs(found[k + 1 :] - found[k]) <= error[k + 1 :, None] * found[k + 1 :]).all():
+            if (np.abs(found[k + 1 :] - found[k]) <= error[k + 1 :] * found[k + 1 :]).all():
                 return taper.lags
         return most
 
@@ -79,7 +84,10 @@ class Correlation:
         well-known p/N.
         """
         a = self.leverage[: taper.lags + 1]
-        took = [taper.both_sides(column**2) / max(column[0] * self.rows, 1e-300) for column in a.T]
+        took = [
+            taper.both_sides(column**2) / max(column[0] * rows, 1e-300)
+            for column, rows in zip(a.T, self.rows, strict=True)
+        ]
         return np.asarray(np.maximum(1.0 - np.array(took), LEAST))
 
 
@@ -87,40 +95,34 @@ def correlations(equations: Equations, fit: LinearFit, block: float = 0.0) -> tu
     """Of the residuals of a fit, one for every rate among the rows; block [s]: of blocks of rows, see ``stretches``."""
     combinations = np.vstack([np.pad(_probes(fit), ((0, 0), (0, 1))), np.append(-fit.values, 1.0)])
     most = most_lags(int(fit.compressed.rows.sum(axis=0).min()))
+    joints = len(equations.joints)
     found: dict[float, Correlation] = {}
-    present = Presence(len(equations.joints))
     for rate, pieces in stretches(equations, block, combinations):
-        for covariance, leverage, rows in _lagged((by_time(piece) for piece in present.of(pieces)), most):
-            before = found.get(rate)
-            if before is None:
-                found[rate] = Correlation(rate, rows, covariance, leverage)
-            else:
-                sums = before.covariance + covariance, before.leverage + leverage
-                found[rate] = Correlation(rate, before.rows + rows, *sums)
-    both = present.both
+        counted = np.zeros(joints)
+        for covariance, leverage in _lagged(_counting(pieces, counted), most):
+            before = found.get(rate) or Correlation(rate, np.zeros(joints), np.zeros(1), np.zeros(1))
+            found[rate] = replace(
+                before, covariance=before.covariance + covariance, leverage=before.leverage + leverage
+            )
+        if rate in found:
+            found[rate] = replace(found[rate], rows=found[rate].rows + counted)
     return tuple(
-        replace(c, covariance=c.covariance / (c.rows * both), leverage=c.leverage / fit.weights**2)
+        replace(c, covariance=c.covariance / _pairs(c.rows), leverage=c.leverage / fit.weights**2)
         for c in found.values()
     )
 
 
-class Presence:
-    """Which part of the instants have an equation: zeros in place of others must not make errors look small."""
+def _counting(pieces: Iterable[Rows], counted: Array) -> Iterator[Array]:
+    """Pieces by time, while their equations are added up in ``counted`` (J,)."""
+    for piece in pieces:
+        counted += piece.counted
+        yield by_time(piece)
 
-    def __init__(self, joints: int) -> None:
-        self.counted, self.instants = np.zeros(joints), 0
 
-    def of(self, pieces: Iterable[Rows]) -> Iterator[Rows]:
-        for piece in pieces:
-            self.counted += piece.counted
-            self.instants += len(piece)
-            yield piece
-
-    @property
-    def both(self) -> Array:
-        """(J, J) of two joints together, taken as the geometric mean of their own."""
-        share = np.maximum(self.counted / max(self.instants, 1), 1e-12)
-        return np.asarray(np.sqrt(np.outer(share, share)))
+def _pairs(rows: Array) -> Array:
+    """(J, J) products of residuals that a mean is over."""
+    root = np.sqrt(np.maximum(rows, 1.0))
+    return np.asarray(np.outer(root, root))
 
 
 def _probes(fit: LinearFit) -> Array:
@@ -135,11 +137,11 @@ def _probes(fit: LinearFit) -> Array:
     return probes
 
 
-Sums = tuple[Array, Array, int]
+Sums = tuple[Array, Array]
 
 
 def _lagged(signals: Iterable[Array], most: int) -> Iterator[Sums]:
-    """Sums over a stretch, in parts: of products of residuals (K + 1, J, J), of probes (K + 1, J), and how many.
+    """Sums over a stretch, in parts: of products of residuals (K + 1, J, J), and of probes (K + 1, J).
 
     signals: (J, m + 1, M) pieces, residuals last. They are put together until longer than the lags, and multiplied with
     themselves and the lags before.
@@ -166,4 +168,4 @@ def _products(before: Array | None, now: Array, most: int) -> tuple[Sums, Array]
     own = (later[:, :-1] * earlier[:, :-1].conj()).sum(axis=1)
     covariance = fft.irfft(pairs, size)[..., : most + 1].transpose(2, 0, 1)
     leverage = fft.irfft(own, size)[..., : most + 1].T
-    return (covariance, leverage, now.shape[2]), whole[..., max(0, whole.shape[2] - most) :]
+    return (covariance, leverage), whole[..., max(0, whole.shape[2] - most) :]

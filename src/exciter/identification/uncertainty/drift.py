@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ Array = NDArray[np.float64]
 LEVEL = 0.01  #: chance of a false alarm, of all parameters together
 KINDS = {"Fv": "viscous friction", "Fs": "Coulomb friction", "off": "offset"}
 OFFSET = "off"
+NO_COLUMNS, NOTHING = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class Drifting:
 
     def rows(self) -> Iterator[tuple[int, Rows]]:
         shifts, seconds = self.clock
-        for index, rows in self.problem.rows():
+        for (index, rows), constant in zip(self.problem.rows(), self._constant(), strict=False):
             late = (rows.time + shifts[index]) / seconds - 0.5
             sides = rows.sides.transpose(1, 2, 0)
             joints, before, count = sides.shape
@@ -140,9 +142,20 @@ class Drifting:
                 if candidate.column >= 0:
                     more[:, before - 1 + k] = late * sides[:, candidate.column]
                 else:
-                    more[candidate.joint, before - 1 + k] = late
+                    more[candidate.joint, before - 1 + k] = late * constant[candidate.joint]
             more.flags.writeable = False
             yield index, replace(rows, sides=more.transpose(2, 0, 1), parameters=self.names)
+
+    def _constant(self) -> Iterator[Array]:
+        """(J, N) piece by piece: a torque of one as the equations have it, which is none while a joint rests; numbers
+        without meaning where no offset is asked for."""
+        problem = self.problem
+        if all(candidate.column >= 0 for candidate in self.candidates):
+            yield from repeat(NOTHING)
+        for run, scales in zip(problem.runs, problem.scales, strict=True):
+            ones = (replace(piece, torque=np.ones_like(piece.torque)) for piece in problem.pieces(run))
+            for rows in problem.formulation.rows(problem.model, ones, NO_COLUMNS):
+                yield rows.y.T / scales[:, None]
 
     @cached_property
     def compressed(self) -> Compressed:

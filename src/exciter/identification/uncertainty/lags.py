@@ -29,7 +29,7 @@ class Fading:
     faded: bool
 
 
-def fading(correlation: Array, rows: int) -> Fading:
+def fading(correlation: Array, rows: float) -> Fading:
     """Of autocorrelations (K + 1,), from lag 0, of so many samples.
 
     The first lag m such that all of m … 2m + 5 are within 3 standard errors √((1 + 2 Σ_{k<m} ρ²)/N) (Bartlett): a
@@ -40,7 +40,7 @@ def fading(correlation: Array, rows: int) -> Fading:
     small, most = np.abs(correlation), len(correlation) - 1
     faded = most < 2 * BEYOND or bool(small[most // 2 :].max() <= STILL)
     for m in range(1, most + 1):
-        limit = ERRORS * np.sqrt((1.0 + 2.0 * squares[m - 1]) / rows)
+        limit = ERRORS * np.sqrt((1.0 + 2.0 * squares[m - 1]) / max(rows, 1.0))
         if (small[m : 2 * m + BEYOND + 1] <= limit).all():
             return Fading(m, faded)
     return Fading(most, False)
@@ -71,6 +71,6 @@ class Taper:
         """Σ over lags −L … L of weights · values (L + 1,), the same on both sides."""
         return float(2.0 * (self.weights * values).sum() - self.weights[0] * values[0])
 
-    def freedom(self, rows: int) -> float:
-        """Degrees of freedom of a spectrum smoothed so."""
-        return 2.0 * rows / self.both_sides(self.weights)
+    def freedom(self, rows: Array) -> Array:
+        """(J,) degrees of freedom of a spectrum smoothed so, from rows (J,)."""
+        return np.asarray(2.0 * rows / self.both_sides(self.weights))

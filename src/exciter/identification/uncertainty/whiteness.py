@@ -60,13 +60,13 @@ def whiteness(equations: Equations, estimate: Estimate) -> tuple[Whiteness, ...]
         raise ParameterError("the estimate is of other parameters than the equations")
     everything = np.arange(len(estimate.values))
     fit = LinearFit.of(equations.compressed, estimate.values, np.asarray(estimate.noise, dtype=float), everything)
-    found = max(correlations(equations, fit), key=lambda c: c.rows)
+    found = max(correlations(equations, fit), key=lambda c: float(c.rows.sum()))
     return tuple(_of_joint(found, j, joint) for j, joint in enumerate(equations.joints))
 
 
 def _of_joint(found: Correlation, j: int, joint: str) -> Whiteness:
-    rho, n = found.autocorrelation[:, j], found.rows
-    lags = min(LAGS, len(rho) - 1)
+    rho, n = found.autocorrelation[:, j], float(found.rows[j])
+    lags = min(LAGS, len(rho) - 1, max(int(n) - 1, 0))
     k = np.arange(1, lags + 1)
     statistic = n * (n + 2.0) * (rho[1 : lags + 1] ** 2 / (n - k)).sum()
     taper = Taper.parzen(len(rho) - 1)
