@@ -291,7 +291,11 @@ def test_identification_dark_and_printed(browser, arm_report):
     assert browser.evaluate("report.colour('page')") == "#14171a"
     browser.evaluate("document.getElementById('theme').click()")
     assert browser.evaluate("report.colour('page')") == "#fbfbf9"
+    browser.evaluate(
+        "addEventListener('beforeprint', () => { window.frozen = document.querySelector('.printed').src.length; })"
+    )
     assert browser.pdf().startswith(b"%PDF")
+    assert browser.evaluate("window.frozen") > 5000  # a picture of the robot, for its canvas comes out empty
     assert browser.evaluate("report.plots.every((p) => p.u) && report.maps.every((m) => m.drawn)")  # nothing is missing
     browser.send("Emulation.setEmulatedMedia", media="print")
     hidden = (

@@ -103,7 +103,7 @@
       else figure.append(Object.assign(document.createElement("p"), { className: "note",
         textContent: "This browser offers no WebGL 2, so the robot cannot be drawn; the path is shown below." }));
       report.on("time", (t) => { this.tellTime(t); this.request(); });
-      report.on("theme", () => { if (report.state.printing) this.draw(); else this.request(); });
+      report.on("theme", () => { if (report.state.printing) this.freeze(); else { this.picture?.remove(); this.request(); } });
       report.on("joint", () => this.request());
       new ResizeObserver(() => this.request()).observe(this.canvas);
       this.markers = [...document.querySelectorAll(".projections svg")];
@@ -213,6 +213,15 @@
     request() {
       if (this.waiting || !this.gl) return;
       this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.draw(); });
+    }
+
+    // a canvas of WebGL comes out empty on paper: a picture of it does not
+    freeze() {
+      if (!this.gl) return;
+      this.draw();
+      this.picture?.remove();
+      this.picture = Object.assign(new Image(), { src: this.canvas.toDataURL(), alt: this.canvas.getAttribute("aria-label"), className: "printed" });
+      this.canvas.after(this.picture);
     }
 
     draw() {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from exciter.experiment.quality.finding import Quality
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.identification import Identification
@@ -152,12 +154,13 @@ def worst_joint(runs: Sequence[Drawn]) -> str:
     """Which joint is predicted worst, on motion never seen where there is some."""
     run = decisive(runs)
     shares = run.found.baselines.identified.percent
-    if run.found.floor.sigma is not None and (run.found.floor.sigma > 0.0).all():
+    sigma = run.found.floor.sigma
+    if sigma is not None and (sigma[np.isfinite(shares)] > 0.0).all():
         over = shares / run.found.floor.percent
-        worst = int(over.argmax())
+        worst = int(np.nanargmax(over))
         beside = f", {number(float(over[worst]), 2)} times its noise"
     else:
-        worst, beside = int(shares.argmax()), ""
+        worst, beside = int(np.nanargmax(shares)), ""
     joint, share = run.found.baselines.joints[worst], percent(float(shares[worst]) / 100)
     return f"worst is {joint}, with {share} of its own torque left{beside}"
 

@@ -37,7 +37,7 @@ def baselines_table(drawn: Drawn) -> Table:
             float(found.rms[j]),
             float(found.worst[j]),
             float(found.when[j]),
-            Bar(float(found.percent[j]), percent(found.percent[j] / 100.0), float(found.percent[j]) / 100.0),
+            shown(float(found.percent[j]), found.percent[j] / 100.0),
             *(shown(float(other.percent[j])) for other in others),
             shown(float(floor.percent[j])),
         )
@@ -63,6 +63,6 @@ def baselines_table(drawn: Drawn) -> Table:
     return Table(f"Residuals on {drawn.name}, {drawn.kind}", headings, rows)
 
 
-def shown(share: float) -> Bar:
-    """A percentage that sorts by its value, without a bar."""
-    return Bar(share, percent(share / 100.0) if math.isfinite(share) else "–", math.nan)
+def shown(share: float, length: float = math.nan) -> Bar:
+    """A percentage that sorts by its value, without a bar unless a length is given."""
+    return Bar(share, percent(share / 100.0) if math.isfinite(share) else "–", length)
