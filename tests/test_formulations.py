@@ -174,6 +174,25 @@ def test_rest_does_not_make_errors_look_small() -> None:
     assert 0.9 < np.sqrt(np.mean(np.square(errors))) < 1.12
 
 
+def test_a_run_without_equations_of_a_joint_leaves_it_to_the_others() -> None:
+    model = model_of("turning")
+    part = exact(model, 100.0, 10.0)
+    q, qd, qdd = (np.array(values) for values in (part.motion.q, part.motion.qd, part.motion.qdd))
+    q[:, 1], qd[:, 1], qdd[:, 1] = 0.3, 0.0, 0.0
+    motion = Motion(part.motion.time, q, qd, qdd)
+    still = Processed(
+        motion, model.torque(motion, truth(model)) + np.array([0.0, 3.0, 0.0]), 100.0
+    )  # held by dry friction
+    both = Problem(model, (Run((part,)), Run((still,), "still")), InverseDynamic(None, 0.01))
+    found = WeightedLeastSquares().estimate(both)
+    assert_allclose(found.values, model.base.base_values(truth(model)), rtol=1e-6, atol=1e-6)
+    with pytest.raises(RecordingError, match="'joint_2' rests throughout: it never leaves"):
+        WeightedLeastSquares().estimate(replace(both, runs=both.runs[1:]))
+    off = replace(part, torque=part.torque * [1.0, 0.0, 1.0])
+    with pytest.raises(RecordingError, match="the torque of 'joint_2' is zero throughout still"):
+        WeightedLeastSquares().estimate(replace(both, runs=(both.runs[0], Run((off,), "still"))))
+
+
 def test_only_joints_that_slide_have_a_dead_zone() -> None:
     robot = load("gautier-khalil")
     for terms, dead in (((Viscous(),), 0.0), ((Coulomb(Dahl(1e-3)),), 0.0), ((Coulomb(joints=("joint_2",)),), 0.5)):

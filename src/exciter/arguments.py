@@ -27,7 +27,7 @@ STORY = """
       exciter design arm.urdf -o motion --config exciter.yaml   the motion that shows it best, certified
       exciter simulate arm.urdf motion/trajectory.json -o log.csv   rehearse it; then run it on the robot
       exciter inspect arm.urdf log.csv                          what the log is good for
-      exciter identify arm.urdf log.csv -o found                parameters, and how sure they are
+      exciter identify arm.urdf log.csv -o found --estimator consistent   parameters, and how sure they are
       exciter validate found other.csv                          how they do on motion never seen
       exciter export found --format urdf -o identified.urdf     for other tools
 
@@ -176,7 +176,7 @@ def parser() -> Parser:
         return commands.add_parser(name, help=summary, description=dedent(ABOUT[name]).strip(), formatter_class=form)
 
     demo = add("demo", "the whole story on an embedded robot: design, experiment, identification")
-    demo.add_argument("-o", "--output", type=Path, metavar="DIR", help="keep everything there; report.html first")
+    demo.add_argument("-o", "--output", type=place, metavar="DIR", help="keep everything there; report.html first")
     demo.add_argument("--robot", default="panda", help="embedded robot or file (default: panda)")
     demo.add_argument("--seed", type=whole, default=0, metavar="S", help="of start, truth and noise (default: 0)")
     demo.add_argument("--json", action="store_true", help="also print true and identified values as data")
@@ -200,7 +200,7 @@ def parser() -> Parser:
 
     design = add("design", "the most exciting motion within all limits, certified for all time")
     design.add_argument("robot", metavar="ROBOT", help=ROBOT)
-    design.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="folder for the results")
+    design.add_argument("-o", "--output", type=place, metavar="DIR", required=True, help="folder for the results")
     design.add_argument(
         "--trajectory",
         metavar="W",
@@ -227,13 +227,13 @@ def parser() -> Parser:
     slow.add_argument("robot", metavar="ROBOT", help=ROBOT)
     slow.add_argument("trajectory", type=Path, metavar="TRAJECTORY", help="any file that check understands")
     slow.add_argument("--speed", type=percent, required=True, metavar="P", help="1 … 100 [%%] of its own speed")
-    slow.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="folder for the files")
+    slow.add_argument("-o", "--output", type=place, metavar="DIR", required=True, help="folder for the files")
     add_robot_options(slow, "limits, gravity, lock, terms, constraints and trajectory: rate, as for design")
 
     simulate = add("simulate", "a virtual robot executes a trajectory and logs what it measures")
     simulate.add_argument("robot", metavar="ROBOT", help=ROBOT)
     simulate.add_argument("trajectory", type=Path, metavar="TRAJECTORY", help="any file that check understands")
-    simulate.add_argument("-o", "--output", type=Path, metavar="LOG", required=True, help="log.csv or log.npz")
+    simulate.add_argument("-o", "--output", type=place, metavar="LOG", required=True, help="log.csv or log.npz")
     simulate.add_argument("--periods", type=positive, metavar="K", help="repeat the periodic part (default: as it is)")
     simulate.add_argument("--seed", type=whole, default=0, metavar="S", help="of truth and noise (default: 0)")
     simulate.add_argument("--truth", type=Path, metavar="F", help="write the true parameters there (.json)")
@@ -248,7 +248,7 @@ def parser() -> Parser:
     inspect.add_argument("logs", type=Path, nargs="+", metavar="LOG", help="a recording.yaml, or a log of a known kind")
     inspect.add_argument("--planned", type=Path, metavar="TRAJECTORY", help="compare with the motion it was sent")
     inspect.add_argument("--data", type=Path, metavar="DIR", help="folder of the files that a recording.yaml names")
-    inspect.add_argument("-o", "--output", type=Path, metavar="CLEAN", help="write the repaired log (.csv or .npz)")
+    inspect.add_argument("-o", "--output", type=place, metavar="CLEAN", help="write the repaired log (.csv or .npz)")
     inspect.add_argument("--json", action="store_true", help="print plain data instead of tables")
     add_robot_options(inspect, "limits, gravity, lock of the robot; what a log is like stands in its recording.yaml")
 
@@ -257,7 +257,7 @@ def parser() -> Parser:
     identify.add_argument(
         "logs", type=Path, nargs="+", metavar="LOG", help="a recording.yaml, or a log of a known kind"
     )
-    identify.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="folder for the results")
+    identify.add_argument("-o", "--output", type=place, metavar="DIR", required=True, help="folder for the results")
     identify.add_argument("--formulation", metavar="W", help="dynamic (default), filtered, energy, power, base-wrench")
     identify.add_argument("--estimator", metavar="W", help="wls (default), ols, irls, ml, sequential, consistent, …")
     identify.add_argument(
@@ -288,7 +288,7 @@ def parser() -> Parser:
     validate.add_argument("folder", type=Path, metavar="DIR", help="a folder that exciter identify wrote")
     validate.add_argument("logs", type=Path, nargs="+", metavar="LOG", help="logs of other motion")
     validate.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="write validation.json and report.html there"
+        "-o", "--output", type=place, metavar="DIR", help="write validation.json and report.html there"
     )
     validate.add_argument("--data", type=Path, metavar="DIR", help="folder of the files that a recording.yaml names")
     validate.add_argument("--json", action="store_true", help="print the content of validation.json")
@@ -296,12 +296,12 @@ def parser() -> Parser:
     export = add("export", "an identified model as URDF, MJCF, SDF, YAML, JSON, C or Python; a motion for ROS 2")
     export.add_argument("folder", type=Path, metavar="DIR", help="a folder that exciter identify (ros2: design) wrote")
     export.add_argument("--format", required=True, choices=FORMATS, help="what is written")
-    export.add_argument("-o", "--output", type=Path, metavar="F", required=True, help="the file")
+    export.add_argument("-o", "--output", type=place, metavar="F", required=True, help="the file")
 
     init = add("init", "a commented configuration to start from")
     init.add_argument("robot", metavar="ROBOT", help=ROBOT)
     default = Path("exciter.yaml")
-    init.add_argument("-o", "--output", type=Path, metavar="F", default=default, help=f"the file (default: {default})")
+    init.add_argument("-o", "--output", type=place, metavar="F", default=default, help=f"the file (default: {default})")
     init.add_argument("--force", action="store_true", help="write over a file that is there")
 
     robots = add("robots", "the embedded robots")
@@ -320,6 +320,13 @@ def add_robot_options(command: argparse.ArgumentParser, content: str) -> None:
     command.add_argument("--lock", action="append", default=[], metavar="JOINT[=POSITION]", help="freeze a joint")
     xyz = ("X", "Y", "Z")
     command.add_argument("--gravity", nargs=3, type=float, metavar=xyz, help="gravity in the base frame [m/s²]")
+
+
+def place(text: str) -> Path:
+    """Where something is to be written, for argparse."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("-o is empty; give a name")
+    return Path(text)
 
 
 def whole(text: str) -> int:

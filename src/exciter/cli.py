@@ -17,6 +17,9 @@ from exciter.errors import ExciterError
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; leaves with 0, 1 when a check fails, 2 on wrong input, 130 when interrupted."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  as long as the process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters shows question marks

@@ -15,8 +15,6 @@ from exciter.errors import ExciterError
 
 def prepare(folder: Path) -> None:
     """Make the folder before any work is done, so that a bad place is told at once."""
-    if folder == Path():
-        raise ExciterError("-o is empty; give the name of a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):  # permissions alone do not know of read-only media
@@ -32,7 +30,13 @@ def staged(folder: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=".exciter-", dir=folder) as hidden:
         stage = Path(hidden)
         yield stage
-        for path in sorted(stage.iterdir()):
+        written = sorted(stage.iterdir())
+        for path in written:  # before the first is renamed: all or none
+            if (folder / path.name).is_dir():
+                raise ExciterError(
+                    f"'{folder / path.name}' is a folder, where a file is to be written; choose another place"
+                )
+        for path in written:
             os.replace(path, folder / path.name)
 
 

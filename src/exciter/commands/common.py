@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -32,6 +33,11 @@ def with_flags(options: RobotOptions, arguments: argparse.Namespace) -> RobotOpt
     lock = {**options.lock, **dict(locked(text) for text in arguments.lock)}
     gravity = options.gravity if arguments.gravity is None else tuple(arguments.gravity)
     return replace(options, lock=lock, gravity=gravity)
+
+
+def shown(value: float, digits: int = 3) -> str:
+    """A number for a table; a dash where there is none."""
+    return f"{value:.{digits}g}" if math.isfinite(value) else "–"
 
 
 def description_path(source: str) -> Path:
@@ -96,10 +102,16 @@ def quietly() -> Iterator[None]:
         _silent = False
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """The reader has seen enough, which is no failure: see ``exciter.cli``."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """For people: as wide as the terminal; a file or a pipe gets long lines, so that searching finds them."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
-    return Console(highlight=False, width=width, quiet=_quiet or _silent)
+    return _Console(highlight=False, width=width, quiet=_quiet or _silent)
 
 
 def screen() -> Console:

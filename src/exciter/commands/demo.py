@@ -6,9 +6,11 @@ import argparse
 import importlib
 import json
 import shlex
+import shutil
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +22,15 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.arguments import parser
-from exciter.commands.common import console, output_folder, quietly, screen
+from exciter.commands.common import console, output_folder, quietly, screen, with_flags
+from exciter.commands.design import INTERRUPTED
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.files import json_text, write_json
 from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.terms.declared import declared_terms
 from exciter.robot import Motion, Robot, load
+from exciter.robot.options import RobotOptions
 
 STARTS, PERIODS = 4, 3
 METHODS = ("wls", "huber", "filtered")
@@ -40,19 +44,32 @@ LOG, OTHER_LOG, TRUTH = "log.csv", "other.csv", "truth.json"
 
 def run(arguments: argparse.Namespace) -> int:
     """Without a folder nothing is kept."""
+    fresh = arguments.output is None or not arguments.output.exists()
     with ExitStack() as stack:
         if arguments.output is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="exciter-demo-")))
         else:
             folder = stack.enter_context(output_folder(arguments.output))
         out = Console(quiet=True) if arguments.json else console()
+        stack.enter_context(nothing_left(folder, fresh))
         story = Story(out, arguments.robot, folder, arguments.seed)
-        data = story.tell(robot_flags(arguments))
+        data = story.tell(load(arguments.robot, with_flags(RobotOptions(), arguments)), robot_flags(arguments))
         if arguments.json:
             print(json_text(data), end="")
         if arguments.output is not None:
             story.say_what_is_there()
     return 0
+
+
+@contextmanager
+def nothing_left(folder: Path, fresh: bool) -> Iterator[None]:
+    """A story that ends early leaves nothing in a folder that was made for it."""
+    try:
+        yield
+    except BaseException:
+        for path in folder.iterdir() if fresh else ():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        raise
 
 
 def robot_flags(arguments: argparse.Namespace) -> list[str]:
@@ -67,10 +84,10 @@ class Story:
     def __init__(self, out: Console, robot: str, folder: Path, seed: int) -> None:
         self.out, self.robot, self.folder, self.seed = out, robot, folder, seed
 
-    def tell(self, flags: list[str]) -> dict[str, Any]:
+    def tell(self, robot: Robot, flags: list[str]) -> dict[str, Any]:
         self.flags = flags
         clock = time.perf_counter()
-        self.meet(load(self.robot))
+        self.meet(robot)
         self.design()
         self.experiment()
         self.identify()
@@ -194,6 +211,8 @@ class Story:
         with quietly():
             command = importlib.import_module(f"exciter.commands.{text[0]}")
             code = command.run(parser().parse_args([*text, *self.flags]))
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
         if code:
             raise ExciterError(f"the demo stopped: exciter {shlex.join(text)} did not succeed; choose another --seed")
 
@@ -225,7 +244,7 @@ def plain_table(first: str, *others: str) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column(first)
     for heading in others:
-        table.add_column(heading, justify="right")
+        table.add_column(Text(heading), justify="right")
     return table
 
 

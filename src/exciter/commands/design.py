@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from exciter import __version__
 from exciter.commands.check import chosen_config
@@ -261,13 +261,16 @@ def found_words(designed: Design) -> str:
 
 def print_design(designed: Design, files: Exported, folder: Path) -> None:
     out = console()
-    out.print(f"[bold]{escape(designed.model.robot.name)}[/]: {found_words(designed)}")
+    out.print(Text.assemble((designed.model.robot.name, "bold"), f": {found_words(designed)}"))
     out.print(
         f"log det of the covariance {designed.log_det:.4f}, condition number {designed.condition_number:.4g}, with "
         f"unit columns {designed.condition_number_normalized:.4g}"
     )
     out.print(verdict(designed.certificate), markup=False)
-    out.print(f"the file's {files.rows} rows at {files.rate:g} Hz, joined by quintics: {verdict(files.certificate)}")
+    out.print(
+        f"the file's {files.rows} rows at {files.rate:g} Hz, joined by quintics: {verdict(files.certificate)}",
+        markup=False,
+    )
     robot = designed.model.robot
     remarks = (*robot.remarks, *designed.words, reach(designed))
     print_notes(out, remarks, unchecked(robot, designed.constraints, designed.certificate))

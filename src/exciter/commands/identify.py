@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import console, description_path, output_folder, print_notes, with_flags
+from exciter.commands.common import console, description_path, output_folder, print_notes, shown, with_flags
 from exciter.commands.identify_logs import Logs
 from exciter.commands.identify_methods import Words, compared, honest
-from exciter.commands.identify_result import Extras, result_data
+from exciter.commands.identify_result import Extras, copy_name, result_data
 from exciter.commands.progress import Step, steps
-from exciter.errors import ParameterError
+from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.experiment.recording import Payload
 from exciter.export.full_set import left_out
@@ -29,7 +29,7 @@ from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.identification import Identification, Judged, identify
-from exciter.identification.identified import COPY, RESULT
+from exciter.identification.identified import RESULT, read_result
 from exciter.identification.payload import identify_payload, payload_between
 from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
@@ -56,10 +56,12 @@ def run(arguments: argparse.Namespace) -> int:
     methods = tuple(Words.of(text) for text in arguments.compare)
     count = len((*arguments.logs, *arguments.validate, *arguments.loaded))
     with output_folder(arguments.output) as folder, steps(count + 5) as step:
+        before = files_of_result(folder)
+        refuse_foreign(folder / copy_name(arguments.robot), description_path(arguments.robot), before)
         logs = Logs(config, robot, arguments.data, step)
         runs, seen = logs.read(arguments.logs), logs.read(arguments.validate)
         loaded = logs.read(arguments.loaded, loaded=True)
-        logs.refuse_repeated(runs, seen)
+        logs.refuse_repeated((*runs, *loaded), seen)
         logs.note_payloads((*runs, *seen))
         if (known := config.known_parameters) is not None:
             step("finding drive gains")
@@ -73,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         with staged(folder) as stage:
             (stage / RESULT).write_text(json_text(data), encoding="utf-8")
             description = description_path(arguments.robot)
-            shutil.copyfile(description, stage / f"{COPY}{description.suffix}")
+            shutil.copyfile(description, stage / copy_name(arguments.robot))
             if found.physically_consistent:
                 write_urdf(found, description, stage / URDF)
             write_identification_report(
@@ -86,15 +88,30 @@ def run(arguments: argparse.Namespace) -> int:
                 quality=logs.quality,
             )
             written = sorted(path.name for path in stage.iterdir())
-            for stale in (folder / URDF, *folder.glob(f"{COPY}.*")):  # of another result
-                if stale.name not in written:
-                    stale.unlink(missing_ok=True)
+        for name in before - set(written):  # of the result that was there
+            (folder / name).unlink(missing_ok=True)
     if arguments.json:
         print(json_text(data), end="")
     else:
         print_result(found, extras, logs)
         console().print(f"written to {folder}: {', '.join(written)}", markup=False)
     return 0
+
+
+def files_of_result(folder: Path) -> set[str]:
+    """What an earlier result wrote there, beside what every result writes."""
+    try:
+        data = read_result(folder)
+        return {str(data["robot"]["file"])} | ({URDF} if data.get("physically_consistent") else set())
+    except (ExciterError, KeyError, TypeError):
+        return set()
+
+
+def refuse_foreign(target: Path, description: Path, before: set[str]) -> None:
+    """A file of somebody else's is not written over."""
+    ours = target.name in before or not target.exists()
+    if not ours and target.read_bytes() != description.read_bytes():
+        raise ExciterError(f"'{target}' is there, and of no earlier result; choose another folder with -o")
 
 
 def write_urdf(found: Identification, description: Path, path: Path) -> None:
@@ -227,13 +244,13 @@ def print_left_out(out: Console, lost: Sequence[str]) -> None:
 
 def print_residuals(out: Console, judged: Sequence[Judged]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("residual / torque [%]")
+    table.add_column(Text("residual / torque [%]"))
     for joint in (*judged[0].residuals.joints, "total"):
-        table.add_column(joint, justify="right")
+        table.add_column(Text(joint), justify="right")
     for k, one in enumerate(judged):
         kind = "fit" if k == 0 else "validation"
         for name, left in ((f"{kind}: {one.run}", one.residuals), ("  … by the description", one.description)):
-            numbers = [f"{value:.3g}" for value in (*left.percent, left.total_percent)]
+            numbers = [shown(value) for value in (*left.percent, left.total_percent)]
             table.add_row(Text(name), *numbers)
     out.print(table)
     for one in judged[1:]:
@@ -247,7 +264,7 @@ def print_comparison(out: Console, comparison: Comparison) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("method")
     for heading in ("fit [%]", "validation [%]", "differs by [% of torque]"):
-        table.add_column(heading, justify="right")
+        table.add_column(Text(heading), justify="right")
     table.add_column("disagrees on")
     beside = {one.second: one for one in comparison.differences if one.first == first}
     for one in comparison.methods:

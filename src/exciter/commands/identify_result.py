@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import Any
 
 from exciter import __version__
-from exciter.commands.common import description_hash
+from exciter.commands.common import description_hash, description_path
 from exciter.commands.design import LIBRARIES
 from exciter.commands.identify_logs import Logs
 from exciter.excitation.config.terms import term_words
@@ -18,6 +18,7 @@ from exciter.identification.drive_gains import DriveGains
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Identification, Judged
+from exciter.identification.identified import COPY
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
@@ -27,6 +28,11 @@ from exciter.report.identification.report import Answers
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
+
+
+def copy_name(source: str) -> str:
+    """Of the description's copy beside result.json."""
+    return f"{COPY}{description_path(source).suffix}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +122,7 @@ def result_data(
             "joints": list(robot.joint_names),
             "gravity": robot.gravity.tolist(),
             "sha256": description_hash(source),
+            "file": copy_name(source),
         },
         "seconds": found.seconds,
         "versions": {"exciter": __version__, "python": platform.python_version()}
@@ -172,4 +179,5 @@ def _run(one: Run) -> dict[str, Any]:
         "log": one.name,
         "sources": [{"name": source.name, "sha256": source.sha256} for source in sources],
         "words": list(one.words),
+        "span": None if one.span is None else list(one.span),
     }

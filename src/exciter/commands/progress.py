@@ -18,7 +18,7 @@ def steps(total: int) -> Iterator[Step]:
     console = screen()
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

@@ -6,6 +6,7 @@ Lines that can be left as they are stand behind a #. What is not behind one hold
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,7 +27,8 @@ def starting_configuration(robot: Robot, source: str) -> str:
 
 
 def _head(robot: Robot, source: str) -> Iterator[str]:
-    yield f"# Settings of {robot.name} for exciter base, design, check, simulate, inspect and identify."
+    source = shlex.quote(" ".join(source.split()))
+    yield f"# Settings of {' '.join(robot.name.split())} for base, design, check, simulate, inspect and identify."
     yield "#"
     yield f"#   exciter design {source} -o design --config THIS_FILE"
     yield f"#   exciter check {source} design/trajectory.csv --config THIS_FILE"
@@ -34,7 +36,7 @@ def _head(robot: Robot, source: str) -> Iterator[str]:
     yield "#"
     yield "# Units are SI: m, rad, s, kg, N·m. A line behind # shows what holds without it, or what could be said."
     for remark in robot.remarks:
-        yield f"# Note: {remark}"
+        yield f"# Note: {' '.join(remark.split())}"
 
 
 def _robot(robot: Robot) -> Iterator[str]:

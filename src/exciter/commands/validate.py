@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from exciter import __version__
-from exciter.commands.common import console, output_folder, print_notes
+from exciter.commands.common import console, output_folder, print_notes, shown
 from exciter.commands.identify_logs import Logs
 from exciter.commands.progress import Step, steps
 from exciter.errors import RecordingError
@@ -21,6 +25,7 @@ from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.report.identification.validation_report import write_validation_report
+from exciter.robot import Robot
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.simulation import SimulatedRun, simulate_run
 from exciter.validation.validation import RunValidation, Validation, validate
@@ -49,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         step = stack.enter_context(steps(2 * len(arguments.logs) + 3))
         logs = Logs(found.config, found.model.robot, arguments.data, step)
         runs = read(found, logs, arguments.logs)
+        found = in_gravity(found, logs.robot)
         checked = check(found, runs, step)
         data = validation_data(found, checked, logs, arguments.folder)
         if folder is not None:
@@ -68,20 +74,41 @@ def read(found: IdentifiedModel, logs: Logs, paths: list[Path]) -> tuple[Run, ..
     runs = logs.read(paths)
     if (gains := found.gains) is not None:
         runs = tuple(logs.in_newtons(run, gains) for run in runs)
-    used = {source["sha256"]: one["log"] for one in found.data["runs"] for source in one["sources"]}
     for one in runs:
-        for source in () if one.recording is None else one.recording.about.sources:
-            if source.sha256 in used:
+        for before in found.data["runs"]:
+            if _shared(one, before):
                 raise RecordingError(
-                    f"{one.name} was identified from ({used[source.sha256]}): it validates nothing; give other motion"
+                    f"{one.name} was identified from ({before['log']}): it validates nothing; give other motion"
                 )
     logs.refuse_repeated(runs, ())
     return runs
 
 
+def _shared(run: Run, before: Mapping[str, Any]) -> bool:
+    """Whether a run has samples that were identified from: one file, and one time of it."""
+    files = () if run.recording is None else run.recording.about.sources
+    same = {source.sha256 for source in files} & {source["sha256"] for source in before["sources"]}
+    first, last = before["span"] or (-math.inf, math.inf)
+    return bool(same) and run.span is not None and run.span[0] < last and first < run.span[1]
+
+
+def in_gravity(found: IdentifiedModel, robot: Robot) -> IdentifiedModel:
+    """The model as the logs have the robot stand; other base parameters than the identified ones cannot be judged."""
+    if np.allclose(robot.gravity, found.model.robot.gravity):
+        return found
+    model = replace(found.model, robot=found.model.robot.with_gravity(robot.gravity))
+    if model.base.expressions != found.model.base.expressions:
+        raise RecordingError(
+            f"the logs were recorded with gravity {robot.gravity.tolist()} m/s², where other base parameters count "
+            f"than with {found.model.robot.gravity.tolist()}; validate on a robot that stands so, or identify anew"
+        )
+    return replace(found, model=model)
+
+
 def check(found: IdentifiedModel, runs: tuple[Run, ...], step: Step) -> Checked:
     estimate, model = found.estimate, found.model
-    problem = Problem(model, runs, found.config.judge(()))
+    judge = found.config.judge(())
+    problem = Problem(model, runs, judge)
     step("predicting")
     validation = validate(problem, estimate)
     step("searching the inertia matrix")
@@ -89,7 +116,7 @@ def check(found: IdentifiedModel, runs: tuple[Run, ...], step: Step) -> Checked:
     simulations = []
     for one in runs:
         step(f"simulating {Path(one.name).name}")
-        simulations.append(simulate_run(model, estimate.values, one))
+        simulations.append(simulate_run(model, estimate.values, one, dead_zone=judge.dead_zone))
     return Checked(validation, inertia, tuple(simulations))
 
 
@@ -130,7 +157,7 @@ def write(
 
 def print_validation(out: Console, checked: Checked, logs: Logs) -> None:
     for one in checked.validation.runs:
-        out.print(f"[bold]{Path(one.run).name}[/]")
+        out.print(Text(Path(one.run).name, style="bold"))
         print_models(out, one)
         for word in one.words:
             out.print(word, markup=False)
@@ -140,20 +167,24 @@ def print_validation(out: Console, checked: Checked, logs: Logs) -> None:
     print_notes(out, logs.notes, ())
 
 
+def _with(value: float, unit: str) -> str:
+    return f"{shown(value)} {unit}" if math.isfinite(value) else shown(value)
+
+
 def print_models(out: Console, one: RunValidation) -> None:
     """What every model leaves of the torque, joint by joint, and what noise alone would."""
     baselines = one.baselines
     table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("left of the torque [%]")
+    table.add_column(Text("left of the torque [%]"))
     for joint in (*baselines.joints, "total"):
-        table.add_column(joint, justify="right")
+        table.add_column(Text(joint), justify="right")
     for left in baselines.models:
-        table.add_row(left.model, *(f"{value:.3g}" for value in (*left.percent, left.total_percent)))
+        table.add_row(left.model, *(shown(value) for value in (*left.percent, left.total_percent)))
     floor = one.floor
     if floor.total_percent is not None and floor.percent is not None:
-        table.add_row("noise alone", *(f"{value:.3g}" for value in (*floor.percent, floor.total_percent)))
+        table.add_row("noise alone", *(shown(value) for value in (*floor.percent, floor.total_percent)))
     worst = baselines.identified
     units = zip(worst.worst, baselines.units, strict=True)
-    table.add_row("worst, identified", *(f"{value:.3g} {unit}" for value, unit in units), "")
-    table.add_row("… at [s]", *(f"{value:.5g}" for value in worst.when), "")
+    table.add_row("worst, identified", *(_with(value, unit) for value, unit in units), "")
+    table.add_row(Text("… at [s]"), *(shown(value, 5) for value in worst.when), "")
     out.print(table)

@@ -59,7 +59,7 @@ def _certified(folder: Path) -> tuple[Robot, float]:
         joints, files = data["robot"]["joints"], data["files"]
         certified, rate = files["certificate"]["certified"], float(files["rate"])
         robot = _named(joints)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise ExciterError(f"'{path}' cannot be read as a design; design again") from None
     if certified is not True:
         raise ExciterError(f"the rows of '{folder / TABLE}' are not certified; design again within the limits")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +22,26 @@ from exciter.robot import Motion, Robot, load
 Array = NDArray[np.float64]
 RESULT = "result.json"
 COPY = "robot"  #: the description beside it, with the suffix it had
-NEEDED = ("parameters", "covariance", "settings", "robot", "terms", "judged_through", "dead_zone")
+KINDS: dict[str, type | tuple[type, ...]] = {  # what is read of it
+    "parameters": list,
+    "physically_consistent": (bool, type(None)),
+    "settings": dict,
+    "terms": list,
+    "judged_through": (dict, str),
+    "dead_zone": dict,
+    "covariance": list,
+    "assumption": str,
+    "noise": dict,
+    "degrees_of_freedom": (int, float),
+    "condition_number": (int, float, type(None)),
+    "condition_number_normalized": (int, float, type(None)),
+    "standard": (dict, type(None)),
+    "words": list,
+    "runs": list,
+    "robot": dict,
+    "versions": dict,
+}
+LARGEST = 1e12  #: of any number: more is no robot
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +59,23 @@ class IdentifiedModel:
     def read(cls, folder: Path) -> IdentifiedModel:
         """Of a folder that ``exciter identify`` wrote."""
         data = read_result(folder)
+        try:
+            return cls._of(folder, data)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            why = " ".join(f"{type(error).__name__} {error}".split())[:80]
+            raise ExciterError(f"'{folder / RESULT}' is damaged ({why}); identify again") from None
+
+    @classmethod
+    def _of(cls, folder: Path, data: dict[str, Any]) -> IdentifiedModel:
         config = IdentifyConfig.of(data["settings"], str(folder / RESULT))
         where = f"{folder / RESULT}: terms"
         robot = _robot(folder, config, data["robot"])
         model = DynamicModel(robot, joint_terms(data["terms"] or "none", robot, where))
-        estimate = _estimate(data)
+        estimate = _estimate(data, model)
         if estimate.names != model.base.names:
             raise ParameterError(
-                f"the result in '{folder}' is not of joint torques (formulation base-wrench): it predicts none"
+                f"the result in '{folder}' is of other parameters than joint torques show (formulation base-wrench?): "
+                "it predicts none"
             )
         judge = {"filter": data["judged_through"], "dead_zone": data["dead_zone"]}
         section = replace(config.section, data={**config.section.data, **judge})
@@ -60,7 +89,7 @@ class IdentifiedModel:
     @property
     def chi(self) -> Array | None:
         """A full set of standard parameters, where one was found that bodies can have."""
-        return self.estimate.standard if self.data.get("physically_consistent") else None
+        return self.estimate.standard if self.data["physically_consistent"] is True else None
 
     @property
     def equivalent(self) -> Array:
@@ -72,9 +101,9 @@ class IdentifiedModel:
         return chi
 
     @property
-    def description(self) -> Path | None:
+    def description(self) -> Path:
         """The copy of the description."""
-        return description_copy(self.folder)
+        return self.folder / str(self.data["robot"]["file"])
 
     @property
     def gains(self) -> tuple[float, ...] | None:
@@ -88,49 +117,61 @@ class IdentifiedModel:
 
 
 def read_result(folder: Path) -> dict[str, Any]:
+    """result.json, as plain data of the right kind."""
     path = folder / RESULT
     if not path.is_file():
         raise ExciterError(f"there is no {RESULT} in '{folder}'; give a folder that exciter identify wrote")
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        missing = [key for key in NEEDED if key not in data]
-    except (OSError, ValueError, TypeError):
+    except OSError as error:
+        raise ExciterError(f"cannot read '{path}': {error.strerror}; check its permissions") from None
+    except (ValueError, RecursionError):
         raise ExciterError(f"'{path}' cannot be read as a result; identify again") from None
-    if missing:
-        raise ExciterError(f"'{path}' has no {missing[0]}: it is not a result of exciter identify; identify again")
+    for key, kind in KINDS.items():
+        if not isinstance(data, dict) or key not in data:
+            raise ExciterError(f"'{path}' has no {key}: it is not a result of exciter identify; identify again")
+        if not isinstance(data[key], kind):
+            raise ExciterError(f"'{path}' is damaged: {key} is {str(data[key])[:40]!r}; identify again")
     return dict(data)
 
 
-def description_copy(folder: Path) -> Path | None:
-    return next((path for path in sorted(folder.glob(f"{COPY}.*")) if path.is_file()), None)
-
-
 def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Robot:
-    path = description_copy(folder)
-    if path is None:
-        raise ExciterError(f"there is no copy of the robot's description ({COPY}.*) in '{folder}'; identify again")
+    path = folder / Path(about["file"]).name
+    if not path.is_file():
+        raise ExciterError(f"there is no copy of the robot's description ('{path.name}') in '{folder}'; identify again")
+    if hashlib.sha256(path.read_bytes()).hexdigest() != about["sha256"]:
+        raise ExciterError(f"'{path}' is not the description that {RESULT} beside it was made from; identify again")
     anywhere = Path(folder.absolute().anchor)  # shapes are not needed: where they lie does not matter
     robot = load(path, replace(config.robot, mesh_root=anywhere)).with_gravity(about["gravity"])
     if list(robot.joint_names) != list(about["joints"]):
         raise ExciterError(f"'{path}' is not the robot of {RESULT} beside it: its joints differ; identify again")
-    return replace(robot, name=about["name"])
+    return replace(robot, name=str(about["name"]))
 
 
-def _estimate(data: Mapping[str, Any]) -> Estimate:
+def _estimate(data: Mapping[str, Any], model: DynamicModel) -> Estimate:
     parameters, noise, standard = data["parameters"], data["noise"], data["standard"]
+    values, covariance = _numbers([one["value"] for one in parameters]), _numbers(data["covariance"])
+    p = len(parameters)
+    if not (np.abs(values) < LARGEST).all():
+        raise ValueError("a value is not finite")
+    if covariance.shape != (p, p) or np.isnan(covariance).any() or (covariance.diagonal() < 0.0).any():
+        raise ValueError(f"the covariance is not one of {p} parameters")
+    chi = None if standard is None else _numbers([standard[name] for name in model.standard])
+    if chi is not None and not (np.abs(chi) < LARGEST).all():
+        raise ValueError("a standard parameter is not finite")
     return Estimate(
-        names=tuple(one["name"] for one in parameters),
-        units=tuple(one["unit"] for one in parameters),
-        values=_numbers([one["value"] for one in parameters]),
-        covariance=_numbers(data["covariance"]),
+        names=tuple(str(one["name"]) for one in parameters),
+        units=tuple(str(one["unit"]) for one in parameters),
+        values=values,
+        covariance=covariance,
         joints=tuple(noise),
         noise=_numbers(list(noise.values())),
         freedom=float(data["degrees_of_freedom"]),
         assumption=data["assumption"],
         condition_number=_number(data["condition_number"]),
         condition_number_normalized=_number(data["condition_number_normalized"]),
-        standard=None if standard is None else _numbers(list(standard.values())),
-        words=tuple(data["words"]),
+        standard=chi,
+        words=tuple(map(str, data["words"])),
     )
 
 

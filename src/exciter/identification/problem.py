@@ -115,11 +115,11 @@ class Problem:
         found = compress(labelled, self.names, self.joints, len(self.runs), self.folds, self.jobs)
         for index, run in enumerate(self.runs):
             mine = found.where(found.run == index)
-            for joint, squares in zip(mine.joints, mine.signal, strict=True):
-                if squares == 0.0 and mine.rows.any():
+            for joint, squares, rows in zip(mine.joints, mine.signal, mine.rows.sum(axis=0), strict=True):
+                if squares == 0.0 and rows:  # no rows: it rests throughout, as it may where another run moves it
                     raise RecordingError(
-                        f"the torque of '{joint}' is zero throughout {run.name}: it was not recorded, the drive was "
-                        "off, or the joint never left its dead zone; lock the joint, or give a log that has it"
+                        f"the torque of '{joint}' is zero throughout {run.name}: it was not recorded, or the drive was "
+                        "off; lock the joint, or give a log that has it"
                     )
         return found
 
@@ -134,6 +134,12 @@ class Problem:
     def compressed(self) -> Compressed:
         """What estimators work on: the equations of ``rows``, compressed."""
         measured = self.measured
+        for joint, rows in zip(measured.joints, measured.rows.sum(axis=0), strict=True):
+            if not rows and measured.rows.any():
+                raise RecordingError(
+                    f"'{joint}' rests throughout: it never leaves its dead zone, and has no equations; lock the joint, "
+                    "or give a log in which it moves"
+                )
         scales = self.scales[measured.run]
         return (
             measured if (scales == 1.0).all() else replace(measured, factors=measured.factors / scales[..., None, None])

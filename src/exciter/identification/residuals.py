@@ -31,8 +31,8 @@ class Residuals:
 
     @property
     def percent(self) -> Array:
-        """(J,) 100 · rms of the residual / rms of what was measured."""
-        return np.asarray(100.0 * self.rms / np.maximum(self.signal, 1e-300))
+        """(J,) 100 · rms of the residual / rms of what was measured; NaN where a joint rests throughout."""
+        return np.where(self.rows > 0.0, 100.0 * self.rms / np.maximum(self.signal, 1e-300), np.nan)
 
     @property
     def total_percent(self) -> float:
@@ -41,5 +41,6 @@ class Residuals:
         return float(100.0 * np.sqrt(squares / max(signal, 1e-300)))
 
     def to_dict(self) -> dict[str, Any]:
-        named = zip(self.joints, self.rms.tolist(), self.percent.tolist(), strict=True)
+        rms = np.where(self.rows > 0.0, self.rms, np.nan).tolist()
+        named = zip(self.joints, rms, self.percent.tolist(), strict=True)
         return {joint: {"rms": rms, "percent": percent} for joint, rms, percent in named}

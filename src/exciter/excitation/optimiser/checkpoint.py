@@ -68,7 +68,7 @@ class Checkpoint:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             given, entries = data["fingerprint"], tuple(data["attempts"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise ExciterError(
                 f"'{path}' is not a checkpoint of a design; remove it, or choose another folder"
             ) from None
