@@ -211,6 +211,26 @@ def test_long_logs_in_blocks_give_the_same(monkeypatch):
         np.testing.assert_allclose(in_blocks.std, whole.std, rtol=0.12)
 
 
+def test_rest_in_blocks_gives_the_same(monkeypatch):
+    """Half of the time at rest, W changing within blocks: what is within them counts equations, too."""
+    rng, motion = np.random.default_rng(3), moved(50.0, 80.0, period=1.0)
+    torque = model().torque(motion) + NOISE * rng.standard_normal((len(motion), 3))
+    zone = tuple(np.quantile(np.abs(motion.qd), 0.5, axis=0).tolist())
+    problem = replace(problem_of(motion, torque, 50.0), formulation=InverseDynamic(None, zone))
+    fit = linear_fit(problem, WeightedLeastSquares().estimate(problem))
+    (c,) = correlations(problem, fit)
+    np.testing.assert_allclose(c.rows, problem.compressed.rows.sum(axis=0))
+    np.testing.assert_allclose(np.sqrt(c.covariance[0].diagonal()), NOISE, rtol=0.06)
+    whole = sandwich(problem, fit, StationaryErrors(0))
+    monkeypatch.setattr(correlated, "LONG", 1000)
+    monkeypatch.setattr(correlated, "BLOCK", 0.1)
+    residuals = StationaryErrors(0).residuals(problem, fit)
+    np.testing.assert_allclose(np.sqrt(residuals.fast), NOISE, rtol=0.06)
+    in_blocks = sandwich(problem, fit, StationaryErrors(0))
+    np.testing.assert_allclose(in_blocks.covariance.diagonal(), whole.covariance.diagonal(), rtol=0.15)
+    assert in_blocks.freedom < 0.55 * 2 * 800  # of 800 blocks, half rest
+
+
 # -- what it is for ----------------------------------------------------------------------------------------------------
 
 
@@ -421,6 +441,26 @@ def test_warming_up_is_found_within_and_between_runs():
     assert strong.seconds == pytest.approx(60.0, abs=0.2)
     assert strong.words.endswith("warming up?")
     assert "misses something" in replace(strong, doubtful=True).words
+
+
+def resting(problem: Problem) -> Problem:
+    """Without equations for half of the time."""
+    speeds = np.abs(np.concatenate([part.motion.qd for run in problem.runs for part in run.parts]))
+    return replace(problem, formulation=InverseDynamic(None, tuple(np.quantile(speeds, 0.5, axis=0).tolist())))
+
+
+def test_rest_raises_no_alarm_and_hides_no_offset():
+    """While a joint rests, its offset has no equation either: a change that is seen in the rest is seen as it is."""
+    rng = np.random.default_rng(7)
+    alarms = [bool(find_drift(resting(warming(0.0, rng, 0.5)), level=0.2)) for _ in range(30)]
+    assert stats.binom.sf(sum(alarms) - 1, 30, 0.2) > 0.005
+    problem = warming(0.0, rng)
+    (run,) = problem.runs
+    (part,) = run.parts
+    torque = part.torque + np.array([0.0, 6.0, 0.0]) * (part.motion.time[:, None] / 60.0)
+    found = find_drift(resting(replace(problem, runs=(replace(run, parts=(replace(part, torque=torque),)),))))
+    assert found[0].parameter == "off2"
+    assert found[0].change == pytest.approx(6.0, abs=3.0 * found[0].std)
 
 
 def test_offset_drift_is_told_in_newton_metres():

@@ -155,6 +155,26 @@ def test_temperature_from_log_to_prediction(model, estimate, tmp_path):
     assert "temperature" in {one.quantity for one in structures(found)}
 
 
+def test_a_prediction_knows_which_joints_move(model, estimate):
+    """Where a joint rests, both sides of its equation are zero, and nowhere else."""
+    motion = replace_speeds(moving(model, 1))
+    run = Run.at(motion, model.torque(motion, truth(model)), RATE)
+    found = Prediction.of(Problem(model, (run,), InverseDynamic(None, 0.1)), estimate)
+    assert 0.1 < found.moves.mean() < 0.9
+    assert ((found.measured == 0.0) == ~found.moves).all()
+    filtered = Prediction.of(Problem(model, (run,), InverseDynamic(GENTLE, 0.1)), estimate)
+    kept = np.rint(filtered.time * RATE).astype(int)
+    assert (filtered.moves == found.moves[kept]).all()
+    assert (filtered[100:200].moves == filtered.moves[100:200]).all()
+    assert Prediction.of(Problem(model, (run,), InverseDynamic()), estimate).moves.all()
+
+
+def replace_speeds(motion: Motion) -> Motion:
+    """Every other second at rest, by speeds and accelerations alone."""
+    moves = (motion.time % 2.0 < 1.0)[:, None]
+    return Motion(motion.time, motion.q, motion.qd * moves, motion.qdd * moves)
+
+
 # -- baselines and histograms ------------------------------------------------------------------------------------------
 
 
@@ -267,6 +287,69 @@ def test_a_cause_of_its_own_is_not_pinned_on_velocity():
         rng = np.random.default_rng(seed)
         p.append(on_motion(wandering(rng, time, 10.0) + coloured(rng, 3000, 5), wandering(rng, time, 10.0)).p_value)
     assert np.mean(np.array(p) < 1e-3) <= 0.025
+
+
+def stops(rng: np.random.Generator, samples: int, joints: int) -> tuple[np.ndarray, np.ndarray]:
+    """q, q̇ (N, n) of moves and rests of about a second each, at 50 Hz."""
+    q, qd = np.zeros((2, samples, joints))
+    for j in range(joints):
+        k, here = 0, 0.0
+        while k < samples:
+            m, rest = rng.integers(30, 70, 2)
+            goal, s = rng.uniform(-1, 1), np.arange(m) / m
+            q[k : k + m, j] = (here + (goal - here) * (10 * s**3 - 15 * s**4 + 6 * s**5))[: samples - k]
+            qd[k : k + m, j] = ((goal - here) * (30 * s**2 - 60 * s**3 + 30 * s**4) * 50 / m)[: samples - k]
+            k, here = k + m + rest, goal
+            q[k - rest : k, j] = here
+    return q, qd
+
+
+def left_over(e: np.ndarray, q: np.ndarray, qd: np.ndarray, moves: np.ndarray | None = None) -> Prediction:
+    """A prediction whose residual is ``e`` (N, n)."""
+    zero, tau, joints = np.zeros_like(q), 5.0 * q + 10.0 * qd, tuple(f"joint_{j + 1}" for j in range(q.shape[1]))
+    time = np.arange(len(q)) / 50.0
+    return Prediction(
+        "", joints, ("N·m",) * len(joints), 50.0, time, q, qd, zero, tau + e, tau, zero, zero, zero, moves=moves
+    )
+
+
+@pytest.mark.parametrize(
+    ("noise", "rests"), [("grows with speed", False), ("grows with speed", True), ("none at rest", True)]
+)
+def test_whatever_noise_is_a_log_raises_few_false_alarms(noise, rests):
+    """All that is looked at in a log together, at 10 %; noise that is coloured, and not as large all the time."""
+    alarms, runs, level, samples = 0, 24, 0.1, 1000
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        q, qd = stops(rng, samples, 2)
+        if not rests:
+            time = np.arange(samples) / 50.0
+            q = np.column_stack([wandering(rng, time, 10.0) for _ in range(2)])
+            qd = 50.0 * np.gradient(q, axis=0)
+        e = np.column_stack([coloured(rng, samples, 10) for _ in range(2)])
+        speed = np.abs(qd) / np.abs(qd).max(axis=0)
+        if noise == "grows with speed":
+            e = e * (0.2 + speed)
+        if noise == "none at rest":
+            e = signal.sosfiltfilt(signal.butter(4, 0.3, output="sos"), e * (speed > 0.01), axis=0)
+        alarms += any(one.found for one in structures(left_over(e, q, qd), level))
+    assert alarms / runs <= level + 3.0 * np.sqrt(level * (1.0 - level) / runs)  # 0.28
+
+
+def test_equations_of_a_joint_at_rest_say_nothing():
+    """An offset that the model misses is no friction because equations at rest have none; friction is found."""
+    rng = np.random.default_rng(0)
+    q, qd = stops(rng, 2000, 1)
+    moves = np.abs(qd) > 0.01
+    missed = {"offset": np.ones_like(qd), "friction": np.tanh(qd / 0.1)}
+    found = {}
+    for name, torque in missed.items():
+        e = (torque + rng.standard_normal(qd.shape)) * moves
+        found[name] = {one.quantity for one in structures(left_over(e, q, qd, moves)) if one.found}
+        assert "velocity" in {one.quantity for one in structures(left_over(e, q, qd)) if one.found}
+    assert not found["offset"]
+    assert "velocity" in found["friction"]
+    assert structures(left_over(e, q, qd, np.zeros_like(moves))) == ()
 
 
 def test_structure_in_words(model, estimate):
@@ -389,6 +472,46 @@ def test_verdicts(model, estimate):
     assert again[0]["models"]["zero"]["total_percent"] == 100.0
     assert again[0]["verdict"] == clean.verdict
     assert found.words[0] == f"clean: {clean.verdict}"
+
+
+@pytest.mark.parametrize(("ratio", "better"), [(0.93, True), (0.97, False)])
+def test_no_better_is_within_a_twentieth(model, estimate, ratio, better):
+    """By which factor the model beats the description is all that decides, far above the noise."""
+    (found,) = validate(Problem(model, (a_run(model, 1),), InverseDynamic(GENTLE)), estimate).runs
+    mine, description, *others = found.baselines.models
+    left = replace(mine, total_percent=ratio * description.total_percent)
+    told = replace(found, baselines=replace(found.baselines, models=(left, description, *others))).verdict
+    assert told.startswith("leaves" if better else "no better than the description")
+
+
+@pytest.mark.parametrize("period", [None, 6.0])
+def test_a_joint_that_rests_throughout_is_not_judged(model, estimate, period):
+    """All others are, whatever its drive holds it with; a log in which nothing moves is refused."""
+    motion = moving(model, 1)
+    q, qd, qdd = (np.array(values) for values in (motion.q, motion.qd, motion.qdd))
+    q[:, 1], qd[:, 1], qdd[:, 1] = 0.3, 1e-4, 0.0
+    motion = Motion(motion.time, q, qd, qdd)
+    noise = SIGMA * np.random.default_rng(1).standard_normal(q.shape)
+    torque = model.torque(motion, truth(model)) + noise + [0.0, 5.0, 0.0]
+    judge = Problem(model, (a_run(model, 0),), InverseDynamic(GENTLE, 0.01))
+    (found,) = validate(judge, estimate, [replace(Run.at(motion, torque, RATE), period=period)]).runs
+    left = found.baselines.identified
+    for column in (left.rms, left.percent, left.worst, left.when, found.floor.percent):
+        assert np.isnan(column).tolist() == [False, True, False]
+    assert "down to the noise" in found.verdict
+    assert [word for word in found.words if "joint_2" in word] == [
+        "joint_2 rests throughout: of it nothing is judged but what it does to others"
+    ]
+    assert [one.joint for one in found.whiteness] == ["joint_1", "joint_3"]
+    assert {one.joint for one in found.structures} == {"joint_1", "joint_3"}
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert plain["models"]["identified"]["joints"]["joint_2"]["percent"] is None
+    assert plain["floor"]["joints"]["joint_2"]["sigma"] is None
+    seen = Residuals.of(replace(judge, runs=(Run.at(motion, torque, RATE),)).measured, estimate.values)
+    assert_allclose(seen.percent, left.percent, rtol=1e-6)
+    idle = Motion(motion.time, q, 1e-4 * np.ones_like(q), 0.0 * q)
+    with pytest.raises(RecordingError, match="every joint rests throughout"):
+        validate(judge, estimate, [Run.at(idle, torque, RATE)])
 
 
 def test_residuals_of_joints_that_go_together(model, estimate):

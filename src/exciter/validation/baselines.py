@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.errors import RecordingError
 from exciter.identification.estimate import Estimate
 from exciter.identification.problem import Problem
 from exciter.validation.prediction import Prediction, predictions
@@ -25,7 +26,8 @@ MODELS = (IDENTIFIED, DESCRIPTION, GRAVITY, ZERO)
 @dataclass(frozen=True, eq=False)
 class Left:
     """What ``model`` leaves of J equations: rms (J,) of measured less predicted, percent (J,) of the rms of what was
-    measured, worst (J,): the largest |residual|, at the instants when (J,) [s]; total_percent: of all together."""
+    measured, worst (J,): the largest |residual|, at the instants when (J,) [s]; total_percent: of all together. NaN of
+    a joint that rests throughout: it has no equations."""
 
     model: str
     rms: Array
@@ -53,12 +55,17 @@ class Baselines:
     def identified(self) -> Left:
         return self.models[0]
 
+    @property
+    def resting(self) -> tuple[str, ...]:
+        """Joints without any equation."""
+        return tuple(joint for joint, size in zip(self.joints, self.signal, strict=True) if np.isnan(size))
+
     def to_dict(self) -> dict[str, Any]:
         return {left.model: self._plain(left) for left in self.models}
 
     def _plain(self, left: Left) -> dict[str, Any]:
         columns = (left.rms, left.percent, left.worst, left.when)
-        numbers = zip(*(column.tolist() for column in columns), strict=True)
+        numbers = zip(*([plain(number) for number in column] for column in columns), strict=True)
         keys = ("rms", "percent", "worst", "worst_at")
         joints = {joint: dict(zip(keys, row, strict=True)) for joint, row in zip(self.joints, numbers, strict=True)}
         return {"joints": joints, "total_percent": left.total_percent}
@@ -70,6 +77,11 @@ def baselines(problem: Problem, estimate: Estimate) -> Baselines:
     for _ in sums.of(predictions(problem, estimate)):
         pass
     return sums.baselines(", ".join(run.name for run in problem.runs))
+
+
+def plain(number: float) -> float | None:
+    """For JSON, which has no NaN."""
+    return float(number) if np.isfinite(number) else None
 
 
 class Sums:
@@ -102,14 +114,18 @@ class Sums:
 
     def baselines(self, run: str) -> Baselines:
         like = self.like if self.like is not None else Prediction.join([])  # which says what is wrong
-        signal, counted = np.maximum(self.squares[-1], 1e-300), np.maximum(self.counted, 1.0)
+        counted = np.where(self.counted > 0.0, np.maximum(self.counted, 1.0), np.nan) * np.ones(len(like.joints))
+        rests = np.isnan(counted)
+        if rests.all():
+            raise RecordingError(f"{run}: every joint rests throughout; give a log of the robot moving")
+        signal = np.maximum(self.squares[-1], 1e-300)
         models = tuple(
             Left(
                 name,
                 np.sqrt(self.squares[k] / counted),
-                100.0 * np.sqrt(self.squares[k] / signal),
-                self.worst[k],
-                self.when[k],
+                np.where(rests, np.nan, 100.0 * np.sqrt(self.squares[k] / signal)),
+                np.where(rests, np.nan, self.worst[k]),
+                np.where(rests, np.nan, self.when[k]),
                 float(100.0 * np.sqrt(self.squares[k].sum() / signal.sum())),
             )
             for k, name in enumerate(MODELS)

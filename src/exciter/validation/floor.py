@@ -24,6 +24,7 @@ from exciter.identification.formulations.base_wrench import EQUATIONS
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.robot.motion import Motion
+from exciter.validation.baselines import plain
 from exciter.validation.prediction import NO_COLUMNS
 
 Array = NDArray[np.float64]
@@ -38,7 +39,7 @@ WHITE = "from what is faster than the motion, taken as white"
 @dataclass(frozen=True, eq=False)
 class Floor:
     """sigma (J,): standard deviation of the noise in the rows' measured side; None where it cannot be known. signal
-    (J,): rms of what was measured. way: how it was found, or why not."""
+    (J,): rms of what was measured. Both are NaN of a joint that rests throughout. way: how it was found, or why not."""
 
     joints: tuple[str, ...]
     sigma: Array | None
@@ -57,7 +58,7 @@ class Floor:
         """The same over all joints together."""
         if self.sigma is None:
             return None
-        return float(100.0 * np.sqrt((self.sigma**2).sum() / max(float((self.signal**2).sum()), 1e-300)))
+        return float(100.0 * np.sqrt(np.nansum(self.sigma**2) / max(float(np.nansum(self.signal**2)), 1e-300)))
 
     @property
     def words(self) -> str:
@@ -66,10 +67,11 @@ class Floor:
         return f"noise floor {total:.3g} %, {self.way}"
 
     def to_dict(self) -> dict[str, Any]:
-        known = self.sigma is not None
-        joints = zip(self.joints, (self.sigma if self.sigma is not None else self.percent), self.percent, strict=True)
-        named = {joint: {"sigma": float(sigma), "percent": float(percent)} for joint, sigma, percent in joints}
-        return {"way": self.way, "total_percent": self.total_percent, "joints": named if known else None}
+        if self.sigma is None:
+            return {"way": self.way, "total_percent": None, "joints": None}
+        joints = zip(self.joints, self.sigma, self.percent, strict=True)
+        named = {joint: {"sigma": plain(sigma), "percent": plain(percent)} for joint, sigma, percent in joints}
+        return {"way": self.way, "total_percent": self.total_percent, "joints": named}
 
 
 def noise_floor(problem: Problem, signal: Array) -> Floor:
@@ -79,7 +81,7 @@ def noise_floor(problem: Problem, signal: Array) -> Floor:
         sigma, way = _found(problem, run)
     except RecordingError as error:
         sigma, way = None, str(error)
-    return Floor(problem.joints, sigma, signal, way)
+    return Floor(problem.joints, None if sigma is None else np.where(np.isnan(signal), np.nan, sigma), signal, way)
 
 
 def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:
@@ -93,7 +95,7 @@ def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:
         apart = [d for piece in pieces if (d := _apart(problem, piece, run.period)) is not None]
         if apart:
             same = [d for piece in noise if (d := _apart(problem, piece, run.period)) is not None]
-            return _rms(problem, apart) * _rms(problem, noise) / _rms(problem, same), PERIODS
+            return _rms(problem, apart) * _rms(problem, noise) / np.maximum(_rms(problem, same), 1e-300), PERIODS
     found = [
         estimate_noise(piece.motion.time, _measured(problem, piece), judge_low_pass=True)
         for piece in pieces
@@ -128,7 +130,8 @@ def _of_average(problem: Problem, run: Run, pieces: Sequence[Processed]) -> tupl
     apart = _apart(problem, raw, run.period)
     if apart is None:
         return noise * _rms(problem, whole), f"{AVERAGED}, taken as white"
-    return noise * _rms(problem, [apart]) / np.sqrt((apart.torque**2).mean(axis=0)), AVERAGED
+    whole_apart = np.sqrt((apart.torque**2).mean(axis=0))
+    return noise * _rms(problem, [apart]) / np.maximum(whole_apart, 1e-300), AVERAGED
 
 
 def _again(motion: Motion, time: Array, period: float) -> Motion:

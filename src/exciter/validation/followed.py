@@ -3,14 +3,13 @@
 With the robot's own controller and reference known (``ClosedLoop``), the simulated robot is asked to do what the real
 one was asked to do. Without them, a computed-torque controller that knows the identified model follows the recorded
 motion: Γ = Γ̂(q_r, q̇_r, q̈_r) + Â(q_r)(K_d ė + K_p e). The torque it takes is then what the model says about this motion,
-rest of dry joints included; a motion that cannot be followed is one the model cannot make. While dry friction holds a
-joint, its drive may give anything within the friction, and what it gives is the controller's affair: differences at
-reversals tell little unless the controller is the robot's own.
+a motion that cannot be followed is one the model cannot make. While dry friction holds a joint, its drive may give
+anything within the friction, and what it gives is the controller's affair: torques are compared while the joint moves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,7 +24,9 @@ from exciter.experiment.signals.processed import Processed
 from exciter.experiment.virtual.control import Law
 from exciter.identification.closed_loop import ClosedLoop, Simulated, Simulation, Unmovable
 from exciter.identification.closed_loop.simulation import Ticks
+from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.run import Run
+from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.motion import Motion
 from exciter.validation.inertia_matrix import base_chi, inertia_matrices
 from exciter.validation.simulated_arm import SimulatedArm
@@ -36,6 +37,7 @@ FASTER = 5.0  # times the motion's own frequency: the bandwidth unless given
 SLOWEST, PER_TICK = 10.0, 0.05  # [Hz] and of the ticks: least and largest bandwidth then
 SLOW = 0.02  # of the rms speed: below it the feed-forward of dry friction fades
 SHOWN = 4000  # instants kept for drawing
+RESTS = 0.01  # of a joint's fastest: slower, it rests
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,9 @@ class Following:
 class Followed:
     """tracking (n,): rms of the simulated position less the recorded one [position_units]; torque, prediction, signal
     (n,): rms of the simulated torque less the measured one, of the inverse model's along the recorded motion less the
-    measured one, and of the measured torque [torque_units]. seconds: that were simulated; bandwidth [Hz]: of the
-    controller that follows, None for the robot's own. stopped: why it could not go on, empty where it could.
+    measured one, and of the measured torque [torque_units], while the joint moves; NaN where it rests throughout.
+    seconds: that were simulated; bandwidth [Hz]: of the controller that follows, None for the robot's own. stopped: why
+    it could not go on, empty where it could.
 
     time (M,), measured, simulated (M, n): some of the instants, for drawing.
     """
@@ -94,14 +97,20 @@ class Followed:
     def words(self) -> tuple[str, ...]:
         if self.stopped:
             return (f"the identified model could not be simulated in closed loop: {self.stopped}", *self.remarks)
-        named = zip(self.joints, self.percent, self.tracking, self.position_units, strict=True)
-        each = ", ".join(f"{joint} {share:.3g} % ({error:.2g} {unit})" for joint, share, error, unit in named)
+        each = "; ".join(self._of_joint(j) for j in range(len(self.joints)))
         who = "the robot's own controller" if self.bandwidth is None else f"a {self.bandwidth:.3g} Hz controller"
         return (
-            f"simulated for {self.seconds:.3g} s under {who}, the torque differs from the measured one by this part of "
-            f"its rms (and the position from the recorded one by): {each}",
+            f"simulated for {self.seconds:.3g} s under {who}, the torque of joints that move differs from the measured "
+            "one by this part of its rms, noise included (the inverse model's along the recorded motion: in brackets), "
+            f"and the position by: {each}",
             *self.remarks,
         )
+
+    def _of_joint(self, j: int) -> str:
+        error = f"{self.tracking[j]:.2g} {self.position_units[j]}"
+        if np.isnan(self.percent[j]):
+            return f"{self.joints[j]} rests, {error}"
+        return f"{self.joints[j]} {self.percent[j]:.3g} % ({self.prediction_percent[j]:.3g} %), {error}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without the instants."""
@@ -111,7 +120,7 @@ class Followed:
             joint: {
                 "position_unit": self.position_units[j],
                 "torque_unit": self.torque_units[j],
-                **{key: None if self.stopped else float(column[j]) for key, column in zip(keys, columns, strict=True)},
+                **{key: self._plain(column[j]) for key, column in zip(keys, columns, strict=True)},
             }
             for j, joint in enumerate(self.joints)
         }
@@ -124,6 +133,9 @@ class Followed:
             "words": list(self.words),
         }
 
+    def _plain(self, number: float) -> float | None:
+        return None if self.stopped or np.isnan(number) else float(number)
+
 
 def simulate_closed_loop(
     model: DynamicModel,
@@ -131,16 +143,20 @@ def simulate_closed_loop(
     run: Run,
     following: Following | None = None,
     loop: ClosedLoop | None = None,
+    dead_zone: PerJoint = 0.0,
 ) -> Followed:
     """values (b,) of the model's base parameters. loop: the robot's own controller and reference where they are known,
-    instead of one that follows the recorded motion."""
+    instead of one that follows the recorded motion. dead_zone [rad/s or m/s]: joints with dry friction that are slower
+    rest, see ``InverseDynamic``; where it is zero, a hundredth of the joint's fastest."""
     following = following or Following()
     arm = SimulatedArm.of(model, base_chi(model, values), run.payload)
     if loop is not None:
         assert run.span is not None
         loop.refuse(arm.model, run.span, run.name)
+    parts = tuple(_beginning(run, following.seconds))
+    zone = _zone(model, dead_zone, parts)
     bandwidth, sums, stopped = None, _Sums(model.n), ""
-    for part in _beginning(run, following.seconds):
+    for part in parts:
         if loop is None and bandwidth is None:
             bandwidth = following.bandwidth or usual_bandwidth(part.motion)
         try:
@@ -153,7 +169,8 @@ def simulate_closed_loop(
             stopped = str(error)
             break
         beside = arm.recorded(part.motion)
-        sums.add(part, found, beside, arm.model.torque(part.motion, arm.chi) + beside)
+        moves = np.abs(part.motion.qd) >= zone
+        sums.add(part, found, beside, arm.model.torque(part.motion, arm.chi) + beside, moves)
     kinds = [joint.is_prismatic for joint in model.robot.joints]
     time, measured, simulated = sums.shown()
     tracking, torque, prediction, signal = sums.rms()
@@ -223,6 +240,13 @@ def _computed_torque(arm: SimulatedArm, reference: Motion, omega: float, damping
     return torque
 
 
+def _zone(model: DynamicModel, dead_zone: PerJoint, parts: Sequence[Processed]) -> Array:
+    """(n,) speeds below which a joint rests."""
+    fastest = np.max([np.zeros(model.n), *(np.abs(part.motion.qd).max(axis=0) for part in parts)], axis=0)
+    given, usual = (InverseDynamic(None, zone).zone(model) for zone in (dead_zone, tuple((RESTS * fastest).tolist())))
+    return np.where(given > 0.0, given, usual)
+
+
 def _beginning(run: Run, seconds: float) -> Iterator[Processed]:
     """Pieces of the run until so much of it was seen."""
     left = seconds
@@ -238,20 +262,23 @@ class _Sums:
     """Squares of tracking, torque and prediction errors and of the torque; some instants for drawing."""
 
     def __init__(self, n: int) -> None:
-        self._squares, self._count, self.seconds = np.zeros((4, n)), 0, 0.0
+        self._squares, self._counts, self._count, self.seconds = np.zeros((4, n)), np.zeros((4, n)), 0, 0.0
         self._kept: list[tuple[Array, Array, Array]] = [(np.zeros(0), np.zeros((0, n)), np.zeros((0, n)))]
 
-    def add(self, part: Processed, found: Simulated, beside: Array, predicted: Array) -> None:
+    def add(self, part: Processed, found: Simulated, beside: Array, predicted: Array, moves: NDArray[np.bool_]) -> None:
+        """moves (N, n): where torques are compared."""
         simulated, motion = found.torque + beside, found.motion
-        errors = (motion.q - part.motion.q, simulated - part.torque, predicted - part.torque, part.torque)
-        self._squares += [(error**2).sum(axis=0) for error in errors]
+        errors = (simulated - part.torque, predicted - part.torque, part.torque)
+        tracking = ((motion.q - part.motion.q) ** 2).sum(axis=0)
+        self._squares += [tracking, *((error**2 * moves).sum(axis=0) for error in errors)]
+        self._counts += [np.full(len(tracking), len(part)), *(moves.sum(axis=0),) * 3]
         self._count += len(part)
         self.seconds += len(part) / part.rate
         self._kept.append((part.motion.time, part.torque, simulated))
 
     def rms(self) -> Array:
-        """(4, n); NaN where nothing was simulated."""
-        return np.sqrt(self._squares / self._count) if self._count else np.full(self._squares.shape, np.nan)
+        """(4, n); NaN where nothing was simulated, or no joint moves."""
+        return np.sqrt(self._squares / np.where(self._counts > 0, self._counts, np.nan))
 
     def shown(self) -> tuple[Array, Array, Array]:
         every = max(1, -(-self._count // SHOWN))

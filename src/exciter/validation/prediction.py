@@ -20,6 +20,7 @@ from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimate import Estimate
 from exciter.identification.formulations.base_wrench import EQUATIONS, UNITS
+from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.equations import by_time
@@ -39,7 +40,8 @@ class Prediction:
     equations; predicted, description, gravity (N, J): by the estimate, by the description's own parameters, and by the
     description's gravity alone; band (N, J): half the width of the 95 % confidence band of ``predicted``.
     temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing. complete: whether these are all.
-    counted: how many equations of each joint there are, where some rest (see ``Rows.present``).
+    counted: how many equations of each joint there are, where some rest (see ``Rows.present``). moves (N, J): whether a
+    joint has an equation then; None: always. Filters spread what is missing over the instants beside.
     """
 
     run: str
@@ -58,6 +60,7 @@ class Prediction:
     complete: bool = True
     temperature: Array | None = None
     counted: tuple[float, ...] = ()
+    moves: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -107,7 +110,7 @@ class Prediction:
         counted = tuple(np.sum(counts, axis=0).tolist()) if all(counts) else ()
         return replace(full[0], **joined, counted=counted)
 
-    def _arrays(self) -> Iterator[tuple[str, Array]]:
+    def _arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         for field in fields(self):
             if isinstance(value := getattr(self, field.name), np.ndarray):
                 yield field.name, value
@@ -121,6 +124,7 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
     root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
     models = np.stack([estimate.values, nominal_base(problem)])
     reach = estimate.quantile(LEVEL)
+    zone = problem.formulation.zone(problem.model) if isinstance(problem.formulation, InverseDynamic) else None
     for run in problem.runs:
         try:
             for rows, gravity, motion, temperature in _rows(problem, run):
@@ -142,6 +146,7 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
                     gravity,
                     temperature=temperature,
                     counted=tuple(rows.counted.tolist()),
+                    moves=None if zone is None else np.abs(motion.qd) >= zone,
                 )
         except RecordingError as error:
             raise RecordingError(str(error) if run.name in str(error) else f"{run.name}: {error}") from None

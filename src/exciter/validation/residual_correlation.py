@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,8 +25,8 @@ STRONG, SURE = 0.3, 4.0  #: a correlation that is worth a word: so large, and so
 
 @dataclass(frozen=True, eq=False)
 class JointCorrelation:
-    """coefficients (J, J) of residuals of two joints at one instant; errors (J, J): their standard errors where there
-    is none, which hold for residuals that are correlated in time (Bartlett)."""
+    """coefficients (J, J) of residuals of two joints at one instant, zero of one that rests throughout; errors (J, J):
+    their standard errors where there is none, which hold for residuals that are correlated in time (Bartlett)."""
 
     joints: tuple[str, ...]
     coefficients: Array
@@ -54,34 +54,49 @@ def joint_correlation(prediction: Prediction) -> JointCorrelation:
     e = e / np.where(size > 0.0, size, 1.0)
     power = np.abs(fft.rfft(e, fft.next_fast_len(2 * count, real=True), axis=0)) ** 2
     rho = fft.irfft(power, axis=0)[: min(count, max(1, count // 8))]  # (K, J) correlation with earlier residuals
-    errors = np.sqrt(np.maximum(2.0 * rho.T @ rho - 1.0, 1.0) / count)
+    fewer = np.minimum(*np.meshgrid(_counted(prediction), _counted(prediction)))  # equations: rest has none
+    errors = np.sqrt(np.maximum(2.0 * rho.T @ rho - 1.0, 1.0) / np.maximum(fewer, 1.0))
     return JointCorrelation(prediction.joints, e.T @ e + np.diag((size == 0.0) * 1.0), errors.reshape(joints, joints))
 
 
 def residual_whiteness(prediction: Prediction) -> tuple[Whiteness, ...]:
-    """Of every joint, see ``whiteness``; residuals count as equations of a constant that is zero. None of a few."""
-    if len(prediction) < FEWEST:
+    """Of every joint, see ``whiteness``; residuals count as equations of a constant that is zero. None of a few: a
+    joint that rests throughout is left out."""
+    counted = _counted(prediction)
+    kept = np.flatnonzero((counted >= FEWEST) & prediction.residual.any(axis=0))
+    if not kept.size:
         return ()
     none = np.zeros(1)
-    noise = np.maximum(np.sqrt((prediction.residual**2).mean(axis=0)), 1e-300)
-    constant = Estimate(ONE, ("",), none, none[:, None], prediction.joints, noise, float(len(prediction)))
-    return whiteness(_Constant(prediction), constant)
+    noise = np.sqrt((prediction.residual[:, kept] ** 2).sum(axis=0) / counted[kept])
+    equations = _Constant(prediction, kept, counted[kept] / len(prediction))
+    return whiteness(
+        equations, Estimate(ONE, ("",), none, none[:, None], equations.joints, noise, float(counted[kept].min()))
+    )
+
+
+def _counted(prediction: Prediction) -> Array:
+    """(J,) equations of each joint."""
+    count = len(prediction)
+    return np.asarray(prediction.counted) if prediction.counted else np.full(len(prediction.joints), float(count))
 
 
 @dataclass(frozen=True, eq=False)
 class _Constant:
-    """Residuals as equations 1 · constant = residual."""
+    """Residuals of the joints ``kept`` as equations 1 · constant = residual; present: see ``Rows.present``."""
 
     prediction: Prediction
+    kept: NDArray[np.intp]
+    present: Array
     names: tuple[str, ...] = ONE
 
     @property
     def joints(self) -> tuple[str, ...]:
-        return self.prediction.joints
+        return tuple(self.prediction.joints[j] for j in self.kept)
 
     def rows(self) -> Iterator[tuple[int, Rows]]:
-        p, left = self.prediction, self.prediction.residual
-        yield 0, Rows.of(p.time, np.ones((*left.shape, 1)), left, p.rate, p.joints, ONE)
+        p, left = self.prediction, self.prediction.residual[:, self.kept]
+        rows = Rows.of(p.time, np.ones((*left.shape, 1)), left, p.rate, self.joints, ONE)
+        yield 0, replace(rows, present=self.present)
 
     @cached_property
     def compressed(self) -> Compressed:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from exciter.dynamics.model import DynamicModel
 from exciter.identification.closed_loop import ClosedLoop
 from exciter.identification.run import Run
+from exciter.parameters.terms.per_joint import PerJoint
 from exciter.validation.followed import Followed, Following, simulate_closed_loop
 from exciter.validation.open_loop import Horizons, OpenLoop, simulate_open_loop
 
@@ -44,7 +45,8 @@ def simulate_run(
     horizons: Horizons | None = None,
     following: Following | None = None,
     loop: ClosedLoop | None = None,
+    dead_zone: PerJoint = 0.0,
 ) -> SimulatedRun:
     """values (b,) of the model's base parameters; see ``simulate_open_loop`` and ``simulate_closed_loop``."""
-    closed = simulate_closed_loop(model, values, run, following, loop)
+    closed = simulate_closed_loop(model, values, run, following, loop, dead_zone)
     return SimulatedRun(run.name, closed, simulate_open_loop(model, values, run, horizons))

@@ -82,7 +82,11 @@ class RunValidation:
         slow = [one for one in self.whiteness if not one.white and (one.slow > SLOW or math.isinf(one.fades))]
         coloured = tuple(one.words for one in slow)  # a filter alone leaves neighbours alike
         missed = tuple(one.words for one in self.missed)
-        return (self.verdict, self.floor.words, *missed, *self.correlation.words, *coloured)
+        rests = tuple(
+            f"{joint} rests throughout: of it nothing is judged but what it does to others"
+            for joint in self.baselines.resting
+        )
+        return (self.verdict, self.floor.words, *rests, *missed, *self.correlation.words, *coloured)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -126,7 +130,7 @@ def _validated(problem: Problem, estimate: Estimate) -> RunValidation:
     sums, held, count = Sums(), list[Prediction](), 0
     for piece in sums.of(predictions(problem, estimate)):
         if count < MOST:
-            held.append(piece[: MOST - count])
+            held.append(piece if count + len(piece) <= MOST else piece[: MOST - count])
         count += len(piece)
     name = problem.runs[0].name
     prediction = replace(Prediction.join(held), run=name, complete=count <= MOST)
