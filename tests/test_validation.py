@@ -349,6 +349,12 @@ def test_equations_of_a_joint_at_rest_say_nothing():
         assert "velocity" in {one.quantity for one in structures(left_over(e, q, qd)) if one.found}
     assert not found["offset"]
     assert "velocity" in found["friction"]
+    begins, ends = (np.flatnonzero(np.diff(moves[:, 0].astype(int)) == step) for step in (1, -1))
+    for at in (begins, begins + 1, ends, ends + 1):  # a filter mixes the first and last instants of moves with rests
+        mixed = e.copy()
+        mixed[at] += 50.0
+        pairs = zip(structures(left_over(mixed, q, qd, moves)), structures(left_over(e, q, qd, moves)), strict=True)
+        assert all(one.share == other.share for one, other in pairs)
     assert structures(left_over(e, q, qd, np.zeros_like(moves))) == ()
 
 

@@ -1,18 +1,21 @@
 """Whether a residual depends on a quantity: how much of its variance, and whether that is more than chance.
 
-Residuals are correlated in time, so neither n nor σ/√n is what it seems. Two tests, for two kinds of quantity:
+Residuals are correlated in time, and noise may be larger where joints are fast, or missing where they rest: neither n
+nor σ/√n is what it seems. Two tests, for two kinds of quantity:
 
 ``on_motion``: quantities that come and go with the motion (velocity, load, position). The residual is put into bins of
-the quantity, Q = Σ_b n_b (ē_b − ē)². By chance Q is what these bins show, on average over all shifts in time, of what
-is left within them, u = e − ē_b: residual and quantity keep their own correlation, only what connects them is gone.
-In frequencies that is Σ h(f) S(f) with h: the share of a sine that the bins take, and S: the power of u over 1 − h.
+the quantity, Q = Σ_b n_b (ē_b − ē)². What is left within them, u = e − ē_b, is taken for σ(t) v(t): σ follows the speed
+and the bin, v is noise that keeps its power S(f) all the time and knows nothing of the quantity. By chance Q is then,
+on average, Σ_b Σ_f |F(1_b σ)|² S / n_b, with F(1_b σ): the transform of σ at the instants of a bin. S: from the
+correlation of u, which is that of v times that of σ (Parzen 1963); before, each frequency of u is divided by what the
+bins left of it.
 Q over its mean by chance is compared with Fisher's F; degrees of freedom follow from the eigenvalues of the bins'
-covariance, and from how many frequencies S was taken.
+covariance, and from over how many frequencies and instants the noise is spread.
 
-``on_slow``: quantities that hardly return (time, temperature), where shifting proves nothing. Of the cosine transform
-of the residual, the slowest 60 numbers: noise has a power that falls as 1/(1 + (k/corner)²), the corner being the
-likeliest; what follows the quantity, or its square, has them as these have. F test. It holds for errors that are
-forgotten within a hundredth of the time; slower ones cannot be told from a drift.
+``on_slow``: quantities that hardly return (time, temperature). Of the cosine transform of the residual, the slowest 60
+numbers: noise has a power that falls as 1/(1 + (k/corner)²), the corner being the likeliest, or the one of those nearly
+as likely that speaks most for chance; what follows the quantity, or its square, has them as these have. F test. It
+holds for errors that are forgotten within a hundredth of the time; slower ones can hardly be told from a drift.
 """
 
 from __future__ import annotations
@@ -25,12 +28,15 @@ from scipy import fft, stats
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 BINS = 16  #: of a quantity, with as many samples each
 PER_BIN = 20  #: samples at least
 MOST_TAKEN = 0.8  #: of a frequency, by the bins: where they took more, what is left of it says too little
+SHARED = 0.02  #: of the instants: correlations that fewer tell of are left small
 SLOW = 60  #: numbers of the cosine transform, the slowest
 SLOWEST = 8  #: frequencies that tell how sure the mean of all samples is
 CORNERS = tuple(np.geomspace(1.0, 1e3, 16).tolist())  #: of the slow spectrum, in half periods of the whole time
+AS_LIKELY = 2.0  #: of the logarithm: corners that cannot be told from the likeliest
 FEWEST = 3 * PER_BIN  #: samples: with less, nothing can be said
 
 
@@ -47,36 +53,74 @@ class Dependence:
     p_value: float
 
 
-def on_motion(residual: Array, quantity: Array) -> Dependence | None:
-    """Both (N,), at uniform instants; None where the quantity does not change, or there is too little of it."""
+def on_motion(
+    residual: Array, quantity: Array, speed: Array | None = None, used: BoolArray | None = None
+) -> Dependence | None:
+    """All (N,), at uniform instants. speed: that the noise may grow with; used: the instants that count, all unless
+    given. None where the quantity does not change, or there is too little of it."""
     size = fast_length(len(residual))
-    e, x = residual[:size], quantity[:size]
-    label = labels(x)
+    counts = np.ones(size, dtype=bool) if used is None else used[:size]
+    label = labels(quantity[:size][counts])
     if label is None:
         return None
+    e, x = residual[:size][counts], quantity[:size][counts]
     count = np.bincount(label).astype(float)
-    bins, total = len(count), float(((e - e.mean()) ** 2).sum())
+    total = float(((e - e.mean()) ** 2).sum())
     means = np.bincount(label, e) / count
     between = float((count * (means - e.mean()) ** 2).sum())
     within = e - means[label]
-    left = float((within**2).sum())
-    if total <= 0.0 or left <= 1e-12 * total:
+    if total <= 0.0 or float((within**2).sum()) <= 1e-12 * total:
         return None
-    bins_at = np.stack([fft.rfft((label == b) / np.sqrt(count[b])) for b in range(bins)])[:, 1:]
-    took = 2.0 * (np.abs(bins_at) ** 2).sum(axis=0) / size  # of a sine of each frequency, by the bins
-    power = np.abs(fft.rfft(within)[1:]) ** 2 / size / (1.0 - np.minimum(0.5 * took, MOST_TAKEN))
+    sigma = spread(within, label, None if speed is None else np.abs(speed[:size][counts]))
+    at = np.flatnonzero(counts)
+    bins = np.zeros((len(count), size))
+    bins[label, at] = 1.0 / np.sqrt(count[label])
+    shown = (np.abs(fft.rfft(bins)) ** 2).sum(axis=0) / len(e)  # of a sine of each frequency, by the bins
+    bins[label, at] *= sigma
+    bins_at = fft.rfft(bins)[:, 1:]
+    power = stationary(whole(within, at, size), whole(sigma, at, size), 1.0 - np.minimum(shown, MOST_TAKEN))[1:]
     gram = 2.0 * ((bins_at * power) @ bins_at.conj().T).real / size  # covariance of sums of bins over √n_b, by chance
-    chance = float(np.trace(gram))
+    chance = max(float(np.trace(gram)), 1e-300)
     first = chance**2 / max(float((gram**2).sum()), 1e-300)
-    weighted = took * power
-    second = float(2.0 * weighted.sum() ** 2 / max(float((weighted**2).sum()), 1e-300))
-    p_value = float(stats.f.sf(between / max(chance, 1e-300), first, second))
-    errors = np.sqrt(gram.diagonal() / count + power[:SLOWEST].mean() / size)  # the mean of all is not sure, either
+    weighted = (np.abs(bins_at) ** 2).sum(axis=0) * np.abs(power)
+    part = (sigma / sigma.max()) ** 2
+    even = float(part.sum() ** 2 / (part**2).sum()) / size  # one where noise is as large all the time
+    second = even * float(2.0 * weighted.sum() ** 2 / max(float((weighted**2).sum()), 1e-300))
+    p_value = float(stats.f.sf(between / chance, first, second))
+    slowest = max(float(power[:SLOWEST].mean()), 0.0) * float((sigma**2).mean()) / len(e)
+    errors = np.sqrt(np.maximum(gram.diagonal(), 0.0) / count + slowest)  # the mean of all is not sure, either
     return Dependence(np.bincount(label, x) / count, means, errors, (between - chance) / total, p_value)
 
 
+def spread(within: Array, label: IntArray, speed: Array | None) -> Array:
+    """(N,) standard deviations σ(speed) σ(quantity) that residuals ``within`` bins have."""
+    square, like = within**2, np.ones(len(within))
+    if speed is not None and (pace := labels(speed)) is not None:
+        like = (np.bincount(pace, square) / np.bincount(pace))[pace]
+    ratio = np.bincount(label, square) / np.maximum(np.bincount(label, like), 1e-300)
+    return np.asarray(np.sqrt(like * ratio[label]))
+
+
+def stationary(u: Array, sigma: Array, left: Array) -> Array:
+    """Power, at frequencies of ``rfft``, of the stationary noise v in u = σ v; left: part of u's power that is there.
+
+    Parzen: the correlation of u is that of v times that of σ. Instants at which σ is small say little, and none is
+    divided by it."""
+    size = len(u)
+    of_u = fft.irfft(np.abs(fft.rfft(u)) ** 2 / left, size)
+    of_sigma = fft.irfft(np.abs(fft.rfft(sigma)) ** 2, size)
+    return np.asarray(fft.rfft(of_u / np.maximum(of_sigma, SHARED * of_sigma[0])).real)
+
+
+def whole(values: Array, at: IntArray, size: int) -> Array:
+    """(size,) with zero where there is nothing."""
+    found = np.zeros(size)
+    found[at] = values
+    return found
+
+
 def on_slow(residual: Array, quantity: Array) -> Dependence | None:
-    """Both (N,), at uniform instants, for a quantity that changes slowly; None where it does not, or N is small."""
+    """Both (N,), in order of time, for a quantity that changes slowly; None where it does not, or N is small."""
     label, e = labels(quantity), residual - residual.mean()
     total = float((e**2).sum())
     if label is None or total <= 0.0:
@@ -85,11 +129,13 @@ def on_slow(residual: Array, quantity: Array) -> Dependence | None:
     numbers = fft.dct(e, norm="ortho")[number]
     x = (quantity - quantity.mean()) / quantity.std()
     columns = np.column_stack([fft.dct(power, norm="ortho")[number] for power in (x, x**2)])
-    fit = max((Slow.of(numbers, columns, number, corner) for corner in CORNERS), key=lambda fit: fit.likelihood)
+    fits = [Slow.of(numbers, columns, number, corner) for corner in CORNERS]
+    fit = max(fits, key=lambda fit: fit.likelihood)
+    p_value = max(one.p_value for one in fits if one.likelihood >= fit.likelihood - AS_LIKELY)
     count = np.bincount(label).astype(float)
     means, centres = (np.bincount(label, values) / count for values in (residual, quantity))
     errors = np.sqrt(fit.level / count)
-    return Dependence(centres, means, errors, fit.along / total, fit.p_value)
+    return Dependence(centres, means, errors, fit.along / total, p_value)
 
 
 @dataclass(frozen=True)

@@ -60,13 +60,14 @@ class Histogram:
 
 
 def histograms(prediction: Prediction) -> tuple[Histogram, ...]:
-    """Of every joint."""
+    """Of every joint, while it moves: at rest there is no equation to be wrong."""
     return tuple(_histogram(prediction, j) for j in range(len(prediction.joints)))
 
 
 def _histogram(prediction: Prediction, j: int) -> Histogram:
-    measured = prediction.measured[:, j]
-    identified, description = measured - prediction.predicted[:, j], measured - prediction.description[:, j]
+    moves = slice(None) if prediction.moves is None or not prediction.moves[:, j].any() else prediction.moves[:, j]
+    measured = prediction.measured[moves, j]
+    identified, description = measured - prediction.predicted[moves, j], measured - prediction.description[moves, j]
     edges = bins(identified, description)
     return Histogram(
         prediction.joints[j],

@@ -66,18 +66,19 @@ class Structure:
 
 
 def structures(prediction: Prediction, level: float = LEVEL) -> tuple[Structure, ...]:
-    """Of every joint and quantity that changes; those of a joint together, the largest share first.
+    """Of every joint and quantity that changes, while the joint moves; those of a joint together, the largest share
+    first.
 
     Found is what chance does not explain, nor the uncertainty of the parameters: an error of a friction parameter
     depends on velocity, too, and says nothing against the model.
     """
     looked = [
-        (j, quantity, unit, dependence)
+        (one, j, quantity, unit, dependence)
         for j in range(len(prediction.joints))
+        if (one := _Residual.of(prediction, j)) is not None
         for quantity, unit, values in _quantities(prediction, j)
-        if (dependence := depends(prediction.residual[:, j], values, slow=quantity in SLOW)) is not None
+        if (dependence := one.on(values, slow=quantity in SLOW)) is not None
     ]
-    doubt = (prediction.band**2).mean(axis=0) / SIGMAS**2
     found = [
         Structure(
             prediction.joints[j],
@@ -87,24 +88,52 @@ def structures(prediction: Prediction, level: float = LEVEL) -> tuple[Structure,
             bool(
                 dependence.p_value * len(looked) < level
                 and dependence.share >= LEAST
-                and dependence.share * prediction.residual[:, j].var() > DOUBT * doubt[j]
+                and dependence.share * one.variance > DOUBT * one.doubt
             ),
         )
-        for j, quantity, unit, dependence in looked
+        for one, j, quantity, unit, dependence in looked
     ]
     order = {joint: k for k, joint in enumerate(prediction.joints)}
     return tuple(sorted(found, key=lambda one: (order[one.joint], not one.found, -one.share)))
 
 
-def depends(residual: Array, quantity: Array, *, slow: bool) -> Dependence | None:
-    """See ``dependence``; long series in blocks, shares being those of all samples."""
-    size = -(-len(residual) // MOST)
-    e, x = _blocks(residual, size), _blocks(quantity, size)
-    found = on_slow(e, x) if slow else on_motion(e, x)
-    if found is None or size == 1:
-        return found
-    part = e.var() / residual.var()  # of the variance, that is not within blocks
-    return Dependence(found.centres, found.means, found.errors, float(part) * found.share, found.p_value)
+@dataclass(frozen=True, eq=False)
+class _Residual:
+    """That of an equation, (N,), while its joint moves: while it rests there is no equation.
+
+    speed (N,): of the joint, where it is one; used (N,): the instants that count; variance: of the residual then, and
+    doubt: the mean square that the uncertainty of the parameters makes."""
+
+    residual: Array
+    speed: Array | None
+    used: NDArray[np.bool_]
+    variance: float
+    doubt: float
+
+    @classmethod
+    def of(cls, prediction: Prediction, j: int) -> _Residual | None:
+        """None where the joint never moves."""
+        moves = np.ones(len(prediction), dtype=bool) if prediction.moves is None else prediction.moves[:, j]
+        used = moves.copy()
+        used[1:] &= moves[:-1]  # filters spread what is missing over the instants beside
+        used[:-1] &= moves[1:]
+        if not used.any():
+            return None
+        e, speed = prediction.residual[:, j], np.abs(prediction.qd[:, j]) if prediction.of_joints else None
+        doubt = float((prediction.band[used, j] ** 2).mean()) / SIGMAS**2
+        return cls(e, speed, used, float(e[used].var()), doubt)
+
+    def on(self, quantity: Array, *, slow: bool) -> Dependence | None:
+        """See ``dependence``; long series in blocks, shares being those of all samples."""
+        size = -(-len(self.residual) // MOST)
+        e, x = _blocks(self.residual, size), _blocks(quantity, size)
+        used = _blocks(self.used.astype(float), size) == 1.0
+        speed = None if self.speed is None else _blocks(self.speed, size)
+        found = on_slow(e[used], x[used]) if slow else on_motion(e, x, speed, used)
+        if found is None or size == 1:
+            return found
+        part = e[used].var() / self.variance  # of the variance, that is not within blocks
+        return Dependence(found.centres, found.means, found.errors, float(part) * found.share, found.p_value)
 
 
 def _blocks(values: Array, size: int) -> Array:
