@@ -344,7 +344,7 @@ BAD = [
     ("noise: {elbow: 1}", "unknown joint 'elbow'"),
     ("terms: [glue]", "terms has 'glue'; allowed are none, or a list of rotor"),
     ("terms: glue", "terms is 'glue'"),
-    ("terms: [{stribeck: {}}]", "stribeck cannot be made of"),
+    ("terms: [{stribeck: {}}]", "stribeck has .*; give it as"),
     ("terms: [{stribeck: 3}]", "stribeck is 3"),
     ("samples: 1", "samples is 1; give a whole number ≥ 2"),
     ("starts: 0", "starts is 0"),

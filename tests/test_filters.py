@@ -638,6 +638,8 @@ def test_there_is_no_way_to_one_side_of_rows():
         "bandwidth",
         "torque_bandwidth",
         "words",
+        "present",
+        "counted",
         "independent",
         "equations",
         "join",
@@ -648,7 +650,7 @@ def test_there_is_no_way_to_one_side_of_rows():
         for thing in (ParallelFilter.apply, ParallelFilter.stream, filtered_rows, filtered_pair, Rows.of)
     }
     assert takes["apply"] == takes["stream"] == {"self", "rows"}
-    assert takes["filtered_rows"] == {"model", "processed", "parallel_filter", "columns"}
+    assert takes["filtered_rows"] == {"model", "processed", "parallel_filter", "columns", "dead_zone"}
     assert takes["filtered_pair"] == {"measured", "predicted", "rate", "parallel_filter", "torque_bandwidth"}
     assert takes["of"] >= {"w", "y"}  # the only entrance, for both at once
 

@@ -37,5 +37,5 @@ def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
     """Message for a name that does not exist, listing the valid ones."""
     names = list(valid)
     close = get_close_matches(str(name), names, 1)
-    meant = f" (did you mean '{close[0]}'?)" if close else ""
-    return f"unknown {what} '{name}'{meant}; valid names: {', '.join(names)}"
+    meant = f"; did you mean '{close[0]}'?" if close else ""
+    return f"unknown {what} '{name}'; valid names: {', '.join(names)}{meant}"

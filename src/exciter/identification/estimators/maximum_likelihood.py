@@ -89,7 +89,7 @@ class MaximumLikelihood(Estimator):
         if (most := max(len(one.delta) for one in measured)) > LARGEST:
             raise ParameterError(
                 f"a motion was fitted with {most} coefficients, and at most {LARGEST} are estimated together; give "
-                "fewer (route: {method: fourier, harmonics: 20}), or use another estimator"
+                "fewer harmonics (route: {method: fourier, harmonics: 20}), or use another estimator"
             )
         have, p = sum(int(one.rows.sum()) for one in measured), len(columns)
         if have <= p:
