@@ -7,6 +7,8 @@ import importlib
 import json
 import shlex
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -26,10 +28,14 @@ from exciter.commands.common import console, output_folder, quietly, screen, wit
 from exciter.commands.design import INTERRUPTED
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.config.constraint_config import ConstraintConfig
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.trajectory import motion
 from exciter.files import json_text, write_json
 from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.terms.declared import declared_terms
-from exciter.robot import Motion, Robot, load
+from exciter.robot import Motion, Robot, library, load
 from exciter.robot.options import RobotOptions
 
 STARTS, PERIODS = 4, 3
@@ -220,10 +226,28 @@ class Story:
 def compiled(model: DynamicModel) -> float:
     """[s] that the numerical kernels take to be ready, compiled or from the disk."""
     clock = time.perf_counter()
+    code = "from exciter.commands.demo import prepare_limits; prepare_limits()"
     with screen().status("preparing numerical kernels …"):
-        rows = model.rows(Motion.at(np.zeros((8, model.n))), model.layout(model.base.independent))
-        rows.pullback(rows.gram())
+        beside = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            rows = model.rows(Motion.at(np.zeros((8, model.n))), model.layout(model.base.independent))
+            rows.pullback(rows.gram())
+            beside.wait()
+        finally:
+            beside.kill()
     return time.perf_counter() - clock
+
+
+def prepare_limits() -> None:
+    """Whatever limits and their certificate compile, compiled and kept on disk: on another core, meanwhile."""
+    robot = library.embedded("panda")
+    model = DynamicModel(robot, declared_terms(robot))
+    family = Fourier(10.0, 1)
+    constraints = ConstraintConfig().constraints(model)
+    still = family.still(library.home("panda"))
+    for constraint in constraints:
+        constraint.linearised(motion(family, still, np.linspace(0.0, 1.0, 8)))
+    certify(robot, family.curve(still), constraints)
 
 
 def virtual_settings(robot: Robot, seed: int) -> dict[str, Any]:
