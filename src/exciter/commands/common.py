@@ -6,19 +6,24 @@ import argparse
 import hashlib
 import math
 import os
+import platform
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 from rich.console import Console
 
+from exciter import __version__
 from exciter.errors import ExciterError
 from exciter.excitation.config.robot_part import read_section, robot_options
 from exciter.files import prepare
 from exciter.robot import Robot, library, load
 from exciter.robot.options import RobotOptions
+
+LIBRARIES = ("numpy", "scipy", "numba", "pin")  #: that results depend on
 
 
 def chosen_robot(arguments: argparse.Namespace) -> Robot:
@@ -48,6 +53,15 @@ def description_path(source: str) -> Path:
 def description_hash(source: str) -> str:
     """SHA-256 of that file."""
     return hashlib.sha256(description_path(source).read_bytes()).hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Of what a result was computed with."""
+    return {
+        "exciter": __version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in LIBRARIES},
+    }
 
 
 def locked(text: str) -> tuple[str, float]:

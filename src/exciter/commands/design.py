@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from exciter import __version__
 from exciter.commands.check import chosen_config
-from exciter.commands.common import console, description_hash, output_folder, print_notes, screen
+from exciter.commands.common import console, description_hash, output_folder, print_notes, versions
+from exciter.commands.progress import bar_with
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
@@ -39,8 +37,8 @@ from exciter.report.verdict_words import verdict
 from exciter.robot import Robot, load
 
 CHECKPOINT = "checkpoint.json"
-LIBRARIES = ("numpy", "scipy", "numba", "pin")
 INTERRUPTED = 130
+BEST = TextColumn("{task.fields[best]}")
 WRITTEN = (TABLE, EXACT, ROS2_YAML, ROS2_JSON, "design.json", "report.html")
 
 
@@ -153,17 +151,8 @@ def check_flags(arguments: argparse.Namespace, config: DesignConfig) -> None:
 
 @contextmanager
 def progress_bar(starts: int) -> Iterator[Any]:
-    """Starts done, the best value, the time; on a terminal only, and beside what goes to standard output."""
-    console = screen()
-    columns = (
-        SpinnerColumn(),
-        TextColumn("designing"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[best]}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    """Starts done, the best value, the time."""
+    with bar_with(TextColumn("designing"), BarColumn(), MofNCompleteColumn(), BEST, TimeElapsedColumn()) as bar:
         task = bar.add_task("", total=starts, best="")
 
         def tell(report: SearchProgress) -> None:
@@ -208,8 +197,7 @@ def design_data(designed: Design, config: DesignConfig, files: Exported, source:
         "starts": [_start(attempt) for attempt in designed.attempts],
         "spectrum": _spectrum(designed),
         "settings": config.to_dict(),
-        "versions": {"exciter": __version__, "python": platform.python_version()}
-        | {name: metadata.version(name) for name in LIBRARIES},
+        "versions": versions(),
     }
 
 

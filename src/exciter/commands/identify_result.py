@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any
 
-from exciter import __version__
-from exciter.commands.common import description_hash, description_path
-from exciter.commands.design import LIBRARIES
+from exciter.commands.common import description_hash, description_path, versions
 from exciter.commands.identify_logs import Logs
 from exciter.excitation.config.terms import term_words
 from exciter.identification.config.identify_config import IdentifyConfig
@@ -125,8 +121,7 @@ def result_data(
             "file": copy_name(source),
         },
         "seconds": found.seconds,
-        "versions": {"exciter": __version__, "python": platform.python_version()}
-        | {name: metadata.version(name) for name in LIBRARIES},
+        "versions": versions(),
     }
 
 

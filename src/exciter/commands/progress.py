@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from exciter.commands.common import screen
 
@@ -13,17 +21,19 @@ Step = Callable[[str], None]
 
 
 @contextmanager
+def bar_with(*columns: ProgressColumn) -> Iterator[Progress]:
+    """A bar with these columns, behind something that turns."""
+    console = screen()
+    shown = Progress(SpinnerColumn(), *columns, console=console, transient=True, disable=not console.is_terminal)
+    with shown as bar:
+        yield bar
+
+
+@contextmanager
 def steps(total: int) -> Iterator[Step]:
     """A bar over ``total`` steps; each is named as it begins."""
-    console = screen()
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    name = TextColumn("{task.description}", markup=False)
+    with bar_with(name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()) as bar:
         task = bar.add_task("", total=total)
         begun = 0
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from exciter import __version__
-from exciter.commands.common import chosen_robot, console, output_folder, print_notes, screen
+from exciter.commands.common import chosen_robot, console, output_folder, print_notes
+from exciter.commands.progress import bar_with
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.experiment.recording.native import check_beside, write_recording, written_beside
@@ -122,10 +123,8 @@ def check_names(arguments: argparse.Namespace) -> None:
 
 @contextmanager
 def progress_bar() -> Iterator[Tell]:
-    """Part of the motion that is done; on a terminal only, and beside what goes to standard output."""
-    console = screen()
-    columns = (SpinnerColumn(), TextColumn("simulating"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    """Part of the motion that is done."""
+    with bar_with(TextColumn("simulating"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task("", total=1.0)
         yield lambda part: bar.update(task, completed=part)
 

@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from exciter import __version__
-from exciter.commands.common import console, output_folder, print_notes, shown
+from exciter.commands.common import console, output_folder, print_notes, shown, versions
 from exciter.commands.identify_logs import Logs
 from exciter.commands.progress import Step, steps
 from exciter.errors import RecordingError
@@ -131,7 +130,7 @@ def validation_data(found: IdentifiedModel, checked: Checked, logs: Logs, folder
         "simulation": [one.to_dict() for one in checked.simulations],
         "notes": logs.notes,
         "judged_through": found.data["judged_through"],
-        "versions": {"exciter": __version__},
+        "versions": versions(),
     }
 
 
