@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format bench papers clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -33,7 +33,6 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/regressor.py
 	$(BIN)/python benchmarks/start.py
-	$(BIN)/python benchmarks/paper_designs.py
 	$(BIN)/python benchmarks/differentiation.py
 	$(BIN)/python benchmarks/signals.py
 	$(BIN)/python benchmarks/identify.py
@@ -44,5 +43,9 @@ bench: $(READY)
 	$(BIN)/python benchmarks/design.py
 	$(BIN)/python benchmarks/qp_solvers.py
 
+papers: $(READY)
+	$(BIN)/exciter reproduce -o reproduced
+	cp reproduced/papers.md docs/papers.md
+
 clean:
-	rm -rf demo-out $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf demo-out reproduced $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

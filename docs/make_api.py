@@ -28,6 +28,7 @@ FOLDERS = (  # in the order of the flow; of each what a reader should know first
     ("validation", "How far an identified model is to be trusted"),
     ("report", "Pages in HTML"),
     ("export", "Files for other tools"),
+    ("reproduction", "The papers behind the methods, run again"),
 )
 HIDDEN = ("commands", "config", "kernels")  # the command line, its files, and compiled code behind the engines
 TOP = ("errors.py", "files.py")  # of the package itself

@@ -26,7 +26,14 @@ else:
 #: Long files, longest first, so that none of them comes last. The first two need different kernels: on a machine where
 #: nothing is compiled yet, two workers then do not both compile the same.
 LONG_FILES = (
-    "test_paper_designs.py",
+    "test_reproduce_swevers_asme.py",
+    "test_reproduce_khalil_dombre_procedures.py",
+    "test_reproduce_gautier_khalil_noise.py",
+    "test_reproduce_rackl.py",
+    "test_reproduce_khalil_dombre.py",
+    "test_reproduce_gautier_khalil.py",
+    "test_reproduce_swevers_ieee_experiment.py",
+    "test_reproduce_swevers_ieee.py",
     "test_closed_loop_estimators.py",
     "test_quality.py",
     "test_report_in_browser.py",

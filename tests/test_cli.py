@@ -108,6 +108,7 @@ COMMANDS = (
     "validate",
     "export",
     "init",
+    "reproduce",
     "robots",
     "completion",
 )

@@ -11,7 +11,7 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 
-from conftest import SHARED_DATA, benchmark, random_robot, smooth_motion, states
+from conftest import SHARED_DATA, random_robot, smooth_motion, states
 from exciter.dynamics.base import excited_base
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numpy_engine import NumpyEngine
@@ -22,6 +22,7 @@ from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, Dahl, GasSpring, LoadFriction, Offset, RotorInertia, Tanh, Viscous
+from exciter.reproduction.swevers_asme.set_up import FRICTION, INERTIAL
 from exciter.robot import Motion, load
 
 Array = np.ndarray
@@ -368,7 +369,6 @@ def test_figures_of_a_motion_that_tells_too_little():
         assert figures.names == model.base.names
 
 
-PAPERS = benchmark("paper_designs")
 #: Order of the IEEE paper's Table I
 TABLE_I = (
     *("ZZR1", "MXR2", "MY2", "XXR2", "XY2", "XZR2", "YZ2", "ZZR2", "MX3", "MY3", "XXR3", "XY3", "XZ3", "YZ3", "ZZ3"),
@@ -394,8 +394,8 @@ def test_reference_trajectories_of_the_asme_paper(name):
     model = DynamicModel(load("kuka-ir361-asme"), USUAL, ENGINE)
     motion = fourier_motion(Fourier(period=10.0, harmonics=5), known["coef"], 750)
     for parameters, key in (
-        (PAPERS.BARYCENTRIC | PAPERS.FRICTION, "raw_norm_fric"),
-        (PAPERS.BARYCENTRIC, "raw_norm_nofric"),
+        (INERTIAL | FRICTION, "raw_norm_fric"),
+        (INERTIAL, "raw_norm_nofric"),
     ):
         columns = c.Columns.combined(model, parameters)
         figures = c.evaluate(model, motion, 1.0, columns)

@@ -17,6 +17,7 @@ FLOW = (
     "validation",
     "report",
     "export",
+    "reproduction",
     "arguments",
     "commands",
     "cli",

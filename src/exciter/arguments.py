@@ -9,6 +9,7 @@ from textwrap import dedent
 from typing import NoReturn
 
 from exciter import __version__
+from exciter.reproduction import NAMES
 
 
 class Parser(argparse.ArgumentParser):
@@ -151,6 +152,17 @@ ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
           exciter completion fish > ~/.config/fish/completions/exciter.fish
 
         More: README.md.""",
+    "reproduce": """
+        Run the tables and figures of the papers behind the methods again: published
+        and reached side by side, with a report of every paper, all tables as data, and
+        a page that explains the differences. All five take some ten minutes, a quick
+        run some two.
+
+          exciter reproduce --quick
+          exciter reproduce swevers-1997-ieee -o ieee
+          exciter reproduce --json
+
+        More: docs/papers.md.""",
     "robots": """
         The robots that come with Exciter, with their number of axes and where their
         data come from; their names stand for ROBOT in every other command.
@@ -303,6 +315,16 @@ def parser() -> Parser:
     default = Path("exciter.yaml")
     init.add_argument("-o", "--output", type=place, metavar="F", default=default, help=f"the file (default: {default})")
     init.add_argument("--force", action="store_true", help="write over a file that is there")
+
+    reproduce = add("reproduce", "the papers' tables and figures, published and reached side by side")
+    papers = f"{', '.join(NAMES)} (default: all)"
+    reproduce.add_argument("paper", metavar="PAPER", nargs="?", choices=NAMES, help=papers)
+    reproduce.add_argument(
+        "-o", "--output", type=place, metavar="DIR", help="folder of reports (default: reproduced; none with --json)"
+    )
+    reproduce.add_argument("--quick", action="store_true", help="the same items with fewer starts and repetitions")
+    reproduce.add_argument("--jobs", type=positive, metavar="J", help="processes (default: one for every core)")
+    reproduce.add_argument("--json", action="store_true", help="print all findings as data")
 
     robots = add("robots", "the embedded robots")
     robots.add_argument("--json", action="store_true", help="print plain data instead of a table")

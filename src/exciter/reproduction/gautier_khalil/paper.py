@@ -1,0 +1,34 @@
+"""The paper and what is run of it."""
+
+from __future__ import annotations
+
+from exciter.reproduction.gautier_khalil import (
+    appendix,
+    arithmetic,
+    interpolation,
+    limits,
+    methods,
+    noise,
+    optimum,
+    random_sequences,
+)
+from exciter.reproduction.paper import Paper, Study
+
+PAPER = Paper(
+    "gautier-khalil-1992",
+    "M. Gautier, W. Khalil: Exciting Trajectories for the Identification of Base Inertial Parameters of Robots. The "
+    "International Journal of Robotics Research 11(4), August 1992, 362–375.",
+    "Points (q, q̇) are chosen so that the condition number of the energy model's observation matrix becomes small, "
+    "and a motion of quintic polynomials is laid through them. A robot with three joints shows what that gains over "
+    "random points, and how noise then enters the estimates.",
+    (
+        Study("random-sequences", 12.0, random_sequences.run),
+        Study("limits", 45.0, limits.run),
+        Study("optimum", 55.0, optimum.run),
+        Study("methods", 45.0, methods.run),
+        Study("appendix", 0.1, appendix.run),
+        Study("interpolation", 25.0, interpolation.run),
+        Study("noise", 50.0, noise.run),
+        Study("arithmetic", 2.0, arithmetic.run),
+    ),
+)

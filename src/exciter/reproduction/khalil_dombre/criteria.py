@@ -1,0 +1,281 @@
+"""[12.12]–[12.15]: motions optimised by one criterion, judged by all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.excitation.baselines.random_motion import random_trajectory
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, DOptimality
+from exciter.excitation.criteria.criterion import evaluation
+from exciter.excitation.criteria.equilibrium import Equilibrium, structure
+from exciter.excitation.criteria.figures import evaluate
+from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
+from exciter.excitation.criteria.observed import Observed
+from exciter.excitation.criteria.registry import condition_and_equilibrium
+from exciter.excitation.criteria.scaled_condition import ScaledCondition
+from exciter.excitation.criteria.smallest_singular import ConditionAndSmallest
+from exciter.excitation.design import design
+from exciter.excitation.trajectories.trajectory import motion as motion_of
+from exciter.report.plot import Line, Plot
+from exciter.reproduction.finding import Finding, Value, claim, shown
+from exciter.reproduction.khalil_dombre import set_up
+from exciter.reproduction.khalil_dombre.four_models import SAID
+from exciter.reproduction.paper import DataTable, Effort, Part
+
+Array = NDArray[np.float64]
+SAMPLES = 1000  # of one period, in all figures but S
+POINTS = 40  # instants for [12.13]
+K1 = 1e-3  # of [12.13]; the chapter says that it is positive
+MORE = 10.0  # k₂ of [12.14], over the largest singular value along a random motion
+RANDOM_SEEDS = range(12)
+RANDOM = "random motion"
+PLAIN, EQUILIBRIUM, SMALLEST, SCALED, D_OPTIMAL = "[12.12]", "[12.13]", "[12.14]", "[12.15]", "log det (Exciter)"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A motion by all criteria: noise of 1 N·m on every torque. spreads: largest over smallest σ, and relative σ;
+    worst: the largest relative σ [%]; thirds: median relative σ of the smallest third of the parameters over that of
+    the largest third."""
+
+    condition: float
+    equilibrium: float
+    combined: float
+    largest: float
+    smallest: float
+    with_smallest: float
+    scaled: float
+    log_det: float
+    spread: float
+    relative_spread: float
+    worst: float
+    thirds: float
+    certified: bool
+
+
+HEADINGS = (
+    "cond(W) [12.12]",
+    f"S at {POINTS} instants",
+    f"cond + k₁ S at {POINTS} instants [12.13]",
+    "largest singular value",
+    "smallest singular value",
+    "cond + k₂/σ_min [12.14]",
+    "cond(W diag Z) [12.15]",
+    "log det of the covariance",
+    "σ, largest over smallest",
+    "relative σ, largest over smallest",
+    "largest relative σ [%]",
+    "relative σ, smallest over largest third of |χ|",
+    "certified",
+)
+
+
+def run(effort: Effort) -> Sequence[Part]:
+    drawn = [random_trajectory(set_up.family(), set_up.model().robot, seed) for seed in RANDOM_SEEDS]
+    k2 = MORE * float(np.median([_singular(delta)[0] for delta in drawn]))
+    best, tried = optimised(k2, effort.pick(3, 12), effort.pick(2, 8))
+    found = {RANDOM: drawn[0]} | best
+    judged = {name: judge(delta, k2) for name, delta in found.items()}
+    others = [relative_std(delta) for delta in drawn]
+    rows: list[list[Value]] = [
+        [name, *(getattr(one, field.name) for field in fields(Judged))] for name, one in judged.items()
+    ]
+    return (
+        Part(
+            "[12.12]–[12.15]",
+            "Criteria of excitation",
+            f"{_words(k2)} Starts: {effort.pick(3, 12)}, {effort.pick(2, 8)} for [12.13] (seed 0).",
+            (*_zeros(found[PLAIN]), *_values(judged, tried), *_claims(judged, others)),
+            (
+                DataTable("criteria", "Rows: optimised by; columns: judged by", ("optimised by", *HEADINGS), rows),
+                _samples(found),
+            ),
+            (_plot(found),),
+            "[12.13] belongs to few points that are chosen one by one, as in the energy model. Along a sampled motion "
+            "every element of W that changes its sign passes zero, and S says how near a sample came to it. With the "
+            "dynamic model, zeros that are there for any motion [12.22] make it infinite; here they are left out.",
+        ),
+    )
+
+
+def _words(k2: float) -> str:
+    robot = set_up.model().robot
+    span, speed, pull = (
+        f"{np.rad2deg(robot.position_range()[1][0]):.0f}°",
+        f"{np.rad2deg(robot.limit('velocity')[0]):.0f}°/s",
+        f"{robot.limit('acceleration')[0]:g} rad/s²",
+    )
+    return (
+        "Robot and friction as in the other parts. The chapter has no limits; these are ours for this robot: "
+        f"±{span}, {speed}, {pull}, certified for all time. Motion: 5 harmonics of 0.1 Hz, {SAMPLES} samples of one "
+        f"period, rows of the dynamic model with equal noise. k₁ = {K1:g}; k₂ = {k2:.0f}, {MORE:g} times the largest "
+        f"singular value along random motions (median of {len(RANDOM_SEEDS)}), so that σ_min leads; Z: the true "
+        f"|χ|. [12.13] is optimised at {POINTS} instants. Random motion: seed 0, as large as the limits allow."
+    )
+
+
+def optimised(k2: float, starts: int, starts_of_points: int) -> tuple[dict[str, Array], list[float]]:
+    """Coefficients (n, c) of the best motion by each criterion, and where all starts of [12.13] ended."""
+    criteria: dict[str, tuple[AnyCriterion, int, int]] = {
+        PLAIN: (ConditionNumber(), SAMPLES, starts),
+        EQUILIBRIUM: (condition_and_equilibrium(K1), POINTS, starts_of_points),
+        SMALLEST: (ConditionAndSmallest(k2), SAMPLES, starts),
+        SCALED: (ScaledCondition(_expected()), SAMPLES, starts),
+        D_OPTIMAL: (DOptimality(), SAMPLES, starts),
+    }
+    found = {
+        name: design(set_up.model(), set_up.family(), criterion=criterion, samples=samples, starts=count)
+        for name, (criterion, samples, count) in criteria.items()
+    }
+    tried = [attempt.value for attempt in found[EQUILIBRIUM].attempts]
+    return {name: one.delta for name, one in found.items()}, tried
+
+
+def _expected() -> tuple[float, ...]:
+    return tuple(np.abs(set_up.true_values()))
+
+
+def observed(delta: Array, samples: int) -> Observed:
+    model, family = set_up.model(), set_up.family()
+    motion = motion_of(family, delta, family.sample_times(samples))
+    return Observed(model, motion, Columns.of(model, None), np.ones(model.n), InverseDynamic())
+
+
+def _singular(delta: Array) -> tuple[float, float]:
+    values = np.linalg.svd(observed(delta, SAMPLES).w, compute_uv=False)
+    return float(values[0]), float(values[-1])
+
+
+def relative_std(delta: Array) -> Array:
+    """(p,) σ/|χ| for noise of 1 N·m."""
+    found = evaluate(set_up.model(), observed(delta, SAMPLES).motion, 1.0).predicted_std
+    return np.asarray(found / np.abs(set_up.true_values()))
+
+
+def _spread(values: Array) -> float:
+    return float(values.max() / values.min())
+
+
+def judge(delta: Array, k2: float) -> Judged:
+    dense, few = observed(delta, SAMPLES), observed(delta, POINTS)
+    figures, relative = evaluate(dense.model, dense.motion, 1.0), relative_std(delta)
+    std, order = figures.predicted_std, np.argsort(np.abs(set_up.true_values()))
+    third = len(order) // 3
+    largest, smallest = _singular(delta)
+    return Judged(
+        figures.condition_number,
+        evaluation(Equilibrium(), few).value,
+        evaluation(condition_and_equilibrium(K1), few).value,
+        largest,
+        smallest,
+        ConditionAndSmallest(k2)(dense.h)[0],
+        ScaledCondition(_expected())(dense.h)[0],
+        -figures.log_det,
+        _spread(std),
+        _spread(relative),
+        100.0 * float(relative.max()),
+        float(np.median(relative[order[:third]]) / np.median(relative[order[-third:]])),
+        certify(dense.model.robot, set_up.family().curve(delta)).certified,
+    )
+
+
+def _zeros(delta: Array) -> tuple[Finding, ...]:
+    """[12.13] as printed."""
+    one = observed(delta, POINTS)
+    pattern = structure(one.model, one.columns, one.formulation)
+    always = int((~pattern).sum())
+    return (
+        claim(
+            SAID["no_zero"],
+            bool((one.w != 0.0).all()),
+            f"{always} of the {pattern.size} elements that one instant adds to W are zero for any motion: a torque "
+            "does not depend on the links before its joint [12.22], nor on friction elsewhere, and some parameters of "
+            "later links do not reach it. As printed the criterion is infinite for the dynamic model",
+        ),
+        shown("elements of W that are zero for any motion [%]", 100.0 * always / pattern.size),
+    )
+
+
+def _values(judged: Mapping[str, Judged], tried: Sequence[float]) -> tuple[Finding, ...]:
+    """What the search reached."""
+    smooth = (
+        (PLAIN, "condition", "cond(W)"),
+        (SMALLEST, "with_smallest", "cond + k₂/σ_min"),
+        (SCALED, "scaled", "cond(W diag Z)"),
+    )
+    best = [getattr(judged[name], key) <= min(getattr(one, key) for one in judged.values()) for name, key, _ in smooth]
+    return (
+        shown("every motion certified within all limits", all(one.certified for one in judged.values())),
+        *(shown(f"{what}, motion optimised by {name}", getattr(judged[name], key)) for name, key, what in smooth),
+        shown("each of these three is smallest for the motion that was optimised by it", all(best)),
+        shown(
+            f"cond + k₁ S at {POINTS} instants, motion optimised by {EQUILIBRIUM}",
+            judged[EQUILIBRIUM].combined,
+            f"starts end between {min(tried):.3g} and {max(tried):.3g}: two elements of W decide, and each ends "
+            f"elsewhere; the motion optimised by log det has {judged[D_OPTIMAL].combined:.3g} without asking for it",
+        ),
+    )
+
+
+def _claims(judged: Mapping[str, Judged], others: Sequence[Array]) -> tuple[Finding, ...]:
+    plain, equal, small, scaled = (judged[name] for name in (PLAIN, EQUILIBRIUM, SMALLEST, SCALED))
+    size = np.abs(set_up.true_values())
+    spread = float(np.median([_spread(one * size) for one in others]))
+    relative = float(np.median([_spread(one) for one in others]))
+    return (
+        claim(
+            SAID["alike"],
+            equal.equilibrium < 10.0,
+            f"S = max|W_ij|/min|W_ij| falls from {plain.equilibrium:.2g} ([12.12]) to {equal.equilibrium:.2g}, "
+            f"far from the same order of magnitude, and cond(W) rises from {plain.condition:.3g} to "
+            f"{equal.condition:.3g}",
+        ),
+        claim(
+            SAID["no_small"],
+            small.smallest > 1.01 * plain.smallest,
+            f"σ_min {small.smallest:.3g} against {plain.smallest:.3g}, at cond(W) {small.condition:.3g} against "
+            f"{plain.condition:.3g}",
+        ),
+        claim(
+            SAID["even_std"],
+            small.spread < 0.5 * spread,
+            f"largest over smallest σ: {small.spread:.3g}, median of {len(others)} random motions {spread:.3g}; but "
+            f"[12.12] does the same ({plain.spread:.3g})",
+        ),
+        claim(
+            SAID["small_suffer"],
+            small.thirds > 2.0,
+            "relative σ of the smallest third of the parameters over that of the largest third (medians): "
+            f"{small.thirds:.2g}; {scaled.thirds:.2g} by [12.15], {judged[D_OPTIMAL].thirds:.2g} by log det",
+        ),
+        claim(
+            SAID["even_relative"],
+            scaled.relative_spread < 0.5 * relative,
+            f"largest over smallest relative σ: {scaled.relative_spread:.3g}, median of {len(others)} random motions "
+            f"{relative:.3g}; but {plain.relative_spread:.3g} by [12.12]",
+        ),
+    )
+
+
+def _samples(found: Mapping[str, Array]) -> DataTable:
+    counts = (POINTS, 100, SAMPLES, 10_000)
+    rows: list[list[Value]] = [
+        [name, *(evaluation(Equilibrium(), observed(delta, count)).value for count in counts)]
+        for name, delta in found.items()
+    ]
+    headings = ("optimised by", *(f"S at {count} instants" for count in counts))
+    return DataTable(
+        "equilibrium", "max|W_ij|/min|W_ij| without structural zeros, by number of instants", headings, rows
+    )
+
+
+def _plot(found: Mapping[str, Array]) -> Plot:
+    names = set_up.model().base.names
+    lines = [Line(name, 100.0 * relative_std(delta), points=True) for name, delta in found.items()]
+    title = "Relative standard deviation of each parameter, noise of 1 N·m (" + ", ".join(names) + ")"
+    return Plot(title, np.arange(1.0, len(names) + 1.0), "parameter", "relative σ [%]", lines, log=True)

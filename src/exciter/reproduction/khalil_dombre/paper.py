@@ -1,0 +1,42 @@
+"""The paper and what is run of it."""
+
+from __future__ import annotations
+
+from exciter.reproduction.khalil_dombre import (
+    criteria,
+    equations,
+    essential,
+    filters,
+    four_models,
+    friction,
+    gravity,
+    noise,
+    sequential,
+    uncertainty,
+    validation,
+    vandanjon,
+    wrist,
+)
+from exciter.reproduction.paper import Paper, Study
+
+PAPER = Paper(
+    "khalil-dombre-ch12",
+    "W. Khalil, E. Dombre: Modeling, Identification and Control of Robots. Hermes Penton Science, 2002, chapter 12.",
+    "Identification of the dynamic parameters of robots: models linear in them, exciting trajectories, filters, least "
+    "squares, validation. The chapter has no data and few numbers; its statements are tested on one robot.",
+    (
+        Study("four-models", 4.0, four_models.run),
+        Study("noise", 60.0, noise.run),
+        Study("uncertainty", 27.0, uncertainty.run),
+        Study("filters", 2.0, filters.run),
+        Study("equations", 15.0, equations.run),
+        Study("criteria", 18.0, criteria.run),
+        Study("sequential", 20.0, sequential.run),
+        Study("wrist", 8.0, wrist.run),
+        Study("friction", 25.0, friction.run),
+        Study("gravity", 15.0, gravity.run),
+        Study("vandanjon", 15.0, vandanjon.run),
+        Study("essential", 9.0, essential.run),
+        Study("validation", 45.0, validation.run),
+    ),
+)

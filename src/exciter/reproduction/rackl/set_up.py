@@ -1,0 +1,100 @@
+"""The robot, limits, splines and weights of the paper, and what it leaves open.
+
+The masses and shapes of the LWR 4 are not published. In their place stands the embedded description ``lwr4``: bodies
+of uniform density whose masses add up to the data sheet's. Way-points, duration, weights ξ, payload and noise are not
+published either.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.base import inertia_base
+from exciter.dynamics.model import DynamicModel
+from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.workspace import Box, OutsideSphere
+from exciter.excitation.trajectories.bspline import BSpline
+from exciter.experiment.recording import Payload
+from exciter.identification.load import load_chi
+from exciter.reproduction.published import published
+from exciter.robot import load
+
+Array = NDArray[np.float64]
+TOOL = "flange"
+SEGMENTS, DURATION = 8, 10.0  # way-points less one, and [s] where the search begins: not published
+DURATIONS = 5.0, 20.0  # [s] within which the duration is free
+XI_1 = XI_2 = 1.0  # of (15): not published
+NOISE = 0.001  # of a torque limit: σ of every torque sample, white, usual for strain gauges; not published
+POSITION_NOISE = 2e-6  # [rad] σ of every position sample; not published
+STEEL, RADIUS, HEIGHT = 7850.0, 0.05, 0.05  # [kg/m³], [m] of the payload, a cylinder on the flange: not published
+OPEN = (
+    "Not published, and assumed here: masses and shapes of the links (bodies of uniform density, together as heavy as "
+    "the data sheet says), ξ₁ = ξ₂ = 1 in (15)"
+)
+
+
+@cache
+def paper_model() -> DynamicModel:
+    """The LWR 4+ with the limits of (37)–(44), rigid bodies only: the torque sensors are behind gears and friction."""
+    limits = published("rackl")["limits"]
+    robot = load("lwr4").with_limits(
+        lower=np.deg2rad(limits["lower"]),
+        upper=np.deg2rad(limits["upper"]),
+        **{kind: limits[kind] for kind in ("velocity", "acceleration", "torque")},
+    )
+    return DynamicModel(robot)
+
+
+def limits_of(model: DynamicModel, chi: Array | None = None) -> tuple[Constraint, ...]:
+    """Box (33)–(35), sphere (41) and torque limits (44), these with χ where it is not the description's."""
+    limits = published("rackl")["limits"]
+    robot = model.robot
+    return (
+        Box(robot, TOOL, np.array(limits["box_lower"]), np.array(limits["box_upper"])),
+        OutsideSphere(robot, TOOL, limits["sphere"]),
+        TorqueLimits(model) if chi is None else TorqueLimits(model, chi),
+    )
+
+
+def payload() -> Payload:
+    mass = STEEL * np.pi * RADIUS**2 * HEIGHT
+    across, along = mass * (3.0 * RADIUS**2 + HEIGHT**2) / 12.0, 0.5 * mass * RADIUS**2
+    return Payload(TOOL, mass, (0.0, 0.0, 0.5 * HEIGHT), (across, 0.0, 0.0, across, 0.0, along))
+
+
+def loaded_chi(model: DynamicModel) -> Array:
+    """χ (p,) of the description with the payload on the flange."""
+    return model.nominal + load_chi(model, payload())
+
+
+def spline(segments: int = SEGMENTS, duration: float = DURATION) -> BSpline:
+    return BSpline(duration, segments, published("rackl")["spline"]["degree"])
+
+
+def names_16() -> tuple[str, ...]:
+    """Of Table I."""
+    return tuple(row[0] for row in published("rackl")["table_1"])
+
+
+def weights_16() -> tuple[float, ...]:
+    """Values of Table I [kg·m²], where Φ_CAD of (15) would be needed: it is not published."""
+    return tuple(float(row[1]) for row in published("rackl")["table_1"])
+
+
+def names_31(model: DynamicModel) -> tuple[str, ...]:
+    """Second moments that stand for the inertia base parameters."""
+    base = inertia_base(model)
+    return tuple(base.standard[k] for k in base.independent)
+
+
+def columns(model: DynamicModel, names: tuple[str, ...]) -> NDArray[np.int64]:
+    return np.array([model.standard.index(name) for name in names])
+
+
+def torque_noise(model: DynamicModel) -> Array:
+    """σ (n,) [N·m]."""
+    return np.asarray(NOISE * model.robot.limit("torque"))

@@ -1,0 +1,94 @@
+"""One design problem of section 4.2: many starts, the best one continued close to the limits, certified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.criteria import AnyCriterion, ConditionNumber, Figures
+from exciter.excitation.design import design
+from exciter.excitation.objective import Objective
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.reproduction.swevers_asme.continued import Continued
+from exciter.reproduction.swevers_asme.set_up import FAMILY, SAMPLES, columns, figures, model, robot, sampled, workspace
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is optimised, and within which limits; all those of the paper, corrected, unless said otherwise."""
+
+    friction: bool = True
+    criterion: AnyCriterion = field(default_factory=ConditionNumber)
+    acceleration_limit: bool = True
+    constraints: Callable[[Robot], tuple[Constraint, ...]] = workspace
+    family: Fourier = FAMILY
+
+    @property
+    def robot(self) -> Robot:
+        return robot(self.acceleration_limit)
+
+    @property
+    def objective(self) -> Objective:
+        return Objective(model(self.acceleration_limit), self.criterion, columns(self.friction), np.ones(3))
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """delta (3, c): the best motion; values (K,): of the criterion, one per start, infinite where none was feasible."""
+
+    case: Case
+    delta: Array
+    certificate: Certificate
+    values: Array
+
+    @property
+    def value(self) -> float:
+        """Of the criterion at all samples."""
+        return self.case.objective.value(sampled(self.delta, self.case.family))
+
+    @property
+    def figures(self) -> Figures:
+        return figures(self.delta, self.case.friction, self.case.family)
+
+
+def best_of(case: Case, starts: int, jobs: int = 1, further: bool = False) -> Optimum:
+    """The best of so many starts from seed 0; further: and continued with narrower margins where that is better."""
+    found = design(
+        model(case.acceleration_limit),
+        case.family,
+        criterion=case.criterion,
+        columns=columns(case.friction),
+        constraints=case.constraints(case.robot),
+        samples=SAMPLES,
+        seed=SEED,
+        starts=starts,
+        jobs=jobs,
+    )
+    values = np.array([attempt.value for attempt in found.attempts])
+    best = Optimum(case, found.delta, found.certificate, values)
+    for anew in (True, False) if further else ():
+        other = continued(case, found.delta, anew)
+        if other is not None and other.value < best.value:
+            best = replace(best, delta=other.delta, certificate=other.certificate)
+    return best
+
+
+def continued(case: Case, delta: Array, anew: bool = True) -> Optimum | None:
+    """The local optimum reached from a given motion; None where none was certified."""
+    constraints = case.constraints(case.robot)
+    improved = Continued(case.family, case.objective, constraints, SAMPLES, SEED).improved(delta, anew)
+    if improved is None:
+        return None
+    certificate = certify(case.robot, case.family.curve(improved), constraints)
+    one = Optimum(case, improved, certificate, np.zeros(0))
+    return Optimum(case, improved, certificate, np.array([one.value]))

@@ -1,0 +1,102 @@
+"""The example of section 4: KUKA IR 361, three axes, its 15 parameters, limits and Fourier series; and Table 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, OutsideCylinder
+from exciter.excitation.criteria import Columns, Figures, evaluate
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.trajectory import motion
+from exciter.parameters.terms import Coulomb, Viscous
+from exciter.reproduction.published import published
+from exciter.robot import load
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+
+Array = NDArray[np.float64]
+PAPER = published("swevers_asme")
+EXPERIMENT = PAPER["experiment"]
+SAMPLES: int = EXPERIMENT["samples"]
+FAMILY = Fourier(EXPERIMENT["period"], EXPERIMENT["harmonics"])  #: eq. (5)
+USUAL = (Viscous(), Coulomb())
+#: χ = C θ: the barycentric parameters of section 4.1 in standard ones of the modified-DH frames, whose x, y, z are the
+#: paper's Z, X, Y. k_d enters as half the difference of two moments, so that XX = k_d, YY = −k_d stand for it.
+INERTIAL: Mapping[str, Mapping[str, float]] = {
+    "kzz1": {"ZZ1": 1.0},
+    "kyz2": {"XZ2": 1.0},
+    "kd2": {"XX2": 1.0, "YY2": -1.0},
+    "kyy2": {"ZZ2": 1.0},
+    "mbz2": {"MX2": 1.0},
+    "kyz3": {"XZ3": 1.0},
+    "kd3": {"XX3": 1.0, "YY3": -1.0},
+    "kyy3": {"ZZ3": 1.0},
+    "mbz3": {"MX3": 1.0},
+}
+FRICTION: Mapping[str, Mapping[str, float]] = {
+    f"{ours}{j}": {f"{theirs}{j}": 1.0} for ours, theirs in (("c", "Fs"), ("v", "Fv")) for j in (1, 2, 3)
+}
+MODEL_WORDS = (
+    "KUKA IR 361, axes 1 to 3, {parameters} parameters (9 barycentric, 6 of friction), {harmonics} harmonics of "
+    "{frequency:g} Hz, {samples} samples of one period at {rate:g} Hz. Not in the paper: heights of shoulder (1.020 m) "
+    "and length from elbow to end effector (0.765 m), which we take from published link data; g = 9.81 m/s²."
+).format(frequency=1.0 / EXPERIMENT["period"], **EXPERIMENT)  #: for the texts ``set_up`` of the parts
+
+
+@cache
+def robot(acceleration_limit: bool = True) -> Robot:
+    """Limits of the joints are the paper's; inertias, which it does not give, are plausible ones."""
+    arm = load("kuka-ir361-asme")
+    return arm if acceleration_limit else arm.with_limits(acceleration=np.inf)
+
+
+@cache
+def model(acceleration_limit: bool = True) -> DynamicModel:
+    return DynamicModel(robot(acceleration_limit), USUAL)
+
+
+def columns(friction: bool = True) -> Columns:
+    """Of the matrix A (3): all 15 parameters, or the 9 inertial ones."""
+    return Columns.combined(model(), {**INERTIAL, **FRICTION} if friction else INERTIAL)
+
+
+def heights(arm: Robot) -> Box:
+    low, high = PAPER["limits"]["height"]
+    return Box(arm, "tool", np.array([-np.inf, -np.inf, low]), np.array([np.inf, np.inf, high]))
+
+
+def workspace(arm: Robot) -> tuple[Constraint, ...]:
+    """Height limits, and what the text says of the base: not r < 0.5 m and z < 1.6 m at once."""
+    base = PAPER["limits"]["base"]
+    return heights(arm), OutsideCylinder(arm, "tool", base["radius"], upper=base["height"])
+
+
+def printed_workspace(arm: Robot, above: bool) -> tuple[Constraint, ...]:
+    """The printed product (1.6 m − z)(0.5 m − r) ≤ 0 instead: near the axis and high (above), or far and low. Both
+    regions meet in one edge only, so that a motion stays in one of them."""
+    radius, height = PAPER["limits"]["base"]["radius"], PAPER["limits"]["base"]["height"]
+    if above:
+        return heights(arm), HalfSpace(arm, "tool", np.array([0, 0, 1.0]), height), InsideCylinder(arm, "tool", radius)
+    return heights(arm), HalfSpace(arm, "tool", np.array([0, 0, -1.0]), -height), OutsideCylinder(arm, "tool", radius)
+
+
+def table_1(swapped: bool) -> Array:
+    """δ (3, 11) of Table 1, with eq. (5) as printed, or with a and b in each other's place."""
+    table = PAPER["table_1"]
+    first, second = ("b", "a") if swapped else ("a", "b")
+    return np.column_stack([table[first], table[second], table["q0"]])
+
+
+def sampled(delta: Array, family: Fourier = FAMILY, samples: int = SAMPLES) -> Motion:
+    return motion(family, delta, family.sample_times(samples))
+
+
+def figures(delta: Array, friction: bool = True, family: Fourier = FAMILY) -> Figures:
+    """Condition numbers of A for one period."""
+    return evaluate(model(), sampled(delta, family), 1.0, columns(friction))

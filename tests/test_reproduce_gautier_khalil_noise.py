@@ -1,0 +1,299 @@
+"""Gautier & Khalil 1992, run again: quintic segments, the 31-point trajectory, noise, printed arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from exciter.errors import ParameterError
+from exciter.reproduction.finding import Finding, Verdict
+from exciter.reproduction.gautier_khalil.arithmetic import disagreements
+from exciter.reproduction.gautier_khalil.deviations import ordinary
+from exciter.reproduction.gautier_khalil.perturbed import draws, solve
+from exciter.reproduction.gautier_khalil.point_sequences import Sequences, random_sequences, true_parameters
+from exciter.reproduction.gautier_khalil.printed import NoiseTable, ParameterTable, Printed, data
+from exciter.reproduction.gautier_khalil.segments import TIMES, peaks, random_segments
+from exciter.reproduction.paper import Effort, Part
+from exciter.reproduction.run import run_study
+from test_points import closed_form_w, energy_row
+
+LIMIT, SPEED = np.pi / 4, np.deg2rad(50)
+LEVELS = (0.001, 0.01, 0.1)
+
+
+@pytest.fixture(scope="module")
+def parts() -> dict[str, Part]:
+    keys = "interpolation", "noise", "arithmetic"
+    found = [part for key in keys for part in run_study("gautier-khalil-1992", key, Effort(quick=True))[1]]
+    assert len({part.item for part in found}) == len(found)
+    return {part.item: part for part in found}
+
+
+def finding(part: Part, words: str) -> Finding:
+    (found,) = [one for one in part.findings if words in one.quantity]
+    return found
+
+
+def verdicts(part: Part, *words: str) -> set[str]:
+    return {str(one.verdict) for one in part.findings if all(word in one.quantity for word in words)}
+
+
+def cell(part: Part, kind: str, k: float, quantity: str) -> tuple[float, float]:
+    """Published, and our median."""
+    (row,) = [row for row in part.tables[0].rows if row[:3] == (kind, k, quantity)]
+    return row[3], row[4]
+
+
+def test_every_table_and_figure_is_there(parts: dict[str, Part]) -> None:
+    tables = {f"Table {number}" for number in range(3, 13)}
+    assert tables | {"Section 5", "Section 6.2", "Section 6.3", "Figures 3–5", "Tables 3 and 8"} <= set(parts)
+    assert len(parts["Figures 3–5"].figures) == 3
+    assert all(part.set_up for part in parts.values())
+
+
+# -- section 5: segments -----------------------------------------------------------------------------------------------
+
+
+def sampled(qa: float, va: float, qb: float, vb: float, u: float, order: int) -> np.ndarray:
+    """The order-th derivative of the segment, from the six conditions (27) solved as linear equations."""
+    powers = np.arange(6)
+
+    def row(t: float, d: int) -> np.ndarray:
+        factor = np.array([np.prod(np.arange(p - d + 1, p + 1)) if p >= d else 0 for p in powers], dtype=float)
+        return factor * np.where(powers >= d, t ** np.maximum(powers - d, 0), 0.0)
+
+    matrix = np.array([row(0.0, 0), row(0.0, 1), row(0.0, 2), row(u, 0), row(u, 1), row(u, 2)])
+    a = np.linalg.solve(matrix, [qa, va, 0.0, qb, vb, 0.0])
+    return np.polynomial.Polynomial(a).deriv(order)(np.linspace(0.0, u, 2001))
+
+
+def test_the_acceleration_is_not_monotone_in_time_and_velocity_and_position_are(parts: dict[str, Part]) -> None:
+    part = parts["Section 5"]
+    largest = [np.abs(sampled(0.0, 1.0, 1.0, 1.0, u, 2)).max() for u in (1.0, 2.0, 20.0)]
+    assert largest == pytest.approx([0.0, 1.4434, 0.2742], abs=1e-4)
+    assert [row[1] for row in part.tables[0].rows] == pytest.approx(largest, abs=1e-4)
+    assert finding(part, "largest |q̈| is a decreasing").verdict is Verdict.DIFFERS
+    assert finding(part, "largest |q̇| never grows").verdict is Verdict.MET
+    assert finding(part, "extrema of q never shrink").verdict is Verdict.MET
+
+
+def test_shares_of_segments_are_those_of_brute_force() -> None:
+    """25 random segments, extrema of dense samples: which of them grow somewhere with u_f."""
+    segments = random_segments(25)
+    ours = peaks(segments)
+    ends = zip(*(x[:, 0] for x in (segments.q_start, segments.qd_start, segments.q_end, segments.qd_end)), strict=True)
+    brute = np.array([[np.abs(sampled(*end, u, 2)).max() for u in TIMES[20:160:4]] for end in ends])
+    part = ours[1][:, 20:160:4]
+    assert part == pytest.approx(brute, rel=1e-5, abs=1e-9)
+    assert 0.0 < (np.diff(ours[1]) > 1e-9 * ours[1][:, 1:]).any(axis=1).mean() < 0.45  # a quarter, of 25
+    assert not (np.diff(ours[0]) > 1e-9 * ours[0][:, 1:]).any()
+
+
+def test_formulas_hold_as_corrected_and_not_as_printed(parts: dict[str, Part]) -> None:
+    part = parts["Section 5"]
+    assert verdicts(part, "as printed") == {"differs"}
+    assert verdicts(part, "extrema of", "largest difference") == {"met"}
+    assert finding(part, "(28)").reached < 1e-12
+
+
+# -- section 6.2: the motion through the points ------------------------------------------------------------------------
+
+
+def test_the_check_of_positions_fails_as_often_as_a_prototype_found(parts: dict[str, Part]) -> None:
+    """Prototype: 123, 85, 71, 69 s at 1, 2, 5, 20 rad/s², and 24, 17, 17, 17 of 30 segments outside."""
+    rows = np.array(parts["Section 6.2"].tables[0].rows)
+    assert rows[:, 1] == pytest.approx([123, 85, 71, 69], rel=0.25)
+    assert rows[:, 2] == pytest.approx([24, 17, 17, 17], abs=6)
+    assert (np.diff(rows[:, 1]) < 0).all()
+    assert rows[:, 4].min() > 10.0  # degrees
+
+
+def test_certified_motions_and_what_they_cost(parts: dict[str, Part]) -> None:
+    unchecked, drawn, smaller, whole = parts["Section 6.2"].tables[1].rows
+    assert [row[3] for row in (unchecked, drawn, smaller, whole)] == [False, True, True, True]
+    assert unchecked[1] < 18
+    assert drawn[1] > 2 * unchecked[1]
+    assert smaller[1] > 1.5 * unchecked[1]
+    assert whole[1] < min(18.0, 0.6 * smaller[1])
+    assert finding(parts["Section 6.2"], "calculated trajectory respects").verdict is Verdict.MET
+    assert finding(parts["Section 6.2"], "work of the torques").reached < 1e-10
+    assert finding(parts["Section 6.2"], "variables").reached == 155
+
+
+# -- section 6.3: noise ------------------------------------------------------------------------------------------------
+
+
+def test_equations_are_solved_with_the_covariance_of_known_noise() -> None:
+    rng = np.random.default_rng(0)
+    w, sigma = random_sequences(30, 2, 3).w, np.array([0.3, 0.7])
+    y = rng.standard_normal((2, 30))
+    values, covariance = solve(w, y, sigma)
+    for k in range(2):
+        assert values[k] == pytest.approx(np.linalg.lstsq(w[k], y[k], rcond=None)[0], rel=1e-7)
+        assert covariance[k] == pytest.approx(sigma[k] ** 2 * np.linalg.inv(w[k].T @ w[k]), rel=1e-6)
+    own = ordinary(w[0], y[0])
+    noise = np.sqrt(((y[0] - w[0] @ values[0]) ** 2).sum() / 15)
+    assert own.noise[0] == pytest.approx(noise)
+    assert own.covariance == pytest.approx(noise**2 * np.linalg.inv(w[0].T @ w[0]), rel=1e-5)
+    with pytest.raises(ParameterError, match="15 equations for 15 parameters"):
+        ordinary(w[0, :15], y[0, :15])
+
+
+def test_noise_is_that_of_the_text() -> None:
+    """An experiment written out with the closed form of W: both give the same distributions (KS, chance 1e-4 each)."""
+    rng, x, count = np.random.default_rng(11), true_parameters(), 80
+    ours = draws(random_sequences(30, 300, 5), (0.01,), 6)
+    found = []
+    for _ in range(count):
+        q, qd = rng.uniform(-LIMIT, LIMIT, (31, 3)), rng.uniform(-SPEED, SPEED, (31, 3))
+        w = closed_form_w(q, qd)
+        y = w @ x
+        dy = rng.normal(0.0, 0.01 / 4 * np.abs(y).max(), 30)
+        noisy = closed_form_w(
+            q + rng.normal(0.0, 0.01 / 4 * 2 * LIMIT, q.shape), qd + rng.normal(0.0, 0.01 / 4 * SPEED, q.shape)
+        )
+        size = np.linalg.norm(x)
+        found.append(
+            [
+                np.linalg.norm(dy) / np.linalg.norm(y),
+                np.linalg.norm(np.linalg.lstsq(w, y + dy, rcond=None)[0] - x) / size,
+                np.linalg.norm(noisy - w, 2) / np.linalg.norm(w, 2),
+                np.linalg.norm(np.linalg.lstsq(noisy, y, rcond=None)[0] - x) / size,
+                np.linalg.norm(np.linalg.lstsq(noisy, y + dy, rcond=None)[0] - x) / size,
+            ]
+        )
+    for mine, one in zip((ours.dy, ours.dx_y, ours.dw, ours.dx_w, ours.dx_both), np.array(found).T, strict=True):
+        assert stats.ks_2samp(mine[:, 0], one).pvalue > 1e-4
+
+
+def test_halved_noise_on_positions_halves_the_perturbation_of_w() -> None:
+    found = draws(random_sequences(30, 60, 1), LEVELS, 2)
+    assert np.median(found.dw_half / found.dw) == pytest.approx(0.5, abs=0.05)
+    assert np.median(found.dw[:, 1] / found.dw[:, 0]) == pytest.approx(10.0, rel=0.3)
+    still = Sequences(np.zeros((1, 31, 3)), np.tile(np.linspace(-1, 1, 31)[:, None], (1, 1, 3)))
+    assert np.abs(still.w[0] - closed_form_w(still.q[0], still.qd[0])).max() < 1e-12
+
+
+def test_figures_of_the_prototype_are_met(parts: dict[str, Part]) -> None:
+    """Medians of ‖δX‖/‖X‖ at k = 0.001, 0.01, 0.1 that a separate implementation found, by factors of two."""
+    targets = {"Table 3": (0.029, 0.288, 2.63), "Table 8": (0.68, 6.4, 67.0)}
+    for item, wanted in targets.items():
+        for k, value in zip(LEVELS, wanted, strict=True):
+            assert 0.5 < cell(parts[item], "random", k, "‖δX‖/‖X‖")[1] / value < 2.0
+    assert 0.0060 < cell(parts["Table 3"], "optimum", 0.01, "‖δX‖/‖X‖")[1] < 0.0140
+    assert 0.06 < cell(parts["Table 3"], "optimum", 0.1, "‖δX‖/‖X‖")[1] < 0.14
+    assert 0.018 < cell(parts["Table 8"], "optimum", 0.01, "‖δX‖/‖X‖")[1] < 0.05
+
+
+def test_improvements_are_those_of_the_paper(parts: dict[str, Part]) -> None:
+    part = parts["Section 6.3"]
+    assert verdicts(part, "random / optimum") == {"met"}
+    assert 15 < finding(part, "random / optimum, r = 30, noise on Y").reached < 60
+    assert 50 < finding(part, "random / optimum, r = 15, noise on Y").reached < 400
+    equal = [one.reached for one in part.findings if "one and the same noise" in one.quantity]
+    assert 1.5 < equal[0] < 0.5 * finding(part, "r = 30, noise on Y").reached
+    assert verdicts(part, "(12)") == verdicts(part, "(13)") == {"met"}
+
+
+def test_noise_on_y_is_typical_and_noise_on_w_shows_another_definition(parts: dict[str, Part]) -> None:
+    assert verdicts(parts["Table 3"], "k") == {"met"}
+    assert verdicts(parts["Table 8"], "random, mean") == verdicts(parts["Table 8"], "‖δX‖/‖X‖ over k") == {"met"}
+    for number in ("4", "5", "9", "10"):
+        part = parts[f"Table {number}"]
+        assert verdicts(part, "‖δW‖/‖W‖ over k") == {"differs"}
+        assert "half the noise on positions" in finding(part, "‖δW‖/‖W‖ over k, random").note
+    assert verdicts(parts["Table 9"], "as printed") == verdicts(parts["Table 10"], "as printed") == {"differs"}
+
+
+def test_published_perturbations_of_w_are_those_of_half_the_noise() -> None:
+    """All six sequences of random ‖δW‖/‖W‖ over k, misprints corrected, within 98 % of what half the noise gives."""
+    for r, numbers in ((30, ("4", "5")), (15, ("9", "10"))):
+        found = draws(random_sequences(r, 200, 4), LEVELS, 5)
+        half, whole = (np.log(x / LEVELS).mean(axis=1) for x in (found.dw_half, found.dw))
+        for number in numbers:
+            printed = np.log(NoiseTable.of(number, "random").corrected["dw"] / LEVELS).mean()
+            assert 0.01 < (half < printed).mean() < 0.99
+            assert (whole < printed).mean() < 0.01
+
+
+@pytest.mark.parametrize("number", ["6", "7", "11", "12"])
+def test_errors_are_what_sigma_says(parts: dict[str, Part], number: str) -> None:
+    part = parts[f"Table {number}"]
+    for words in ("√Σσ²", "errors have the covariance", "2 σ cover", "root mean square", "largest |error|"):
+        assert finding(part, words).verdict is Verdict.MET
+    if number in ("6", "7"):
+        assert finding(part, "σ_ρ taken from the residuals").verdict is Verdict.MET
+    else:
+        assert finding(part, "r = b").reached == "refused"
+    assert finding(part, "when W has noise too").reached < 0.93
+
+
+# -- printed arithmetic ------------------------------------------------------------------------------------------------
+
+
+def test_printed_digits_say_how_exact_they_are() -> None:
+    assert Printed.of("5.35e-4") == Printed(5.35e-4, pytest.approx(0.5e-6))
+    assert Printed.of("1.0208e3").half == pytest.approx(0.05)
+    assert Printed.of("0.010").half == pytest.approx(0.0005)
+
+
+def test_bound_ratios_from_the_printed_columns(parts: dict[str, Part]) -> None:
+    part = parts["Tables 3 and 8"]
+    reached = [one.reached for one in part.findings]
+    wanted = [12.7, 7.5, 9.5, 36.7, 45.0, 36.9, 9.0, 8.5, 7.6, 33.6, 31.7, 31.6]
+    assert reached == pytest.approx(wanted, abs=0.051)
+    assert [one.quantity for one in part.findings if one.verdict is Verdict.DIFFERS] == [
+        "bound ratio of Table 3 from its other columns, random, k = 0.1"
+    ]
+
+
+def test_norms_errors_and_misprints_of_the_tables_by_parameter(parts: dict[str, Part]) -> None:
+    part = parts["Tables 6, 7, 11 and 12"]
+    norms, roots = (0.0068, 0.1610, 0.0047, 0.392), (0.92, 0.61, 0.97, 0.72)
+    for number, norm, root in zip(("6", "7", "11", "12"), norms, roots, strict=True):
+        table = ParameterTable.of(number)
+        rows = np.array(data()["parameters"][number]["rows"], dtype=float)
+        assert finding(part, f"Table {number}: ‖δX‖/‖X‖").reached == pytest.approx(norm, rel=0.01)
+        assert finding(part, f"Table {number}: ‖δX‖/‖X‖").verdict is Verdict.MET
+        assert np.sqrt(((rows[:, 2] / rows[:, 4]) ** 2).mean()) == pytest.approx(root, abs=0.006)
+        assert (np.abs(rows[:, 2]) < 2 * rows[:, 4]).all()
+        assert finding(part, f"Table {number}: all 15 errors").verdict is Verdict.MET
+        assert disagreements(table, corrected=True) == []
+    assert disagreements(ParameterTable.of("6")) == disagreements(ParameterTable.of("12")) == []
+    assert disagreements(ParameterTable.of("7")) == ["XXR2 (X)", "XXR2 (error)", "XXR2 (relative error)"]
+    assert disagreements(ParameterTable.of("11")) == ["ZZR1 (error)"]
+
+
+def test_what_the_text_says_of_the_tables(parts: dict[str, Part]) -> None:
+    part = parts["Section 6.3, text"]
+    assert finding(part, "cond(W), Table 12").reached == pytest.approx(30.79 / 1.0208, rel=1e-6)
+    assert finding(part, "cond(W), Table 12").verdict is Verdict.DIFFERS
+    assert finding(part, "relative noise").reached == pytest.approx(4.7 / 0.79, rel=1e-6)
+    assert verdicts(part, "same size") == verdicts(part, "not significant") == {"met"}
+
+
+def test_x_has_a_definite_inertia_matrix_and_no_rigid_third_link(parts: dict[str, Part]) -> None:
+    part, x = parts["Table 6, column X"], ParameterTable.of("6").x
+    rng, basis = np.random.default_rng(4), np.eye(3)
+
+    def kinetic(q: np.ndarray, qd: np.ndarray) -> float:
+        return float((energy_row(q, qd) - energy_row(q, 0 * qd)) @ x)
+
+    smallest = np.inf
+    grid = np.linspace(-np.pi, np.pi, 25)
+    for q in [np.array([0.0, a, b]) for a in grid for b in grid]:
+        alone = [kinetic(q, e) for e in basis]
+        a = np.diag(2 * np.array(alone))
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            a[i, j] = a[j, i] = kinetic(q, basis[i] + basis[j]) - alone[i] - alone[j]
+        smallest = min(smallest, np.linalg.eigvalsh(a)[0])
+    least = float(finding(part, "positive definite").note.split("eigenvalue ")[1].split()[0])
+    assert least == pytest.approx(0.379, abs=0.002)
+    assert smallest == pytest.approx(least, rel=0.02)
+    assert finding(part, "positive definite").reached is True
+    assert finding(part, "rigid body").reached is False
+    for _ in range(50):  # the bound, for masses at random points
+        mass, (px, py, _) = rng.uniform(0, 1, 4), rng.normal(size=(3, 4))
+        second = (mass * (px**2 + py**2)).sum(), (mass * (py**2 - px**2)).sum(), -(mass * px * py).sum()
+        assert abs(second[2]) <= 0.5 * np.sqrt(second[0] ** 2 - second[1] ** 2) + 1e-12
