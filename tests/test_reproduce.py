@@ -11,7 +11,7 @@ from scipy import stats
 from exciter.cli import main
 from exciter.errors import ExciterError
 from exciter.report.plot import Line, Plot
-from exciter.reproduction import NAMES
+from exciter.reproduction import FOLDERS, NAMES
 from exciter.reproduction.finding import (
     Finding,
     Verdict,
@@ -194,6 +194,5 @@ def test_papers_are_complete(name):
     assert found.about
     keys = [study.key for study in found.studies]
     assert len(set(keys)) == len(keys)
-    texts = [path.read_text() for path in Path(__file__).parent.glob("test_reproduce_*.py")]
-    mine = "".join(text for text in texts if f'"{name}"' in text)
-    assert ".studies" in mine or all(f'"{key}"' in mine for key in keys)
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob(f"test_reproduce_{FOLDERS[name]}*.py"))
+    assert f'for study in paper("{name}").studies' in tests or all(f'"{key}"' in tests for key in keys)

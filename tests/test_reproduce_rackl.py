@@ -24,8 +24,8 @@ QUICK = Effort(quick=True)
 @pytest.fixture(scope="module")
 def parts():
     """All parts of the quick run, by item."""
-    studies = paper("rackl-2012").studies
-    return {part.item: part for study in studies for part in run_study("rackl-2012", study.key, QUICK)[1]}
+    keys = [study.key for study in paper("rackl-2012").studies]
+    return {part.item: part for key in keys for part in run_study("rackl-2012", key, QUICK)[1]}
 
 
 def found(parts, item, words):

@@ -77,7 +77,7 @@ def figure_4(motions: Motions, virtual: Experiment, repeated: Sequence[Repetitio
                 int((noisier[better] < CLEARLY).sum()),
                 "median ratio "
                 + ", ".join(f"{r:.2f}" for r in noisier[better])
-                + f", computed from the errors without noise: at {100 * NOISIER * set_up.NOISE:g} % of the torque limits "
+                + f", from the errors without noise: at {100 * NOISIER * set_up.NOISE:g} % of the torque limits "
                 "light links hide in it. The claim hangs on the noise and on how wrong CAD is, neither of which is "
                 "published",
             ),
