@@ -59,34 +59,37 @@ def same(quantity: str, published: float, reached: float, tolerance: float, note
     return Finding(quantity, float(published), float(reached), verdict, note)
 
 
-def at_most(quantity: str, published: float, reached: float, note: str = "") -> Finding:
-    """The smaller the better; met when the difference is below 0.5 %."""
-    verdict = _ordered(reached - published, published)
+def at_most(quantity: str, published: float, reached: float, note: str = "", tie: float | None = None) -> Finding:
+    """The smaller the better; met when they differ by ``tie`` at most: 0.5 % unless given, as for logarithms."""
+    verdict = _ordered(reached - published, 0.005 * abs(published) if tie is None else tie)
     return Finding(quantity, float(published), float(reached), verdict, note)
 
 
-def at_least(quantity: str, published: float, reached: float, note: str = "") -> Finding:
-    """The larger the better; met when the difference is below 0.5 %."""
-    verdict = _ordered(published - reached, published)
+def at_least(quantity: str, published: float, reached: float, note: str = "", tie: float | None = None) -> Finding:
+    """The larger the better; otherwise like ``at_most``."""
+    verdict = _ordered(published - reached, 0.005 * abs(published) if tie is None else tie)
     return Finding(quantity, float(published), float(reached), verdict, note)
 
 
-def _ordered(excess: float, published: float) -> Verdict:
-    if abs(excess) <= 0.005 * abs(published):
+def _ordered(excess: float, tie: float) -> Verdict:
+    if abs(excess) <= tie:
         return Verdict.MET
     return Verdict.BEATEN if excess < 0 else Verdict.SHORT
 
 
-def typical(quantity: str, published: float, sample: ArrayLike, note: str = "", chance: float = 0.02) -> Finding:
-    """Met when a published draw of something random could be one of ``sample``, repetitions of it here: two-sided
-    chance of a rank as extreme as its own. Reached is the median; the note gets the range it was judged by."""
-    values = np.asarray(sample, dtype=np.float64)
-    below, above = np.mean(values <= published), np.mean(values >= published)
-    met = 2.0 * min(below, above) >= chance
-    low, high = np.quantile(values, [chance / 2, 1.0 - chance / 2])
-    spread = f"{len(values)} repetitions, {100 * (1 - chance):g} % within {low:.4g} … {high:.4g}"
-    words = f"{spread}; {note}" if note else spread
-    return Finding(quantity, float(published), float(np.median(values)), Verdict.MET if met else Verdict.DIFFERS, words)
+def typical(
+    quantity: str, published: float, sample: ArrayLike, note: str = "", chance: float = 0.02, of: str = "repetitions"
+) -> Finding:
+    """Met when a published draw of something random could be one of ``sample``, ours: no more extreme than all but
+    ``chance`` of them, half on each side (than all of them, where they are few). Reached is the median; the note gets
+    the range it was judged by, in numbers of the sample. of: what the sample consists of."""
+    values = np.sort(np.asarray(sample, dtype=np.float64))
+    outside = math.ceil(len(values) * chance / 2 - 1e-9) - 1  # on each side
+    low, high = values[outside], values[-1 - outside]
+    verdict = Verdict.MET if low <= published <= high else Verdict.DIFFERS
+    share = f"{100 * (1 - chance):g} % within" if outside else "within"
+    words = f"{len(values)} {of}, {share} {text_of(float(low))} … {text_of(float(high))}"
+    return Finding(quantity, float(published), float(np.median(values)), verdict, f"{words}; {note}" if note else words)
 
 
 def claim(statement: str, holds: bool, note: str = "", published: bool = True) -> Finding:
