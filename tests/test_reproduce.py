@@ -34,6 +34,7 @@ from exciter.reproduction.run import reproduce
 
 def test_verdicts_are_computed():
     assert same("x", 12.7, 12.74, 0.05).verdict is Verdict.MET
+    assert same("x", 12.7, 12.75, 0.05).verdict is Verdict.MET
     assert same("x", 12.7, 12.76, 0.05, "why").verdict is Verdict.DIFFERS
     assert at_most("cond", 8.66, 7.9).verdict is Verdict.BEATEN
     assert at_most("cond", 8.66, 8.67).verdict is Verdict.MET
@@ -53,6 +54,9 @@ def test_what_is_not_a_number_is_never_met(published):
     assert same("x", published, np.nan, 1.0, "why").verdict is Verdict.DIFFERS
     assert at_most("x", published, np.nan, "why").verdict is Verdict.SHORT
     assert typical("x", np.nan, [1.0, 2.0], "why").verdict is Verdict.DIFFERS
+    for sample in ([], [1.0, np.nan, 2.0]):
+        with pytest.raises(ExciterError, match="not numbers"):
+            typical("x", published, sample)
 
 
 @pytest.mark.parametrize("verdict", [Verdict.SHORT, Verdict.DIFFERS, Verdict.CLOSED])
@@ -75,9 +79,9 @@ def test_the_range_of_a_typical_draw_is_the_one_it_is_judged_by():
     """Few draws: all of them; none is invented between them; what is infinite stays so."""
     few = [7.0, 8.0, 9.0, 16.0]
     assert typical("x", 15.9, few).verdict is Verdict.MET
-    assert typical("x", 15.9, few, of="starts").note == "4 starts, within 7 … 16"
+    assert typical("x", 15.9, few, of="starts").note == "4 starts, all within 7 … 16"
     assert typical("x", 16.1, few).verdict is Verdict.DIFFERS
-    assert typical("x", 9.0, [*few, np.inf, np.inf]).note == "6 repetitions, within 7 … ∞"
+    assert typical("x", 9.0, [*few, np.inf, np.inf]).note == "6 repetitions, all within 7 … ∞"
     many = np.arange(1.0, 201.0)
     assert typical("x", 2.0, many).verdict is typical("x", 199.0, many).verdict is Verdict.MET
     assert typical("x", 1.0, many).verdict is typical("x", 200.0, many).verdict is Verdict.DIFFERS
@@ -85,13 +89,15 @@ def test_the_range_of_a_typical_draw_is_the_one_it_is_judged_by():
 
 
 def test_values_read_well():
-    assert [text_of(v) for v in (None, True, False, "±45°", -1.76e-43, np.inf)] == [
+    assert [text_of(v) for v in (None, True, False, "±45°", -1.76e-43, np.inf, -np.inf, np.nan)] == [
         "–",
         "yes",
         "no",
         "±45°",
         "−1.76e−43",
         "∞",
+        "−∞",
+        "not a number",
     ]
 
 
@@ -137,16 +143,24 @@ def test_long_studies_begin_first_and_parts_keep_their_order(two):
     }
 
 
-def test_ctrl_c_leaves_papers_that_are_complete(two, monkeypatch):
+def test_ctrl_c_leaves_papers_that_are_complete(two, monkeypatch, tmp_path, capsys):
     def interrupted(effort):
         raise KeyboardInterrupt
 
-    broken = Paper("other", "", "", (Study("c", 1.0, interrupted),))
-    monkeypatch.setattr("exciter.reproduction.run.paper", lambda name: {"other": broken}.get(name, TWO))
-    (found,) = reproduce(["rackl-2012", "other"])
-    assert found.paper is TWO
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(["other"])
+    broken = Paper("swevers-1997-asme", "", "", (Study("c", 1.0, interrupted),))
+    for user in ("reproduction.run", "commands.reproduce"):
+        monkeypatch.setattr(f"exciter.{user}.paper", lambda name: broken if name == broken.name else TWO)
+    monkeypatch.setattr("exciter.commands.reproduce.NAMES", ("rackl-2012", broken.name))
+    with pytest.raises(SystemExit) as left:
+        main(["reproduce", "--json", "--jobs", "1", "-o", str(tmp_path / "out")])
+    assert left.value.code == 130
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "interrupted" in printed.err
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".html", ".json", ".csv"}
+    with pytest.raises(SystemExit):
+        main(["reproduce", "swevers-1997-asme", "--jobs", "1", "-o", str(tmp_path / "nothing")])
+    assert not (tmp_path / "nothing").exists()
 
 
 def test_everything_is_written(two, tmp_path, capsys):
@@ -156,7 +170,7 @@ def test_everything_is_written(two, tmp_path, capsys):
     assert left.value.code == 0
     assert "1 beaten" in capsys.readouterr().out
     assert {path.name for path in folder.iterdir()} == {
-        "papers.md",
+        "rackl-2012.md",
         "rackl-2012.html",
         "rackl-2012.json",
         "rackl-2012.table-1.csv",
@@ -165,7 +179,9 @@ def test_everything_is_written(two, tmp_path, capsys):
         assert list(csv.reader(file)) == [["r", "cond", "kept"], ["15", "53.0", "True"], ["20", "", "a | b"]]
     data = json.loads((folder / "rackl-2012.json").read_text())
     assert data["tables"][0]["rows"][0] == [15, 53.0, True]
-    page = (folder / "papers.md").read_text()
+    assert data["parts"][0]["set_up"] == "Seed 0."
+    page = (folder / "rackl-2012.md").read_text()
+    assert "quick run" in page
     assert r"| cond \| norm | 53 | 21 | beaten | 10 starts |" in page
     report = (folder / "rackl-2012.html").read_text()
     for words in (

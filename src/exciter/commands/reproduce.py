@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -32,43 +33,57 @@ def run(arguments: argparse.Namespace) -> int:
     names = NAMES if arguments.paper is None else (arguments.paper,)
     total = sum(len(paper(name).studies) for name in names)
     place = arguments.output or (None if arguments.json else FOLDER)
+    found: list[Reproduced] = []
     with ExitStack() as stack:
         folder = None if place is None else stack.enter_context(output_folder(place))
         step = stack.enter_context(steps(total))
-        found = reproduce(names, quick=arguments.quick, jobs=arguments.jobs or cpu_count(), progress=step)
+        for one in reproduce(names, quick=arguments.quick, jobs=arguments.jobs or cpu_count(), progress=step):
+            found.append(one)
+            if folder is not None:
+                write(one, folder)
         if folder is not None:
-            write(found, folder)
+            write_page(found, folder)
     if arguments.json:
         print(json_text([entry for one in found for entry in one.to_list()]), end="")
         return 0
     for one in found:
         print_paper(console(), one)
-    if missing := [name for name in names if name not in {one.paper.name for one in found}]:
-        console().print(f"interrupted: {', '.join(missing)} not run", style="yellow", markup=False)
     if folder is not None:
         reports = ", ".join(f"{one.paper.name}.html" for one in found)
-        console().print(f"written to {folder}: {reports}, {PAGE}, tables as JSON and CSV", markup=False)
+        console().print(f"written to {folder}: {reports}, {page_name(found)}, tables as JSON and CSV", markup=False)
     return 0
 
 
 # -- what is written -------------------------------------------------------------------------------------------------
 
 
-def write(found: tuple[Reproduced, ...], folder: Path) -> None:
+def write(one: Reproduced, folder: Path) -> None:
+    """A paper as soon as it is complete: what interrupts the next one does not take it away."""
     with staged(folder) as stage:
-        for one in found:
-            write_report(one, stage / f"{one.paper.name}.html", versions())
-            (stage / f"{one.paper.name}.json").write_text(json_text(paper_data(one)), encoding="utf-8")
-            write_tables(one, stage)
-        (stage / PAGE).write_text(page(found), encoding="utf-8")
+        write_report(one, stage / f"{one.paper.name}.html", versions())
+        (stage / f"{one.paper.name}.json").write_text(json_text(paper_data(one)), encoding="utf-8")
+        write_tables(one, stage)
+
+
+def page_name(found: Sequence[Reproduced]) -> str:
+    return PAGE if len(found) > 1 else f"{found[0].paper.name}.md"
+
+
+def write_page(found: Sequence[Reproduced], folder: Path) -> None:
+    with staged(folder) as stage:
+        (stage / page_name(found)).write_text(page(found), encoding="utf-8")
 
 
 def paper_data(one: Reproduced) -> dict[str, Any]:
-    """<paper>.json: findings, and every table as data."""
+    """<paper>.json: set-ups with their seeds, findings, and every table as data."""
     return {
         "paper": one.paper.name,
         "citation": one.paper.citation,
         "quick": one.effort.quick,
+        "parts": [
+            {"item": part.item, "title": part.title, "set_up": part.set_up, "differences": part.differences}
+            for part in one.parts
+        ],
         "findings": one.to_list(),
         "tables": [
             {

@@ -55,7 +55,8 @@ class Finding:
 def same(quantity: str, published: float, reached: float, tolerance: float, note: str = "") -> Finding:
     """Met when both agree within ``tolerance``, absolute: half a unit of the last printed digit, or more where ``note``
     says why."""
-    verdict = Verdict.MET if abs(reached - published) <= tolerance else Verdict.DIFFERS
+    rounding = 1e-9 * (abs(published) + tolerance)  # 12.75 − 12.7 is more than 0.05 in binary
+    verdict = Verdict.MET if abs(reached - published) <= tolerance + rounding else Verdict.DIFFERS
     return Finding(quantity, float(published), float(reached), verdict, note)
 
 
@@ -84,10 +85,12 @@ def typical(
     ``chance`` of them, half on each side (than all of them, where they are few). Reached is the median; the note gets
     the range it was judged by, in numbers of the sample. of: what the sample consists of."""
     values = np.sort(np.asarray(sample, dtype=np.float64))
+    if not len(values) or np.isnan(values).any():
+        raise ExciterError(f"'{quantity}' is compared with {len(values)} {of}, some of them not numbers or none at all")
     outside = math.ceil(len(values) * chance / 2 - 1e-9) - 1  # on each side
     low, high = values[outside], values[-1 - outside]
     verdict = Verdict.MET if low <= published <= high else Verdict.DIFFERS
-    share = f"{100 * (1 - chance):g} % within" if outside else "within"
+    share = f"{100 * (1 - chance):g} % within" if outside else "all within"
     words = f"{len(values)} {of}, {share} {text_of(float(low))} … {text_of(float(high))}"
     return Finding(quantity, float(published), float(np.median(values)), verdict, f"{words}; {note}" if note else words)
 
@@ -115,4 +118,6 @@ def text_of(value: Value, digits: int = 4) -> str:
         return "yes" if value else "no"
     if isinstance(value, str):
         return value
-    return f"{value:.{digits}g}".replace("-", "−") if math.isfinite(value) else "∞"
+    if math.isnan(value):
+        return "not a number"
+    return f"{value:.{digits}g}".replace("-", "−").replace("inf", "∞")

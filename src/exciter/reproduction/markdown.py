@@ -22,11 +22,12 @@ Reports (`<paper>.html`) have the figures; `<paper>.json` and `<paper>.<table>.c
 figures are data files beside the code of each paper, `src/exciter/reproduction/*/*.yaml`. Random numbers have fixed
 seeds, which the set-ups state. `make papers` writes this page anew.
 """
+QUICK = "**This was a quick run**: the same items with fewer starts and repetitions.\n"
 
 
 def page(reproduced: Sequence[Reproduced]) -> str:
     """The whole page."""
-    lines = [INTRODUCTION, *overview(reproduced)]
+    lines = [INTRODUCTION, *([QUICK] if any(one.effort.quick for one in reproduced) else []), *overview(reproduced)]
     for one in reproduced:
         lines += paper_lines(one)
     return "\n".join(lines).rstrip() + "\n"

@@ -24,7 +24,7 @@ TONES = {
     Verdict.CLOSED: "fair",
 }
 MEANING = {
-    Verdict.MET: "the same within what was printed, or typical of our repetitions of something random",
+    Verdict.MET: "the same within what was printed (an optimum: within 0.5 %), or typical of repetitions of ours",
     Verdict.BEATEN: "better than published",
     Verdict.SHORT: "worse than published; the note says why",
     Verdict.DIFFERS: "what the paper describes gives something else; the note has the evidence",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from joblib import Parallel, delayed
@@ -41,43 +41,41 @@ class Reproduced:
         ]
 
 
+Task = tuple[str, str]
+Done = tuple[Task, tuple[Part, ...], float]
+
+
 def reproduce(
     names: Sequence[str],
     *,
     quick: bool = False,
     jobs: int = 1,
     progress: Callable[[str], None] = lambda name: None,
-) -> tuple[Reproduced, ...]:
-    """Run all studies of these papers, paper by paper, the long ones of each first; Ctrl-C leaves the papers that are
-    complete. progress is told of every study that begins; with several processes, of every one that is done."""
+) -> Iterator[Reproduced]:
+    """Run all studies of these papers, the long ones of each first; a paper is given as soon as it is complete, so that
+    it can be kept whatever becomes of the next. progress is told of every study that begins; with several processes, of
+    every one that is done."""
     papers = [paper(name) for name in names]
     effort = Effort(quick)
     tasks = [(one.name, study.key) for one in papers for study in sorted(one.studies, key=lambda study: -study.seconds)]
-    done: dict[tuple[str, str], tuple[tuple[Part, ...], float]] = {}
-    try:
-        for task, parts, seconds in _run(tasks, effort, jobs, progress):
-            done[task] = parts, seconds
-    except KeyboardInterrupt:
-        papers = [one for one in papers if all((one.name, study.key) in done for study in one.studies)]
-        if not papers:
-            raise
-    found = []
-    for one in papers:
-        mine = [done[one.name, study.key] for study in one.studies]
-        parts = tuple(part for group, _ in mine for part in group)
-        found.append(Reproduced(one, effort, parts, sum(seconds for _, seconds in mine)))
-    return tuple(found)
+    done: dict[Task, tuple[tuple[Part, ...], float]] = {}
+    for task, parts, seconds in _run(tasks, effort, min(jobs, len(tasks)), progress):
+        done[task] = parts, seconds
+        while papers and all((papers[0].name, study.key) in done for study in papers[0].studies):
+            yield _together(papers.pop(0), effort, done)
 
 
-Task = tuple[str, str]
-Done = tuple[Task, tuple[Part, ...], float]
+def _together(one: Paper, effort: Effort, done: Mapping[Task, tuple[tuple[Part, ...], float]]) -> Reproduced:
+    mine = [done[one.name, study.key] for study in one.studies]
+    parts = tuple(part for group, _ in mine for part in group)
+    return Reproduced(one, effort, parts, sum(seconds for _, seconds in mine))
 
 
 def _run(tasks: Sequence[Task], effort: Effort, jobs: int, progress: Callable[[str], None]) -> Iterator[Done]:
-    if jobs == 1 or len(tasks) == 1:
+    if jobs == 1:
         for task in tasks:
             progress(" ".join(task))
-            yield run_study(*task, Effort(effort.quick, jobs))
+            yield run_study(*task, effort)
         return
     for done in Parallel(n_jobs=jobs, return_as="generator_unordered")(
         delayed(run_study)(name, key, effort) for name, key in tasks
