@@ -23,6 +23,7 @@ from exciter.reproduction.finding import (
     same,
     shown,
     text_of,
+    typeset,
     typical,
 )
 from exciter.reproduction.paper import DataTable, Effort, Paper, Part, Study
@@ -99,6 +100,12 @@ def test_values_read_well():
         "−∞",
         "not a number",
     ]
+
+
+def test_minus_signs():
+    assert typeset("-0.6 rad, 10^-40, 1e-05, (-3 … -2), 16-21, x-axis, Σ^-1/2, --jobs 2") == (
+        "−0.6 rad, 10^−40, 1e−05, (−3 … −2), 16-21, x-axis, Σ^−1/2, --jobs 2"
+    )
 
 
 # -- runs ------------------------------------------------------------------------------------------------------------

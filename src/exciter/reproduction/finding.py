@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -108,6 +109,11 @@ def shown(quantity: str, reached: Value, note: str = "") -> Finding:
 def closed(quantity: str, published: Value, note: str) -> Finding:
     """A figure that nobody can run again; note: what was not published."""
     return Finding(quantity, published, None, Verdict.CLOSED, note)
+
+
+def typeset(text: str) -> str:
+    """Minus signs of numbers within a text as such, not as hyphens."""
+    return re.sub(r"(?<![\w)\]–-])-(?=[.\d])|(?<=\de)-(?=\d)", "−", text)
 
 
 def text_of(value: Value, digits: int = 4) -> str:

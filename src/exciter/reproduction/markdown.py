@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from exciter.reproduction.finding import text_of
+from exciter.reproduction.finding import text_of, typeset
 from exciter.reproduction.page import MEANING, verdicts
 from exciter.reproduction.paper import Part
 from exciter.reproduction.run import Reproduced
@@ -55,7 +55,7 @@ def paper_lines(one: Reproduced) -> Iterator[str]:
 
 def part_lines(part: Part) -> Iterator[str]:
     yield f"### {part.item}: {part.title}\n"
-    yield f"{part.set_up}\n"
+    yield f"{typeset(part.set_up)}\n"
     if part.findings:
         yield row("quantity", "published", "reached", "verdict", "note")
         yield rule(5)
@@ -63,7 +63,7 @@ def part_lines(part: Part) -> Iterator[str]:
         yield row(finding.quantity, text_of(finding.published), text_of(finding.reached), finding.verdict, finding.note)
     yield ""
     if part.differences:
-        yield f"{part.differences}\n"
+        yield f"{typeset(part.differences)}\n"
 
 
 def row(*cells: str) -> str:
@@ -76,4 +76,4 @@ def rule(columns: int) -> str:
 
 def plain(text: str) -> str:
     """Text that is no notation of a table."""
-    return " ".join(text.replace("|", "\\|").split())
+    return " ".join(typeset(text).replace("|", "\\|").split())

@@ -10,9 +10,9 @@ from pathlib import Path
 from exciter.report.markup import Markup, element, joined, number
 from exciter.report.page import Page
 from exciter.report.plot import Plot
-from exciter.report.section import Section, figures, settings_list
+from exciter.report.section import Section, figures, folded, settings_list
 from exciter.report.table import Bar, Cell, Table, Word
-from exciter.reproduction.finding import Finding, Value, Verdict, text_of
+from exciter.reproduction.finding import Finding, Value, Verdict, text_of, typeset
 from exciter.reproduction.paper import DataTable, Part
 from exciter.reproduction.run import Reproduced
 
@@ -23,6 +23,7 @@ TONES = {
     Verdict.DIFFERS: "fair",
     Verdict.CLOSED: "fair",
 }
+FEW = 24  #: rows of a table that is shown at once
 MEANING = {
     Verdict.MET: "the same within what was printed (an optimum: within 0.5 %), or typical of repetitions of ours",
     Verdict.BEATEN: "better than published",
@@ -49,24 +50,28 @@ def verdicts(reproduced: Reproduced) -> dict[Verdict, int]:
 def summary(reproduced: Reproduced) -> Markup:
     paper = reproduced.paper
     counts = {verdict.value: str(count) for verdict, count in verdicts(reproduced).items()}
-    return joined(element("p", paper.citation), element("p", paper.about), figures(counts))
+    meaning = folded(
+        "What the verdicts mean", settings_list({str(verdict): words for verdict, words in MEANING.items()})
+    )
+    return joined(element("p", paper.citation), element("p", paper.about), figures(counts), meaning)
 
 
 def part_section(number_: int, part: Part) -> Section:
     contents = [findings_table(part)] if part.findings else []
     if part.differences:
-        contents.append(element("p", part.differences))
+        contents.append(element("p", typeset(part.differences)))
     contents += [figure.html() if isinstance(figure, Plot) else figure for figure in part.figures]
     contents += [data_table(table) for table in part.tables]
-    return Section(f"part-{number_}", f"{part.item}: {part.title}", part.set_up, tuple(contents))
+    return Section(f"part-{number_}", f"{part.item}: {part.title}", typeset(part.set_up), tuple(contents))
 
 
 def findings_table(part: Part) -> Markup:
     headings = ("quantity", "published", "reached", "verdict", "note")
     rows = [
-        (one.quantity, cell(one.published), cell(one.reached), verdict_cell(one), one.note) for one in part.findings
+        (one.quantity, cell(one.published), cell(one.reached), verdict_cell(one), typeset(one.note))
+        for one in part.findings
     ]
-    return Table(f"{part.item}, published and reached", headings, rows).html()
+    return element("div", Table(f"{part.item}, published and reached", headings, rows).html(), class_="findings")
 
 
 def verdict_cell(finding: Finding) -> Cell:
@@ -84,17 +89,18 @@ def cell(value: Value | int) -> Cell:
 
 
 def data_table(table: DataTable) -> Markup:
-    return Table(table.caption, table.headings, [[cell(value) for value in row] for row in table.rows]).html()
+    """Long ones open on demand."""
+    shown = Table(table.caption, table.headings, [[cell(value) for value in row] for row in table.rows]).html()
+    return shown if len(table.rows) <= FEW else folded(f"{table.caption} ({len(table.rows)} rows)", shown)
 
 
 def how_section(reproduced: Reproduced, versions: Mapping[str, str]) -> Section:
-    """How to get this page again, and what the verdicts mean."""
+    """How to get this page again."""
     quick = " --quick" if reproduced.effort.quick else ""
     settings = {
         "command": f"exciter reproduce {reproduced.paper.name}{quick}",
         "processor time": f"{number(reproduced.seconds, 3)} s",
         **versions,
-        **{str(verdict): words for verdict, words in MEANING.items()},
     }
     text = "Seeds are fixed: a second run gives the same figures up to rounding of the machine's arithmetic."
     if reproduced.effort.quick:
