@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,9 +12,12 @@ from exciter.errors import ParameterError
 from exciter.reproduction.finding import Finding, Verdict
 from exciter.reproduction.gautier_khalil.arithmetic import disagreements
 from exciter.reproduction.gautier_khalil.deviations import ordinary
-from exciter.reproduction.gautier_khalil.perturbed import draws, solve
+from exciter.reproduction.gautier_khalil.improvement import improvement_part
+from exciter.reproduction.gautier_khalil.noise import columns
+from exciter.reproduction.gautier_khalil.perturbed import LeftDraws, Reading, draws, left_draws, solve
 from exciter.reproduction.gautier_khalil.point_sequences import Sequences, random_sequences, true_parameters
-from exciter.reproduction.gautier_khalil.printed import NoiseTable, ParameterTable, Printed, data
+from exciter.reproduction.gautier_khalil.printed import ParameterTable, Printed, data
+from exciter.reproduction.gautier_khalil.readings import READINGS, row
 from exciter.reproduction.gautier_khalil.segments import TIMES, peaks, random_segments
 from exciter.reproduction.paper import Effort, Part
 from exciter.reproduction.run import run_study
@@ -146,7 +151,8 @@ def test_noise_is_that_of_the_text() -> None:
     ours = draws(random_sequences(30, 300, 5), (0.01,), 6)
     found = []
     for _ in range(count):
-        q, qd = rng.uniform(-LIMIT, LIMIT, (31, 3)), rng.uniform(-SPEED, SPEED, (31, 3))
+        q = LIMIT * (2 * np.sin(rng.standard_normal((31, 3))) ** 2 - 1)
+        qd = SPEED * np.sin(rng.standard_normal((31, 3)))
         w = closed_form_w(q, qd)
         y = w @ x
         dy = rng.normal(0.0, 0.01 / 4 * np.abs(y).max(), 30)
@@ -161,66 +167,119 @@ def test_noise_is_that_of_the_text() -> None:
                 np.linalg.norm(noisy - w, 2) / np.linalg.norm(w, 2),
                 np.linalg.norm(np.linalg.lstsq(noisy, y, rcond=None)[0] - x) / size,
                 np.linalg.norm(np.linalg.lstsq(noisy, y + dy, rcond=None)[0] - x) / size,
+                np.linalg.cond(noisy),
             ]
         )
-    for mine, one in zip((ours.dy, ours.dx_y, ours.dw, ours.dx_w, ours.dx_both), np.array(found).T, strict=True):
-        assert stats.ks_2samp(mine[:, 0], one).pvalue > 1e-4
+    mine = ours.dy, ours.dx_y, ours.dw, ours.dx_w, ours.dx_both, ours.cond_perturbed
+    for one, other in zip(mine, np.array(found).T, strict=True):
+        assert stats.ks_2samp(one[:, 0], other).pvalue > 1e-4
 
 
-def test_halved_noise_on_positions_halves_the_perturbation_of_w() -> None:
-    found = draws(random_sequences(30, 60, 1), LEVELS, 2)
-    assert np.median(found.dw_half / found.dw) == pytest.approx(0.5, abs=0.05)
-    assert np.median(found.dw[:, 1] / found.dw[:, 0]) == pytest.approx(10.0, rel=0.3)
+@pytest.mark.parametrize("side", ["q", "qd"])
+def test_noise_on_positions_and_on_velocities_by_first_order(side: str) -> None:
+    """One side switched off: to first order ‖δX‖² is Σ over coordinates of (σ ‖W⁺ ∂W/∂z X‖)², by differences."""
+    k, x = 1e-5, true_parameters()
+    one = random_sequences(30, 1, 3)
+    sigma = k / 4 * (2 * LIMIT if side == "q" else SPEED)
+    reading = Reading("", q=float(side == "q"), qd=float(side == "qd"))
+    ours = draws(one.repeated(400), (k,), 8, reading).dx_w[:, 0]
+    q, qd = one.q[0], one.qd[0]
+    inverse, total = np.linalg.pinv(closed_form_w(q, qd)), 0.0
+    for at in np.ndindex(q.shape):
+        step = np.zeros_like(q)
+        step[at] = 1e-6
+        moved = [closed_form_w(q + s * step, qd) if side == "q" else closed_form_w(q, qd + s * step) for s in (1, -1)]
+        total += ((inverse @ (moved[0] - moved[1]) @ x / 2e-6) ** 2).sum()
+    expected = sigma * np.sqrt(total) / np.linalg.norm(x)
+    assert np.sqrt((ours**2).mean()) == pytest.approx(expected, rel=0.15)
+
+
+def test_readings_of_the_noise_on_w() -> None:
+    one = random_sequences(30, 60, 1)
+    text, half, less, end = (left_draws(one, LEVELS, 2, reading) for reading in READINGS)
+    assert np.median(half.dw / text.dw) == pytest.approx(0.5, abs=0.05)
+    assert np.median(less.dw / text.dw) == pytest.approx(3**-0.5, abs=0.02)
+    assert np.median(end.dw / text.dw) == pytest.approx(2**-0.5, abs=0.05)
+    assert np.median(text.dw[:, 1] / text.dw[:, 0]) == pytest.approx(10.0, rel=0.3)
+    assert np.median(text.dw / draws(one, LEVELS, 7).dw) == pytest.approx(1.0, abs=0.15)
     still = Sequences(np.zeros((1, 31, 3)), np.tile(np.linspace(-1, 1, 31)[:, None], (1, 1, 3)))
     assert np.abs(still.w[0] - closed_form_w(still.q[0], still.qd[0])).max() < 1e-12
 
 
-def test_figures_of_the_prototype_are_met(parts: dict[str, Part]) -> None:
-    """Medians of ‖δX‖/‖X‖ at k = 0.001, 0.01, 0.1 that a separate implementation found, by factors of two."""
-    targets = {"Table 3": (0.029, 0.288, 2.63), "Table 8": (0.68, 6.4, 67.0)}
-    for item, wanted in targets.items():
-        for k, value in zip(LEVELS, wanted, strict=True):
-            assert 0.5 < cell(parts[item], "random", k, "‖δX‖/‖X‖")[1] / value < 2.0
-    assert 0.0060 < cell(parts["Table 3"], "optimum", 0.01, "‖δX‖/‖X‖")[1] < 0.0140
-    assert 0.06 < cell(parts["Table 3"], "optimum", 0.1, "‖δX‖/‖X‖")[1] < 0.14
-    assert 0.018 < cell(parts["Table 8"], "optimum", 0.01, "‖δX‖/‖X‖")[1] < 0.05
+def test_a_reading_is_judged_by_four_printed_figures() -> None:
+    """Tables 4 and 5, random: ‖δW‖/‖W‖ .490 and .519, ‖δX‖/‖X‖ 16.93 and 12.89, over k, geometric means."""
+    levels = np.array(LEVELS)
+    dw, dx = (np.array(values)[:, None] * levels for values in ([0.48, 0.50, 0.51, 0.53], [12.0, 13.0, 16.0, 18.0]))
+    found = row(30, "random", "ours", "any", LeftDraws(dw, dx, dx))
+    assert found.percents == (25.0, 75.0, 75.0, 25.0)
+    assert found.untypical == []
+    none = row(30, "random", "ours", "any", LeftDraws(dw, dx, 9 * dx))
+    assert none.untypical == ["‖δX‖, ours, Table 5"]
+
+
+def test_columns_of_a_table_are_of_its_own_noise() -> None:
+    drawn = draws(random_sequences(30, 3, 1), LEVELS, 2)
+    assert columns(drawn, "Y")["dx"] is drawn.dx_y
+    assert columns(drawn, "W")["dx"] is drawn.dx_w
+    assert columns(drawn, "Y and W")["dx"] is drawn.dx_both
+
+
+def test_random_sequences_agree_with_a_prototype_and_optimum_ones_gain(parts: dict[str, Part]) -> None:
+    """Medians of ‖δX‖/‖X‖ at k = 0.001, 0.01, 0.1 of uniform sequences by a separate implementation, by factors of
+    two; those of the tables, with normal x, are somewhat smaller."""
+    targets = {30: (0.029, 0.288, 2.63), 15: (0.68, 6.4, 67.0)}
+    for r, wanted in targets.items():
+        found = draws(random_sequences(r, 150, 4, "uniform"), LEVELS, 5)
+        assert np.median(found.dx_y, axis=0) == pytest.approx(wanted, rel=0.5)
+    for item in ("Table 3", "Table 8"):
+        for k in LEVELS:
+            random, optimum = (cell(parts[item], kind, k, "‖δX‖/‖X‖")[1] for kind in ("random", "optimum"))
+            assert random > 8.0 * optimum
 
 
 def test_improvements_are_those_of_the_paper(parts: dict[str, Part]) -> None:
     part = parts["Section 6.3"]
     assert verdicts(part, "random / optimum") == {"met"}
-    assert 15 < finding(part, "random / optimum, r = 30, noise on Y").reached < 60
-    assert 50 < finding(part, "random / optimum, r = 15, noise on Y").reached < 400
+    assert 8 < finding(part, "random / optimum, r = 30, noise on Y").reached < 30
+    assert 25 < finding(part, "random / optimum, r = 15, noise on Y").reached < 300
     equal = [one.reached for one in part.findings if "one and the same noise" in one.quantity]
     assert 1.5 < equal[0] < 0.5 * finding(part, "r = 30, noise on Y").reached
     assert verdicts(part, "(12)") == verdicts(part, "(13)") == {"met"}
 
 
-def test_noise_on_y_is_typical_and_noise_on_w_shows_another_definition(parts: dict[str, Part]) -> None:
-    assert verdicts(parts["Table 3"], "k") == {"met"}
-    assert verdicts(parts["Table 8"], "random, mean") == verdicts(parts["Table 8"], "‖δX‖/‖X‖ over k") == {"met"}
+def test_each_improvement_is_of_its_own_noise() -> None:
+    """Noise on W, Y and both given sizes that tell them apart."""
+    drawn = draws(random_sequences(30, 4, 1), LEVELS, 2)
+    ones = np.ones_like(drawn.dx_y)
+    optimum = replace(drawn, dx_y=ones, dx_w=ones, dx_both=ones)
+    random = replace(drawn, dx_y=3 * ones, dx_w=5 * ones, dx_both=7 * ones)
+    w = random_sequences(30, 4, 1).w
+    made = {(r, kind): (w, one) for r in (30, 15) for kind, one in (("optimum", optimum), ("random", random))}
+    part = improvement_part(made, dict.fromkeys(made, "draws"))
+    assert finding(part, "r = 30, noise on Y").reached == pytest.approx(3.0)
+    assert finding(part, "r = 30, noise on W").reached == pytest.approx(5.0)
+
+
+def test_verdicts_of_the_noise_tables(parts: dict[str, Part]) -> None:
     for number in ("4", "5", "9", "10"):
-        part = parts[f"Table {number}"]
-        assert verdicts(part, "‖δW‖/‖W‖ over k") == {"differs"}
-        assert "half the noise on positions" in finding(part, "‖δW‖/‖W‖ over k, random").note
+        assert finding(parts[f"Table {number}"], "‖δW‖/‖W‖ over k, random").verdict is Verdict.MET
+    for number in ("3", "8", "9", "10"):
+        assert finding(parts[f"Table {number}"], "‖δX‖/‖X‖ over k, random").verdict is Verdict.MET
+    assert finding(parts["Table 5"], "‖δX‖/‖X‖ over k, random").verdict is Verdict.DIFFERS
+    assert finding(parts["Table 3"], "‖δX‖/‖X‖ over k, optimum").verdict is Verdict.DIFFERS
+    assert finding(parts["Table 8"], "‖δX‖/‖X‖ over k, optimum").verdict is Verdict.MET
     assert verdicts(parts["Table 9"], "as printed") == verdicts(parts["Table 10"], "as printed") == {"differs"}
-
-
-def test_published_perturbations_of_w_are_those_of_half_the_noise() -> None:
-    """All six sequences of random ‖δW‖/‖W‖ over k, misprints corrected, within 98 % of what half the noise gives."""
-    for r, numbers in ((30, ("4", "5")), (15, ("9", "10"))):
-        found = draws(random_sequences(r, 200, 4), LEVELS, 5)
-        half, whole = (np.log(x / LEVELS).mean(axis=1) for x in (found.dw_half, found.dw))
-        for number in numbers:
-            printed = np.log(NoiseTable.of(number, "random").corrected["dw"] / LEVELS).mean()
-            assert 0.01 < (half < printed).mean() < 0.99
-            assert (whole < printed).mean() < 0.01
+    for number in range(3, 13):
+        assert all("sequences" in one.note for one in parts[f"Table {number}"].findings if "over k" in one.quantity)
+    assert "do not determine" in parts["Section 6.3, noise on W"].differences
+    assert verdicts(parts["Section 6.3, noise on W"], "root of the squares") == {"met"}
 
 
 @pytest.mark.parametrize("number", ["6", "7", "11", "12"])
 def test_errors_are_what_sigma_says(parts: dict[str, Part], number: str) -> None:
     part = parts[f"Table {number}"]
-    for words in ("√Σσ²", "errors have the covariance", "2 σ cover", "root mean square", "largest |error|"):
+    assert finding(part, "√Σσ²").verdict is (Verdict.DIFFERS if number == "6" else Verdict.MET)
+    for words in ("errors have the covariance", "2 σ cover", "root mean square", "largest |error|"):
         assert finding(part, words).verdict is Verdict.MET
     if number in ("6", "7"):
         assert finding(part, "σ_ρ taken from the residuals").verdict is Verdict.MET
@@ -236,6 +295,41 @@ def test_printed_digits_say_how_exact_they_are() -> None:
     assert Printed.of("5.35e-4") == Printed(5.35e-4, pytest.approx(0.5e-6))
     assert Printed.of("1.0208e3").half == pytest.approx(0.05)
     assert Printed.of("0.010").half == pytest.approx(0.0005)
+
+
+def test_every_figure_of_the_noise_tables_is_as_printed() -> None:
+    """Columns of each table in its order: cond, S, then one figure per k and column."""
+    printed = """
+        3 optimum 11.16 175 5.35e-4 0.0047 0.05 4.7e-4 0.007 0.059 12.7 7.6 9.5
+        3 random 1.02e3 8.9e4 6.48e-4 0.0071 0.0649 0.018 0.161 1.796 37 45 39
+        4 optimum 11.158 175 0.005 0.055 0.5767 0.0041 0.0384 0.4691 11.162 11.177 13.295
+        4 random 1.0208e3 8.9e4 5.26e-4 0.004 0.056 0.013 0.1853 2.0129 1.0196e3 1.0200e3 0.8578e3
+        5 optimum 11.158 175 3.68e-4 0.007 0.054 0.0063 0.056 0.633 0.0042 0.0559 0.4749
+        5 random 1.0208e3 8.9e4 4.97e-4 0.0055 0.0717 4.64e-4 0.0057 0.053 0.010 0.129 1.662
+        8 optimum 53.27 968 7.9e-4 0.008 0.076 0.0047 0.05 0.53 8.9 8.6 7.6
+        8 random 3.079e4 6006 4.25e-4 0.0055 0.055 0.39 5.35 53.55 33 31 31
+        9 optimum 53.27 968 0.0012 0.0231 0.1697 0.0057 0.0923 0.7935 53.30 53.55 58.15
+        9 random 3.079e4 6006 4.7e-4 0.037 0.068 0.75 1.57 104.5 3.055e4 3.166e4 11.32e4
+        10 optimum 53.27 968 5.9e-4 0.007 0.067 0.002 0.014 0.231 0.016 0.121 0.677
+        10 random 3.079e4 6006 6.8e-4 0.006 0.05 4.15e-4 0.055 0.05 0.548 3.64 86"""
+    for line in printed.strip().splitlines():
+        number, kind, cond, s, *figures = line.split()
+        ours = dict(data()["tables"][number][kind])
+        assert (ours.pop("cond"), ours.pop("s")) == (cond, s)
+        assert [text for column in ours.values() for text in column] == figures, (number, kind)
+    assert data()["noise"] == {"k": ["0.001", "0.01", "0.1"], "part": 4}
+
+
+def test_standard_deviations_are_as_printed() -> None:
+    """σ of Tables 6, 7, 11 and 12 in ten-thousandths; X, X̂ and errors check each other, σ has no other check."""
+    printed = {
+        "6": "281 290 209 148 191 388 66 69 301 253 135 140 134 75 64",
+        "7": "4688 4544 4379 8755 5830 15245 159 75 4319 1364 1346 2298 600 87 167",
+        "11": "155 180 162 56 105 204 19 12 159 170 76 127 166 27 14",
+        "12": "31098 17504 24889 2432 38134 6424 206 138 50252 3235 3292 12149 2598 73 375",
+    }
+    for number, texts in printed.items():
+        assert 1e4 * ParameterTable.of(number).std == pytest.approx([float(text) for text in texts.split()])
 
 
 def test_bound_ratios_from_the_printed_columns(parts: dict[str, Part]) -> None:

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import binom
 
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.butterworth import Butterworth
@@ -311,6 +312,56 @@ def test_friction_that_holds_a_pose_is_an_error_of_the_pose():
     assert "nothing but the parameters of stage 'static' acts" in honest.found[0].assumption
     assert 0.92 < honest.covered[:, gravity].mean() < 0.98
     assert experiment.repeated(sure, sticking, 10).covered[:, gravity].mean() < 0.75
+
+
+@pytest.mark.parametrize("friction", [0.0, 10.0], ids=["white", "sticking"])
+def test_sigma_is_honest_with_few_poses(friction):
+    """Four poses: joint 2 has as many equations as there are parameters. Weighted by what it leaves, it would be met
+    exactly, with σ as small as rounding."""
+    poses, samples, times = 4, 5, 60
+    experiment = Experiment.of(with_poses(moving(60), poses, samples))
+    gravity = ActingAtRest().chosen(experiment.problem(experiment.exact))
+
+    def sticking(rng):
+        noise = rng.standard_normal(experiment.exact.shape)
+        noise[60:] += np.repeat(friction * rng.choice([-1.0, 1.0], (poses, 3)), samples, axis=0)
+        return experiment.problem(experiment.exact + SIGMA * noise)
+
+    found = experiment.repeated(StaticThenDynamic(), sticking, times)
+    missed = (~found.covered).sum(axis=0)
+    assert missed.max() <= binom.ppf(0.999, times, 0.05), missed
+    normalised = found.errors / [estimate.std for estimate in found.found]
+    rms = np.sqrt((normalised[:, gravity] ** 2).mean(axis=0))
+    assert ((rms > 0.5) & (rms < 2.0)).all(), rms
+    assert np.abs(normalised).max() < 12.0
+
+
+def test_samples_within_poses_bound_sigma_from_below():
+    """Torques that obey gravity from pose to pose, though each pose is noisy: that is luck."""
+    experiment = Experiment.of(with_poses(moving(200), 6, 4))
+    noise = np.zeros_like(experiment.exact)
+    noise[200:] = np.tile([[1.0], [-1.0], [-1.0], [1.0]], (6, 3))
+    problem = experiment.problem(experiment.exact + SIGMA * noise)
+    cells = cells_of(problem, StaticThenDynamic().stages(problem))
+    assert_allclose(cells.scatter[cells.used[:, 0]], SIGMA**2 / 3.0)  # four samples: variance 4/3, of the mean a fourth
+    assert np.isnan(cells.scatter[cells.used[:, 1]]).all()
+    gravity = ActingAtRest().chosen(problem)
+    rows = experiment.w[200::4][:, :, gravity] / (SIGMA[:, None] / np.sqrt(3.0))
+    std = np.sqrt(np.linalg.inv(np.einsum("kja,kjb->ab", rows, rows)).diagonal())
+    assert_allclose(StaticThenDynamic().estimate(problem).std[gravity], std, rtol=1e-6)
+
+
+def test_scatter_of_filtered_poses_is_the_variance_of_their_means():
+    """Neighbours are alike, so that there are fewer of them than there seem to be; against the errors themselves."""
+    motion, model = dwelling(40, 3.0), Experiment.of(moving(12)).model
+    torque = model.torque(motion) + np.random.default_rng(2).standard_normal((len(motion), 3))
+    formulation = InverseDynamic(ParallelFilter(Butterworth(10.0), factor=1))
+    problem = Problem(model, (Run.at(motion, torque, 100.0),), formulation)
+    cells = cells_of(problem, StaticThenDynamic().stages(problem))
+    static = cells.used[:, 0]
+    errors = cells.factors[static] @ np.append(model.base.base_values(model.nominal), -1.0)
+    assert cells.rows[static].tolist() == [40, 40, 40]
+    assert_allclose(cells.scatter[static].mean(), (errors**2).sum() / 120, rtol=0.35)
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

@@ -19,19 +19,22 @@ Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 STEP = 0.01  # [rad or m] a joint moved from one instant to the next: another pose, without the way there
+FEW = 2.0  # independent equations of a pose, below which their spread tells nothing
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
     """c cells: factors (c, p + 1, p + 1) as in ``Compressed``, joint (c,), used (c, stages): by which, rows and
     independent (c,). The errors of different cells are independent of each other. reach [s]: how far around its
-    instant an equation looks."""
+    instant an equation looks. scatter (c,): variance of equations that are means, as the spread of what they are the
+    means of tells it, 0 where it tells nothing; NaN where equations are no means."""
 
     factors: Array
     joint: IntArray
     used: BoolArray
     rows: IntArray
     independent: Array
+    scatter: Array
     reach: float = 0.0
 
     @property
@@ -72,14 +75,14 @@ def _of_rows(problem: Problem, stages: Sequence[Stage]) -> Cells:
                 key = index, j, int(label)
                 chosen = labels[:, j] == label
                 if label & averaged:
-                    for mean in stretches.setdefault(key, _Stretch()).through(rows, there.motion, j, chosen):
-                        collected.add(key, mean[None], 1, 1.0)
+                    for pose in stretches.setdefault(key, _Stretch()).through(rows, there.motion, j, chosen):
+                        collected.add(key, pose.mean[None], 1, 1.0, pose.variance)
                 elif label:
                     count = int(chosen.sum())
                     collected.add(key, rows.sides[chosen, j], count, share * count)
     for key, stretch in stretches.items():
-        for mean in stretch.end():
-            collected.add(key, mean[None], 1, 1.0)
+        for pose in stretch.end():
+            collected.add(key, pose.mean[None], 1, 1.0, pose.variance)
     return replace(collected.cells(len(stages)), reach=reach)
 
 
@@ -99,58 +102,91 @@ def _labels(stages: Sequence[Stage], run: str, there: Instants) -> IntArray:
     return labels
 
 
+@dataclass(frozen=True, eq=False)
+class _Cell:
+    factor: Array
+    rows: int = 0
+    independent: float = 0.0
+    scatter: float = 0.0  # Σ over the rows
+
+
 @dataclass(eq=False)
 class _Collected:
     p: int
-    found: dict[tuple[int, int, int], tuple[Array, int, float]] = field(default_factory=dict)
+    found: dict[tuple[int, int, int], _Cell] = field(default_factory=dict)
 
-    def add(self, key: tuple[int, int, int], sides: Array, rows: int, independent: float) -> None:
-        factor, had, worth = self.found.get(key, (np.zeros((0, self.p + 1)), 0, 0.0))
-        upper: Array = np.asarray(np.linalg.qr(np.vstack([factor, sides]), mode="r"))
-        self.found[key] = upper, had + rows, worth + float(independent)
+    def add(
+        self, key: tuple[int, int, int], sides: Array, rows: int, independent: float, scatter: float = np.nan
+    ) -> None:
+        had = self.found.get(key, _Cell(np.zeros((0, self.p + 1))))
+        upper: Array = np.asarray(np.linalg.qr(np.vstack([had.factor, sides]), mode="r"))
+        self.found[key] = _Cell(
+            upper, had.rows + rows, had.independent + float(independent), had.scatter + rows * scatter
+        )
 
     def cells(self, stages: int) -> Cells:
-        used = {key: cell for key, cell in self.found.items() if key[2] and cell[1]}
+        used = {key: cell for key, cell in self.found.items() if key[2] and cell.rows}
         factors = np.zeros((len(used), self.p + 1, self.p + 1))
-        for factor, (upper, _, _) in zip(factors, used.values(), strict=True):
-            factor[: len(upper)] = upper
+        for factor, cell in zip(factors, used.values(), strict=True):
+            factor[: len(cell.factor)] = cell.factor
         labels = np.array([key[2] for key in used], dtype=np.int64)
         return Cells(
             factors,
             np.array([key[1] for key in used], dtype=np.int64),
             (labels[:, None] >> np.arange(stages)) & 1 == 1,
-            np.array([cell[1] for cell in used.values()], dtype=np.int64),
-            np.array([cell[2] for cell in used.values()]),
+            np.array([cell.rows for cell in used.values()], dtype=np.int64),
+            np.array([cell.independent for cell in used.values()]),
+            np.array([cell.scatter / cell.rows for cell in used.values()]),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Pose:
+    """mean of its equations, [W y]; variance of the y in it, as their spread within the pose tells it."""
+
+    mean: Array
+    variance: float
 
 
 @dataclass(eq=False)
 class _Stretch:
-    """Sum of the equations of a pose that is going on; where and when its last instant was."""
+    """Sum of the equations of a pose that is going on, and Σ (y − first)²; how many, and how many are independent;
+    where and when its last instant was."""
 
     total: Array | None = None
+    first: float = 0.0
+    squares: float = 0.0
     count: int = 0
+    independent: float = 0.0
     time: float = -np.inf
     q: Array | None = None
 
-    def through(self, rows: Rows, motion: Motion, joint: int, chosen: BoolArray) -> Iterator[Array]:
-        """The means of poses that ended."""
+    def through(self, rows: Rows, motion: Motion, joint: int, chosen: BoolArray) -> Iterator[_Pose]:
+        """The poses that ended."""
         at = np.flatnonzero(chosen)
         if self.q is None:
             self.q = motion.q[at[0]]
         time, q = np.append(self.time, rows.time[at]), np.vstack([self.q, motion.q[at]])
         new = (np.diff(time) > 1.5 / rows.rate) | (np.abs(np.diff(q, axis=0)).max(axis=1) > STEP)
         starts = np.unique(np.append(0, np.flatnonzero(new)))
-        sums = np.add.reduceat(rows.sides[at, joint], starts, axis=0)
-        counts = np.diff(np.append(starts, len(at)))
-        for start, total, count in zip(starts, sums, counts, strict=True):
+        for start, sides in zip(starts, np.split(rows.sides[at, joint], starts[1:]), strict=True):
             if new[start]:
                 yield from self.end()
-            self.total = total if self.total is None else self.total + total
-            self.count += int(count)
+            self._add(sides, rows.independent / len(rows))
         self.time, self.q = float(rows.time[at[-1]]), motion.q[at[-1]]
 
-    def end(self) -> Iterator[Array]:
+    def _add(self, sides: Array, share: float) -> None:
+        if self.total is None:
+            self.total, self.first = np.zeros(sides.shape[1]), float(sides[0, -1])
+        self.total = self.total + sides.sum(axis=0)
+        self.squares += float(((sides[:, -1] - self.first) ** 2).sum())
+        self.count += len(sides)
+        self.independent += share * len(sides)
+
+    def end(self) -> Iterator[_Pose]:
         if self.total is not None:
-            yield self.total / self.count
-        self.total, self.count = None, 0
+            mean = self.total / self.count
+            spread = max(self.squares / self.count - float(mean[-1] - self.first) ** 2, 0.0)
+            # of m independent errors of variance v, the spread is v (1 − 1/m) and the mean's variance v / m
+            yield _Pose(mean, spread / (self.independent - 1.0) if self.independent >= FEW else 0.0)
+        self.total, self.squares, self.count, self.independent = None, 0.0, 0, 0.0

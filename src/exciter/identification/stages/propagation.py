@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 ROUNDS, SETTLED = 100, 1e-10
 UNCLEAR = 1e-6  # share of a parameter in directions the equations say nothing of
+ALIKE = 2.0  # poses, that it counts for that all joints are alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,11 +169,31 @@ class Step:
         def total(values: Array) -> Array:
             return np.asarray(np.bincount(joint, values, n), dtype=float)
 
-        freedom = np.maximum(total(rows) - total(taken * cells.inflation[mine]), 1.0)
-        floor = TINY * np.sqrt(total(signal) / np.maximum(total(rows), 1.0))
-        sigma = np.maximum(np.sqrt(total(squares) / freedom), np.maximum(floor, 1e-300))
+        count = np.maximum(total(rows), 1.0)
+        freedom = total(rows) - total(taken * cells.inflation[mine])
+        scatter = total(cells.scatter[mine] * rows) / count
+        means = np.isfinite(scatter).all()
+        variance = _of_poses(total(squares), freedom, scatter) if means else total(squares) / np.maximum(freedom, 1.0)
+        floor = TINY * np.sqrt(total(signal) / count)
+        sigma = np.maximum(np.sqrt(variance), np.maximum(floor, 1e-300))
         left = np.maximum(total(cells.independent[mine]) - total(taken), 1.0)
         return np.asarray(sigma[joint]), np.asarray(left[joint])
+
+
+def _of_poses(squares: Array, freedom: Array, scatter: Array) -> Array:
+    """(n,) variance per joint of equations that are means of poses, from sums of squared residuals.
+
+    Poses are few. A joint whose equations can all be met, at the expense of the others, would get the variance 0, then
+    an infinite weight, and be met exactly: the likelihood has no maximum. A prior gives it one, scaled inverse χ² with
+    ν₀ = ALIKE degrees of freedom: v = (S + ν₀ v₀) / (ν + ν₀), where v₀ supposes that poses differ by more than the
+    samples within them tell (stiction) by one factor for all joints, which the joints determine together. That is
+    supposed, not measured: what is left of degrees of freedom, which widens intervals, does not count ν₀. And a mean is
+    never better than the samples within poses say.
+    """
+    freedom, told = np.maximum(freedom, 0.0), scatter > 0.0
+    shape = np.where(told, scatter, scatter[told].mean() if told.any() else 1.0)
+    pooled = shape * (squares / shape).sum() / max(freedom.sum(), 1.0)
+    return np.asarray(np.maximum((squares + ALIKE * pooled) / (freedom + ALIKE), scatter))
 
 
 @dataclass(frozen=True, eq=False)

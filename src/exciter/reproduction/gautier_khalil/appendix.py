@@ -153,7 +153,7 @@ def _example_1(printed: dict[str, Any]) -> Part:
             ),
         ),
         differences="The inequality printed below the condition number is an equality, as the text after it says. The "
-        "number (A7) of the perturbed solution is lost in the copy that we have.",
+        "number (A7) of the perturbed solution is not legible.",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +19,15 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.reproduction.finding import Finding, claim, shown, typical
-from exciter.reproduction.gautier_khalil.judging import roughly
 from exciter.reproduction.gautier_khalil.perturbed import Draws
 from exciter.reproduction.gautier_khalil.point_sequences import true_parameters
-from exciter.reproduction.gautier_khalil.printed import PARAMETER_TABLES, ParameterTable, names, noise_levels
+from exciter.reproduction.gautier_khalil.printed import (
+    PARAMETER_TABLES,
+    Identified,
+    ParameterTable,
+    names,
+    noise_levels,
+)
 from exciter.reproduction.gautier_khalil.sequences import robot_model
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.robot.motion import Motion
@@ -33,28 +38,32 @@ ALARM = 1e-3  # chance of a false alarm of each test of a distribution
 TWO_SIGMA = float(2 * stats.norm.cdf(2.0) - 1.0)
 
 
-def deviation_parts(made: Made, effort: Effort) -> dict[str, Part]:
+def deviation_parts(made: Made, samples: Mapping[tuple[int, str], str], effort: Effort) -> dict[str, Part]:
     """By number of the table."""
-    return {number: _part(ParameterTable.of(number), *made_of(made, number), effort) for number in PARAMETER_TABLES}
+    tables = [ParameterTable.of(number) for number in PARAMETER_TABLES]
+    return {
+        table.number: _part(table, *made[table.r, table.sequence], samples[table.r, table.sequence], effort)
+        for table in tables
+    }
 
 
-def made_of(made: Made, number: str) -> tuple[Array, Draws]:
-    table = ParameterTable.of(number)
-    return made[table.r, table.sequence]
-
-
-def _part(table: ParameterTable, w: Array, drawn: Draws, effort: Effort) -> Part:
+def _part(table: ParameterTable, w: Array, drawn: Draws, sample: str, effort: Effort) -> Part:
     at = noise_levels().index(table.k)
     std, scaled = drawn.std[:, at], drawn.errors[:, at] / drawn.std[:, at]
     printed = table.error / table.std
     size = np.linalg.norm(true_parameters())
     total = float(np.linalg.norm(table.std) / size)
     totals = np.linalg.norm(std, axis=1) / size
-    judge = roughly if table.sequence == "optimum" else typical
+    note = (
+        f"the median is {np.median(totals) / total:.2g} times the published figure; cond(W) is "
+        f"{drawn.cond.min():.3g} … {drawn.cond.max():.3g} here, {Identified.of(table.r, table.sequence).cond.value:g} "
+        f"there, and the limits are "
+        "a choice"
+    )
     findings = [
-        judge("√Σσ² / ‖X‖", total, totals, f"the median is {np.median(totals) / total:.2g} times the published figure"),
-        typical("root mean square of error / σ", float(_rms(printed)), _rms(scaled, axis=1)),
-        typical("largest |error| / σ", np.abs(printed).max(), np.abs(scaled).max(axis=1)),
+        typical("√Σσ² / ‖X‖", total, totals, note, of=sample),
+        typical("root mean square of error / σ", float(_rms(printed)), _rms(scaled, axis=1), of=sample),
+        typical("largest |error| / σ", np.abs(printed).max(), np.abs(scaled).max(axis=1), of=sample),
         *_distribution(drawn, at),
         _perturbed_left(drawn, at),
         *_own_sigma(w, table, effort),
@@ -72,8 +81,9 @@ def _part(table: ParameterTable, w: Array, drawn: Draws, effort: Effort) -> Part
         f"Table {table.number}",
         f"Estimates and standard deviations, {table.sequence} sequence, {table.r} equations, k = {table.k:g}",
         f"The draws of Table {table.norms} at k = {table.k:g}: noise on Y alone. σ from C = σ_ρ² (WᵀW)⁻¹ with "
-        "the σ_ρ that "
-        f"made the noise, as in the paper. Tests of distributions have a chance of {ALARM:g} of a false alarm.",
+        "the σ_ρ that made the noise, as in the paper. Tests of distributions have a chance of "
+        f"{ALARM:g} of a false alarm. Where σ_ρ is taken from residuals, sequences and noise are drawn anew (seed "
+        f"{table.number}).",
         tuple(findings),
         (
             DataTable(

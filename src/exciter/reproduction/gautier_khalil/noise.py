@@ -11,22 +11,25 @@ from numpy.typing import NDArray
 from exciter.reproduction.finding import Finding, shown, typical
 from exciter.reproduction.gautier_khalil.deviations import deviation_parts
 from exciter.reproduction.gautier_khalil.improvement import improvement_part
-from exciter.reproduction.gautier_khalil.judging import roughly
 from exciter.reproduction.gautier_khalil.perturbed import Draws, draws
 from exciter.reproduction.gautier_khalil.point_sequences import (
+    EXPLORE,
+    ITERATIONS,
     STARTS,
+    WEIGHT,
     Sequences,
-    assumed_limits,
     optimum_sequences,
     random_sequences,
 )
-from exciter.reproduction.gautier_khalil.printed import NoiseTable, data, noise_levels
-from exciter.reproduction.gautier_khalil.sequences import equilibria
+from exciter.reproduction.gautier_khalil.printed import IDENTIFIED, Identified, NoiseTable, data, noise_levels
+from exciter.reproduction.gautier_khalil.readings import mean_over_k, readings_part
+from exciter.reproduction.gautier_khalil.sequences import assumed_limits, equilibria
 from exciter.reproduction.paper import DataTable, Effort, Part
 
 Array = NDArray[np.float64]
 SEED = 1992
 CHANCE = 0.02  # of a false alarm per figure
+BOTH, NORMAL = "optimum of cond(W) and S", "random, normal x"  # sequences as in the paper
 KINDS = ("optimum", "random")
 WORDS = {
     "dy": "‖δY‖/‖Y‖",
@@ -44,53 +47,83 @@ TITLES = {
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """What was drawn for r equations and one kind of sequence."""
+    """What was drawn for r equations and one kind of sequence; distinct: sequences that differ."""
 
     sequences: Sequences
+    distinct: int
     w: Array
     drawn: Draws
 
+    @classmethod
+    def of(cls, sequences: Sequences, repeats: int, r: int) -> Experiment:
+        many = sequences.repeated(repeats)
+        return cls(many, len(sequences.q), many.w, draws(many, noise_levels(), SEED + r))
+
+    @property
+    def sample(self) -> str:
+        """What a sample consists of."""
+        return f"draws on {self.distinct} sequences"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Optimum sequences, draws of noise for each, random sequences with one draw each; others: random sequences of
+    the comparison of readings."""
+
+    optima: int
+    repeats: int
+    randoms: int
+    others: int
+
+    @classmethod
+    def of(cls, effort: Effort) -> Counts:
+        return effort.pick(cls(7, 20, 300, 150), cls(25, 20, 1500, 1000))
+
 
 def run(effort: Effort) -> Sequence[Part]:
-    made = {(r, kind): _experiment(r, kind, effort) for r in (30, 15) for kind in KINDS}
+    counts = Counts.of(effort)
+    made: dict[tuple[int, str], Experiment] = {}
+    compared: dict[tuple[int, str, str], Sequences] = {}
+    for r in IDENTIFIED:
+        alone, both = optimum_sequences(r, counts.optima)
+        made[r, "optimum"] = Experiment.of(both, counts.repeats, r)
+        made[r, "random"] = Experiment.of(random_sequences(r, counts.randoms, SEED), 1, r)
+        compared[r, "optimum", BOTH] = both.repeated(counts.repeats)
+        compared[r, "optimum", "optimum of cond(W) alone"] = alone.repeated(counts.repeats)
+        random = made[r, "random"].sequences
+        compared[r, "random", NORMAL] = random
+        compared[r, "random", "random, uniform"] = random_sequences(r, counts.others, SEED, "uniform")
     parts = {number: _table_part(number, made, effort) for number in data()["tables"]}
-    by_parameter = deviation_parts({key: (one.w, one.drawn) for key, one in made.items()}, effort)
+    drawn = {key: (one.w, one.drawn) for key, one in made.items()}
+    samples = {key: one.sample for key, one in made.items()}
+    by_parameter = deviation_parts(drawn, samples, effort)
     return (
         *(parts[number] for number in ("3", "4", "5")),
         *(by_parameter[number] for number in ("6", "7")),
         *(parts[number] for number in ("8", "9", "10")),
         *(by_parameter[number] for number in ("11", "12")),
-        improvement_part({key: (one.w, one.drawn) for key, one in made.items()}),
+        improvement_part(drawn, samples),
+        readings_part(compared, (BOTH, NORMAL), {key: one.drawn for key, one in made.items()}, SEED),
     )
 
 
-def _counts(effort: Effort) -> tuple[int, int, int]:
-    """Optimum sequences, draws of noise for each, random sequences with one draw each."""
-    return effort.pick((5, 40, 400), (20, 50, 1500))
-
-
-def _experiment(r: int, kind: str, effort: Effort) -> Experiment:
-    optima, repeats, randoms = _counts(effort)
-    if kind == "optimum":
-        sequences = optimum_sequences(r, optima).repeated(repeats)
-    else:
-        sequences = random_sequences(r, randoms, SEED)
-    return Experiment(sequences, sequences.w, draws(sequences, noise_levels(), SEED + r))
-
-
-def set_up(r: int, effort: Effort) -> str:
+def set_up(r: int, made: dict[tuple[int, str], Experiment], effort: Effort) -> str:
     """What was drawn, in words."""
-    optima, repeats, randoms = _counts(effort)
+    counts, optimum = Counts.of(effort), made[r, "optimum"]
+    cond, s = (np.quantile(values, [0.0, 0.5, 1.0]) for values in (optimum.drawn.cond, equilibria(optimum.w)))
+    printed = Identified.of(r, "optimum")
     return (
-        f"r = {r}. {assumed_limits()}. Optimum: {optima} sequences of least cond(W) (seeds 0 … {optima - 1}, "
-        f"{STARTS} starts each), {repeats} draws of noise for each. Random: {randoms} sequences, uniform within "
-        f"the limits (seed {SEED}), one draw each. Noise (seed {SEED + r}): normal, zero mean, standard "
-        "deviation k/4 of "
-        "max|Y| on Y; k/4 of |q_F − q_I| and k/4 of the largest speed on the positions and velocities of all "
-        "points on W. "
-        "The printed figures are single draws on sequences that were not published: each is judged as one draw of "
-        "what is repeated here. Least squares by square-root information (noise on Y) and by the "
-        "pseudo-inverse (noise on W); 2-norms."
+        f"r = {r}. {assumed_limits()}. Optimum: {counts.optima} sequences (seeds 0 … {counts.optima - 1}). Each is the "
+        f"best of {STARTS} starts of a search for least cond(W) ({EXPLORE} iterations, then {ITERATIONS} in each "
+        f"stage), from which log cond(W) + {WEIGHT:g} log S is minimised, as in the part on (18), with as many: "
+        f"cond(W) {cond[0]:.3g} … {cond[2]:.3g}, median {cond[1]:.3g} (published {printed.cond.value:g}), S "
+        f"{s[0]:.3g} … "
+        f"{s[2]:.3g}, median {s[1]:.3g} (published {printed.equilibrium.value:g}); {counts.repeats} draws of noise for "
+        f"each. Random: {counts.randoms} sequences with normally distributed x (4.3, 6.2; seed {SEED}), one draw each. "
+        f"Noise (seed {SEED + r}): normal, zero mean, standard deviation k/4 of max|Y| on Y; k/4 of |q_F − q_I| and "
+        "k/4 of the largest speed on the positions and velocities of all points on W. The printed figures are single "
+        "draws on sequences that were not published: each is judged as one draw of what is repeated here. Least "
+        "squares by square-root information (noise on Y) and by the pseudo-inverse (noise on W); 2-norms."
     )
 
 
@@ -104,15 +137,9 @@ def _table_part(number: str, made: dict[tuple[int, str], Experiment], effort: Ef
     rows: list[tuple[str, float, str, float, float, float, float, bool]] = []
     for kind in KINDS:
         printed, one = NoiseTable.of(number, kind), made[r, kind]
-        sample = _columns(one.drawn, noise)
+        sample = columns(one.drawn, noise)
         rows += _rows(printed, kind, sample)
-        findings += [_finding(printed, kind, key, sample, one.drawn, noise) for key in sample]
-        if noise == "Y" and kind == "random":
-            note = (
-                "S is decided by two extreme elements of W and differs by orders of magnitude between sequences; a "
-                "printed value below nearly all of ours means a favourable sequence, or other limits"
-            )
-            findings.append(typical("S of the random sequence", printed.equilibrium.value, equilibria(one.w), note))
+        findings += [_finding(printed, kind, key, sample, one) for key in sample]
     findings += [_misprint(wrong, made[r, "random"]) for wrong in _misprints(number)]
     within = sum(row[-1] for row in rows)
     findings.append(
@@ -123,7 +150,7 @@ def _table_part(number: str, made: dict[tuple[int, str], Experiment], effort: Ef
     return Part(
         f"Table {number}",
         f"{TITLES[noise][0].upper()}{TITLES[noise][1:]}, {r} equations",
-        set_up(r, effort),
+        set_up(r, made, effort),
         tuple(findings),
         (DataTable(f"table-{number}", caption, headings, rows),),
         (),
@@ -131,7 +158,7 @@ def _table_part(number: str, made: dict[tuple[int, str], Experiment], effort: Ef
     )
 
 
-def _columns(drawn: Draws, noise: str) -> dict[str, Array]:
+def columns(drawn: Draws, noise: str) -> dict[str, Array]:
     """(M, K) by column of the table, in its order."""
     if noise == "Y":
         return {"dy": drawn.dy, "dx": drawn.dx_y, "ratio": drawn.ratio}
@@ -154,36 +181,20 @@ def _rows(
     return rows
 
 
-def _finding(printed: NoiseTable, kind: str, key: str, sample: dict[str, Array], drawn: Draws, noise: str) -> Finding:
+def _finding(printed: NoiseTable, kind: str, key: str, sample: dict[str, Array], one: Experiment) -> Finding:
     if key == "cond_perturbed":
-        values = sample[key][:, -1] / drawn.cond
+        values = sample[key][:, -1] / one.drawn.cond
         value = printed.columns[key][-1].value / printed.cond.value
         quantity = f"{WORDS[key]} / cond(W) at k = {noise_levels()[-1]:g}, {kind}"
-        return typical(quantity, value, values, _scale_note(printed, value, values, drawn))
+        return typical(quantity, value, values, _scale_note(printed, value, values, one.drawn), of=one.sample)
     levels = np.ones(3) if key == "ratio" else np.array(noise_levels())
-    values = _mean(sample[key] / levels)
-    value = float(_mean(printed.corrected[key] / levels))
+    values = mean_over_k(sample[key] / levels)
+    value = float(mean_over_k(printed.corrected[key] / levels))
     quantity = f"{WORDS[key]}{'' if key == 'ratio' else ' over k'}, {kind}, mean of the three k"
-    note = _scale_note(printed, value, values, drawn)
-    half = drawn.dw_half if key == "dw" else drawn.dx_half if noise == "W" else drawn.dx_both_half
-    if key == "dw" or (key == "dx" and noise != "Y"):
-        other = _mean(half / levels)
-        low, high = np.quantile(other, [CHANCE / 2, 1 - CHANCE / 2])
-        note += (
-            "; with half the noise on positions (k/4 of q_F instead of |q_F − q_I|) the median is "
-            f"{np.median(other):.3g}"
-            f" and {100 * (1 - CHANCE):g} % lie within {low:.3g} … {high:.3g}"
-        )
-    if not np.array_equal(printed.corrected[key], [one.value for one in printed.columns[key]]):
+    note = _scale_note(printed, value, values, one.drawn)
+    if not np.array_equal(printed.corrected[key], [figure.value for figure in printed.columns[key]]):
         note += "; with a misprint corrected"
-    if (noise, kind, key) == ("Y", "optimum", "dx"):
-        return roughly(quantity, value, values, note)
-    return typical(quantity, value, values, note)
-
-
-def _mean(values: Array) -> Array:
-    """Geometric, over k."""
-    return np.asarray(np.exp(np.log(values).mean(axis=-1)))
+    return typical(quantity, value, values, note, of=one.sample)
 
 
 def _scale_note(printed: NoiseTable, value: float, values: Array, drawn: Draws) -> str:
@@ -216,30 +227,20 @@ def _misprint(wrong: dict[str, str], random: Experiment) -> Finding:
         f"{min(others):.2g} … {max(others):.2g} times k, this one {float(wrong['printed']) / float(wrong['k']):.2g}"
     )
     quantity = f"{WORDS['dw']} at k = {wrong['k']}, random, as printed"
-    return typical(quantity, float(wrong["printed"]), random.drawn.dw[:, at], note)
+    return typical(quantity, float(wrong["printed"]), random.drawn.dw[:, at], note, of=random.sample)
 
 
 def _differences(noise: str, optimum: Experiment, random: Experiment) -> str:
-    size = [np.median(np.linalg.norm(one.w, 2, axis=(1, 2))) for one in (optimum, random)]
     text = (
-        "The limits are fitted and the optimum sequences are ours: how small ‖δX‖ of an optimum is can agree within a "
-        "factor of about two, no better."
+        "The limits are a choice and the sequences are ours: an optimum with another cond(W) and S has another ‖δX‖, "
+        "and the few optimum sequences here do not show how far those of the paper may lie apart: "
+        "with more of them a figure near the end of a range may come inside."
     )
     if noise == "Y":
         return text
-    levels = np.array(noise_levels())
-    whole, half = (np.median(_mean(values / levels)) for values in (random.drawn.dw, random.drawn.dw_half))
-    printed = _mean(
-        np.array([NoiseTable.of(number, "random").corrected["dw"] for number in ("4", "5", "9", "10")]) / levels
-    )
+    size = [np.median(np.linalg.norm(one.w, 2, axis=(1, 2))) for one in (optimum, random)]
     return (
-        f"{text} ‖δW‖/‖W‖ of a random sequence hardly depends on the limits: noise and W grow with the same "
-        "range. It is "
-        f"{whole:.2g} k here with the noise as defined in the text, {half:.2g} k with half of it on positions, and "
-        f"{printed.min():.2g} … {printed.max():.2g} k in print. So the noise of the paper was probably k/4 of "
-        "q_F, half "
-        f"the range. The optimum has a small W (‖W‖ {size[0]:.2g}, random {size[1]:.2g}), so the same noise on "
-        "q and q̇ is "
-        "relatively larger there; that is why the advantage of the optimum is smaller in this table than with noise "
-        "on Y, which was scaled with max|Y|."
+        f"{text} How noise on W was defined is not clear either, see the part on it. The optimum has a small W (‖W‖ "
+        f"{size[0]:.2g}, random {size[1]:.2g}), so the same noise on q and q̇ is relatively larger there; that is why "
+        "the advantage of the optimum is smaller in this table than with noise on Y, which was scaled with max|Y|."
     )

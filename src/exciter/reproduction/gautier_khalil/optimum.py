@@ -11,7 +11,8 @@ from exciter.excitation.optimiser.points import OptimalPoints, PointSearch, Poin
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, at_most, claim
 from exciter.reproduction.gautier_khalil.equilibrium import equilibrium_part
-from exciter.reproduction.gautier_khalil.sequences import LIMITS, PUBLISHED, chained, energies, robot_model
+from exciter.reproduction.gautier_khalil.printed import IDENTIFIED, Identified
+from exciter.reproduction.gautier_khalil.sequences import PUBLISHED, assumed_limits, chained, energies, robot_model
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.robot.motion import Motion
 
@@ -25,14 +26,14 @@ def search(r: int, effort: Effort) -> PointSearch:
         return PointSearch(equations=r, starts=4, keep=1) if r == MORE else PointSearch(equations=r)
     if r == MORE:
         return PointSearch(equations=r, starts=1, keep=1, explore=100, method=QuasiNewton(300))
-    starts, keep = {15: (12, 6), 20: (8, 2), 30: (24, 3)}[r]
-    return PointSearch(equations=r, starts=starts, keep=keep)
+    starts, keep, explore = {15: (12, 2, 150), 20: (8, 1, 150), 30: (8, 2, 200)}[r]
+    return PointSearch(equations=r, starts=starts, keep=keep, explore=explore, method=QuasiNewton(800))
 
 
 def run(effort: Effort) -> Sequence[Part]:
     searches = {r: search(r, effort) for r in (*OPTIMUM, MORE)}
     found = {r: optimise_points(robot_model(), one) for r, one in searches.items()}
-    return (_table_2(searches, found), equilibrium_part({r: found[r] for r in PUBLISHED["sequences"]}, effort))
+    return (_table_2(searches, found), equilibrium_part({r: found[r] for r in sorted(IDENTIFIED)}, effort))
 
 
 def _table_2(searches: Mapping[int, PointSearch], found: Mapping[int, OptimalPoints]) -> Part:
@@ -42,8 +43,9 @@ def _table_2(searches: Mapping[int, PointSearch], found: Mapping[int, OptimalPoi
     return Part(
         "Table 2, optimum",
         "Condition number of W for optimal sequences of r + 1 points",
-        f"{LIMITS} Points are found by limited-memory BFGS with exact gradients in the variables of 4.2, by way of "
-        f"smooth stand-ins for the 2-norm condition number, from normally distributed starts (seed 0): {starts}. "
+        f"{assumed_limits()}. Points are found by limited-memory BFGS with exact gradients in the variables of 4.2, "
+        f"by way of smooth stand-ins for the 2-norm condition number, from normally distributed starts (seed 0): "
+        f"{starts}. "
         "Exact figures of the published optima are printed at the foot of Tables 4 and 8. The paper minimised cond(W) "
         "and S together with weights that it does not print; here cond(W) alone, and with S in the next part.",
         (
@@ -91,8 +93,7 @@ def _table_2(searches: Mapping[int, PointSearch], found: Mapping[int, OptimalPoi
 
 
 def _beaten(r: int, points: OptimalPoints) -> Finding:
-    exact = PUBLISHED["sequences"].get(r)
-    printed = exact["optimum"]["cond"] if exact else OPTIMUM[r]
+    printed = Identified.of(r, "optimum").cond.value if r in IDENTIFIED else OPTIMUM[r]
     w = chained(energies(robot_model(), Motion.at(points.q, points.qd)), r)[0]
     values = ", ".join(f"{value:.4g}" for value in points.values[:6])
     return at_most(

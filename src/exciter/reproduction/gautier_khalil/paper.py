@@ -22,10 +22,10 @@ PAPER = Paper(
     "and a motion of quintic polynomials is laid through them. A robot with three joints shows what that gains over "
     "random points, and how noise then enters the estimates.",
     (
-        Study("random-sequences", 12.0, random_sequences.run),
-        Study("limits", 45.0, limits.run),
-        Study("optimum", 55.0, optimum.run),
-        Study("methods", 45.0, methods.run),
+        Study("random-sequences", 14.0, random_sequences.run),
+        Study("limits", 50.0, limits.run),
+        Study("optimum", 70.0, optimum.run),
+        Study("methods", 80.0, methods.run),
         Study("appendix", 0.1, appendix.run),
         Study("interpolation", 25.0, interpolation.run),
         Study("noise", 50.0, noise.run),

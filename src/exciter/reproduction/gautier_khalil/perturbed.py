@@ -15,26 +15,35 @@ from exciter.reproduction.gautier_khalil.sequences import robot_model
 Array = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What noise on W may mean. q, qd: standard deviations, as parts of those of the text; one_end: only the end of
+    every interval has noise, so that rows share none."""
+
+    name: str
+    q: float = 1.0
+    qd: float = 1.0
+    one_end: bool = False
+
+
+TEXT = Reading("as in the text")
+
+
 @dataclass(frozen=True, eq=False)
 class Draws:
     """M sequences, each with K levels of noise, (M, K) unless said otherwise.
 
-    cond (M,): of W. dy, dw: ‖δY‖/‖Y‖ and ‖δW‖/‖W‖, 2-norms. dx: ‖δX‖/‖X‖ by the table's number that it belongs to, Y, W
-    or both perturbed. cond_perturbed: cond(W + δW). dw_half, dx_half, dx_both_half: with half of the noise
-    on positions.
-    errors, std (M, K, 15): X̂ − X and σ with Y perturbed; errors_both: with both, and the σ that knows of Y alone.
-    squares: errorᵀ C⁻¹ error. ratio_w: right side of (13) over its left side.
+    cond (M,): of W. dy, dw: ‖δY‖/‖Y‖ and ‖δW‖/‖W‖, 2-norms. dx: ‖δX‖/‖X‖ with Y, W or both perturbed. cond_perturbed:
+    cond(W + δW). errors, std (M, K, 15): X̂ − X and σ with Y perturbed; errors_both: with both, and the σ that knows of
+    Y alone. squares: errorᵀ C⁻¹ error. ratio_w: right side of (13) over its left side.
     """
 
     cond: Array
     dy: Array
     dw: Array
-    dw_half: Array
     dx_y: Array
     dx_w: Array
-    dx_half: Array
     dx_both: Array
-    dx_both_half: Array
     cond_perturbed: Array
     errors: Array
     std: Array
@@ -49,45 +58,77 @@ class Draws:
         return self.cond[:, None] * self.dy / self.dx_y
 
 
-def draws(sequences: Sequences, levels: tuple[float, ...], seed: int) -> Draws:
+@dataclass(frozen=True, eq=False)
+class LeftDraws:
+    """Noise on W alone, and on both: (M, K) each, as in ``Draws``."""
+
+    dw: Array
+    dx_w: Array
+    dx_both: Array
+
+
+def draws(sequences: Sequences, levels: tuple[float, ...], seed: int, reading: Reading = TEXT) -> Draws:
     """Normal noise of standard deviation k/4 of max|Y| on Y; of k/4 of |q_F − q_I| and of q̇_M on q and q̇, once per
     point, on W."""
     rng = np.random.default_rng(seed)
-    robot, part = robot_model().robot, float(data()["noise"]["part"])
-    lower, upper = robot.position_range()
     x, w = true_parameters(), sequences.w
-    y = w @ x
+    y, cond = w @ x, np.asarray(np.linalg.cond(w))
     parts: list[dict[str, Array]] = []
     for k in levels:
-        sigma = k / part * np.abs(y).max(axis=1)
-        dy = sigma[:, None] * rng.standard_normal(y.shape)
-        dq = k / part * (upper - lower) * rng.standard_normal(sequences.q.shape)
-        dqd = k / part * robot.limit("velocity") * rng.standard_normal(sequences.q.shape)
-        whole, half = (Sequences(sequences.q + share * dq, sequences.qd + dqd).w for share in (1.0, 0.5))
+        sigma, dy = right_noise(y, k, rng)
+        noisy = left_noise(sequences, k, rng, reading)
         estimate, covariance = solve(w, y + dy, sigma)
-        inverse, inverse_half = (np.asarray(np.linalg.pinv(one), dtype=np.float64) for one in (whole, half))
+        inverse = np.asarray(np.linalg.pinv(noisy), dtype=np.float64)
         left, both, error = _times(inverse, y), _times(inverse, y + dy), estimate - x
-        relative = _norm(whole - w) / _norm(w)
+        relative = _norm(noisy - w) / _norm(w)
         parts.append(
             {
                 "dy": _size(dy) / _size(y),
                 "dw": relative,
-                "dw_half": _norm(half - w) / _norm(w),
                 "dx_y": _size(error) / _size(x),
                 "dx_w": _size(left - x) / _size(x),
-                "dx_half": _size(_times(inverse_half, y) - x) / _size(x),
                 "dx_both": _size(both - x) / _size(x),
-                "dx_both_half": _size(_times(inverse_half, y + dy) - x) / _size(x),
-                "cond_perturbed": np.linalg.cond(whole),
+                "cond_perturbed": np.linalg.cond(noisy),
                 "errors": error,
                 "std": np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)),
                 "squares": _squares(w, sigma, error),
                 "errors_both": both - x,
-                "ratio_w": np.linalg.cond(w) * relative * _size(left) / _size(left - x),
+                "ratio_w": cond * relative * _size(left) / _size(left - x),
                 "std_both": sigma[:, None] * np.linalg.norm(inverse, axis=2),
             }
         )
-    return Draws(cond=np.linalg.cond(w), **{key: np.stack([one[key] for one in parts], axis=1) for key in parts[0]})
+    return Draws(cond=cond, **{key: np.stack([one[key] for one in parts], axis=1) for key in parts[0]})
+
+
+def left_draws(sequences: Sequences, levels: tuple[float, ...], seed: int, reading: Reading) -> LeftDraws:
+    """What depends on how noise on W is meant, with other noise than ``draws`` has at the same seed."""
+    rng = np.random.default_rng([seed, 1])
+    x, w = true_parameters(), sequences.w
+    y, found = w @ x, []
+    for k in levels:
+        noisy, (_, dy) = left_noise(sequences, k, rng, reading), right_noise(y, k, rng)
+        inverse = np.asarray(np.linalg.pinv(noisy), dtype=np.float64)
+        errors = [_size(_times(inverse, right) - x) / _size(x) for right in (y, y + dy)]
+        found.append([_norm(noisy - w) / _norm(w), *errors])
+    return LeftDraws(*np.array(found).transpose(1, 2, 0))
+
+
+def right_noise(y: Array, k: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """σ_ρ (M,) and δY (M, r)."""
+    sigma = k / float(data()["noise"]["part"]) * np.abs(y).max(axis=1)
+    return sigma, sigma[:, None] * rng.standard_normal(y.shape)
+
+
+def left_noise(sequences: Sequences, k: float, rng: np.random.Generator, reading: Reading) -> Array:
+    """W + δW (M, r, 15)."""
+    robot, share = robot_model().robot, k / float(data()["noise"]["part"])
+    lower, upper = robot.position_range()
+    dq = reading.q * share * (upper - lower) * rng.standard_normal(sequences.q.shape)
+    dqd = reading.qd * share * robot.limit("velocity") * rng.standard_normal(sequences.q.shape)
+    noisy = Sequences(sequences.q + dq, sequences.qd + dqd)
+    if reading.one_end:
+        return np.asarray(noisy.h[:, 1:] - sequences.h[:, :-1])
+    return noisy.w
 
 
 def solve(w: Array, y: Array, sigma: Array) -> tuple[Array, Array]:
@@ -113,5 +154,5 @@ def _size(vectors: Array) -> Array:
 
 
 def _norm(matrices: Array) -> Array:
-    """The 2-norm."""
-    return np.asarray(np.linalg.norm(matrices, 2, axis=(1, 2)))
+    """The 2-norm; of the squares, which is enough for the largest singular value."""
+    return np.asarray(np.sqrt(np.linalg.eigvalsh(np.swapaxes(matrices, 1, 2) @ matrices)[:, -1]))

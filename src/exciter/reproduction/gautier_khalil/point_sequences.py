@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -9,21 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.excitation.optimiser.literature import QuasiNewton
-from exciter.excitation.optimiser.points import PointSearch, optimise_points
-from exciter.reproduction.gautier_khalil.sequences import robot_model, uniform_points
+from exciter.excitation.optimiser.points import OptimalPoints, PointSearch, optimise_points
+from exciter.reproduction.gautier_khalil.equilibrium import balanced
+from exciter.reproduction.gautier_khalil.sequences import (
+    chained,
+    energies,
+    robot_model,
+    starting_points,
+    uniform_points,
+)
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
-STARTS = 4  #: of the search for one optimum; after 80 iterations the best of them is chosen, and followed for 400 more
-
-
-def assumed_limits() -> str:
-    """In words."""
-    robot = robot_model().robot
-    half, speed = np.rad2deg(robot.limit("upper")[0]), np.rad2deg(robot.limit("velocity")[0])
-    return (
-        f"Limits ±{half:.0f}° and {speed:.0f}°/s for all joints (the paper prints none; these were fitted to Table 2)"
-    )
+STARTS = 3  #: of the search for one optimum; after ``EXPLORE`` iterations the best of them is chosen
+EXPLORE, ITERATIONS = 60, 100  #: at first, and then in every stage
+WEIGHT = 0.3  #: w of log cond + w log S
+DRAWN = {"normal x": starting_points, "uniform": uniform_points}
 
 
 @cache
@@ -31,13 +33,6 @@ def true_parameters() -> Array:
     """X (15,) of Table 6."""
     model = robot_model()
     return model.base.base_values(model.nominal)
-
-
-def energy_rows(q: Array, qd: Array) -> Array:
-    """h (…, 15) of the base parameters at points (…, 3)."""
-    model = robot_model()
-    h = model.energy(Motion.at(q.reshape(-1, model.n), qd.reshape(-1, model.n)))
-    return h[:, model.base.independent].reshape(*q.shape[:-1], -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +43,27 @@ class Sequences:
     q: Array
     qd: Array
 
+    @classmethod
+    def of(cls, points: Motion | OptimalPoints, r: int) -> Sequences:
+        """Of points that follow each other."""
+        shape = (-1, r + 1, robot_model().n)
+        return cls(points.q.reshape(shape), points.qd.reshape(shape))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Sequences]) -> Sequences:
+        return cls(np.concatenate([one.q for one in parts]), np.concatenate([one.qd for one in parts]))
+
+    @property
+    def h(self) -> Array:
+        """Energies of all points (M, r + 1, 15)."""
+        flat = Motion.at(self.q.reshape(-1, self.q.shape[2]), self.qd.reshape(-1, self.q.shape[2]))
+        return energies(robot_model(), flat).reshape(*self.q.shape[:2], -1)
+
     @property
     def w(self) -> Array:
         """W (M, r, 15) (9)"""
-        return np.diff(energy_rows(self.q, self.qd), axis=1)
+        h = self.h
+        return chained(h.reshape(-1, h.shape[2]), h.shape[1] - 1)
 
     def repeated(self, times: int) -> Sequences:
         """Each of them so many times in a row."""
@@ -60,17 +72,19 @@ class Sequences:
 
 def short_search(r: int, seed: int) -> PointSearch:
     """For one optimum of many, or one that is not the last."""
-    return PointSearch(equations=r, starts=STARTS, keep=1, explore=80, method=QuasiNewton(400), seed=seed)
+    return PointSearch(equations=r, starts=STARTS, keep=1, explore=EXPLORE, method=QuasiNewton(ITERATIONS), seed=seed)
 
 
-def optimum_sequences(r: int, count: int) -> Sequences:
-    """Least cond(W), seeds 0, 1, …; of each ``STARTS`` starts the most promising one."""
-    found = [optimise_points(robot_model(), short_search(r, seed)) for seed in range(count)]
-    return Sequences(np.array([one.q for one in found]), np.array([one.qd for one in found]))
+def optimum_sequences(r: int, count: int) -> tuple[Sequences, Sequences]:
+    """Least cond(W) (seeds 0, 1, …), and the points of small cond(W) and S that are found from there."""
+    alone = [optimise_points(robot_model(), short_search(r, seed)) for seed in range(count)]
+    method = QuasiNewton(ITERATIONS)
+    both = [balanced(points, WEIGHT, seed, method) for seed, points in enumerate(alone)]
+    return Sequences.joined([Sequences.of(one, r) for one in alone]), Sequences.joined(
+        [Sequences.of(one, r) for one in both]
+    )
 
 
-def random_sequences(r: int, count: int, seed: int) -> Sequences:
-    """Uniformly distributed within the limits, as in Table 2."""
-    points = uniform_points(robot_model(), count * (r + 1), seed)
-    shape = (count, r + 1, -1)
-    return Sequences(points.q.reshape(shape), points.qd.reshape(shape))
+def random_sequences(r: int, count: int, seed: int, draw: str = "normal x") -> Sequences:
+    """x of 4.2 normally distributed, as the optimisation begins (4.3, 6.2), or points uniformly distributed."""
+    return Sequences.of(DRAWN[draw](robot_model(), count * (r + 1), seed), r)

@@ -73,6 +73,23 @@ class NoiseTable:
         return cls(number, sequence, table["r"], Printed.of(own["cond"]), Printed.of(own["s"]), columns, corrected)
 
 
+@dataclass(frozen=True)
+class Identified:
+    """A sequence that the paper identifies with: what stands at the feet of its tables, with all digits."""
+
+    cond: Printed
+    equilibrium: Printed
+
+    @classmethod
+    def of(cls, r: int, sequence: str) -> Identified:
+        tables = [NoiseTable.of(number, sequence) for number, table in data()["tables"].items() if table["r"] == r]
+        cond = min((table.cond for table in tables), key=lambda one: one.half)
+        return cls(cond, tables[0].equilibrium)
+
+
+IDENTIFIED = (30, 15)  #: r of these sequences
+
+
 @dataclass(frozen=True, eq=False)
 class ParameterTable:
     """Tables 6, 7, 11 and 12, (15,) each: X, X̂, X − X̂, the same over X, and σ, as printed; corrected: with the

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, Verdict, claim, same, shown, typical
+from exciter.reproduction.gautier_khalil.printed import IDENTIFIED, Identified
 from exciter.reproduction.gautier_khalil.sequences import (
-    LIMITS,
     PUBLISHED,
+    assumed_limits,
     chained,
     energies,
     equilibria,
@@ -30,6 +31,7 @@ TEN: int = PUBLISHED["table_2"]["sequences"]
 HUNDRED = 100
 ROUNDS = 20  # in which the sequences are regrouped
 COLUMNS: dict[str, Callable[..., Any]] = {"minimum": np.min, "mean": np.mean, "maximum": np.max}
+STARTING = "sequences with normally distributed x"
 FLAT = 50  # r from which the paper sees no more change
 
 
@@ -74,8 +76,9 @@ def _table_2(pools: Sequence[Pool]) -> Part:
     return Part(
         "Table 2, Figure 2",
         "Condition number of W for random sequences of r + 1 points",
-        f"{LIMITS} So the agreement at the largest r is by construction; how cond(W) changes with r is not. Points are "
-        "uniformly distributed within the limits, which the paper does not say either; r + 1 chained points give r "
+        f"{assumed_limits()}. The velocity was solved for at the largest r, so the agreement there is by "
+        "construction. Points are uniformly distributed within the limits, which the paper does not say either; r + 1 "
+        "chained points give r "
         f"rows. Independent sequences drawn here (seed r): {counts}. A printed minimum, mean or maximum is that of "
         f"{TEN} sequences, itself a draw: it is judged by the distribution over groups of {TEN} of ours, regrouped "
         f"{ROUNDS} times; two of a hundred such figures would fall outside by chance.",
@@ -199,34 +202,29 @@ def _figure(pools: Sequence[Pool]) -> Plot:
 
 
 def _identified(pools: Sequence[Pool], effort: Effort) -> Part:
-    findings, model = [], robot_model()
-    for pool in (pool for pool in pools if pool.r in PUBLISHED["sequences"]):
-        printed, r = PUBLISHED["sequences"][pool.r]["random"], pool.r
-        count = effort.pick(1000, 10_000)
+    findings, model, count = [], robot_model(), effort.pick(2000, 10_000)
+    for pool in (pool for pool in pools if pool.r in IDENTIFIED):
+        printed, r = Identified.of(pool.r, "random"), pool.r
         w = chained(energies(model, starting_points(model, count * (r + 1), seed=r)), r)
-        for name, of_pool, of_starts in (
-            ("cond", pool.cond, np.linalg.cond(w)),
-            ("S", pool.equilibrium, equilibria(w)),
+        for name, one, of_starts, of_pool in (
+            ("cond", printed.cond, np.linalg.cond(w), pool.cond),
+            ("S", printed.equilibrium, equilibria(w), pool.equilibrium),
         ):
-            below = np.mean(of_pool <= printed[name])
-            other = np.mean(of_starts <= printed[name])
-            findings.append(
-                typical(
-                    f"{name} of the random sequence, r = {r}",
-                    printed[name],
-                    of_pool,
-                    f"{100 * below:.2g} % of uniform sequences are below the printed figure, and {100 * other:.2g} % "
-                    f"of {count} sequences with normally distributed x",
-                )
+            below, uniform = (100 * np.mean(values <= one.value) for values in (of_starts, of_pool))
+            note = (
+                f"{below:.2g} % of them are below the printed figure, and {uniform:.2g} % of {len(of_pool)} sequences "
+                "of uniformly distributed points"
             )
+            findings.append(typical(f"{name} of the random sequence, r = {r}", one.value, of_starts, note, of=STARTING))
     return Part(
         "Tables 3–5, 8–10",
         "Condition and equilibrium S of the random sequences that the paper identifies with",
-        "Figures printed below these tables, each of a single sequence, judged by the distribution over the sequences "
-        f"of Table 2. {LIMITS} For comparison also sequences as the optimisation begins with: x of 4.2 normally "
-        "distributed, seed r.",
+        f"{assumed_limits()}. Figures printed below these tables, each of a single sequence. At r = 30 they are those "
+        "that 6.2 gives for the points at which the optimisation begins, and by 4.3 these come from normally "
+        "distributed x; so they are judged by the distribution over such sequences (seed r). For comparison the "
+        "uniform sequences of Table 2.",
         tuple(findings),
         differences="S is the ratio of the largest to the smallest of r · b elements, so its distribution has a long "
-        "upper tail, and it grows with r. That the printed S at r = 15 is smaller than almost all of ours points to a "
-        "sequence that was chosen, or to other limits.",
+        "upper tail, and it grows with r. A printed S that is smaller than almost all of ours means a sequence that "
+        "was chosen, or other limits.",
     )

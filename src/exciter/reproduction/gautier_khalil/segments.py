@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from exciter.excitation.trajectories.segment_times import Segments, shortest_times
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, claim, same, shown
-from exciter.reproduction.gautier_khalil.point_sequences import assumed_limits
-from exciter.reproduction.gautier_khalil.sequences import robot_model
+from exciter.reproduction.gautier_khalil.sequences import assumed_limits, robot_model
 from exciter.reproduction.paper import DataTable, Effort, Part
 
 Array = NDArray[np.float64]

@@ -1,4 +1,5 @@
-"""Sequences of points (q, q̇): the robot and its limits, random sequences, and W of the energy model of many at once."""
+"""Sequences of points (q, q̇): the robot and its limits, random sequences, and W of the energy model of many at "
+"once."""
 
 from __future__ import annotations
 
@@ -17,15 +18,21 @@ from exciter.robot.motion import Motion
 Array = NDArray[np.float64]
 PUBLISHED = published("gautier_khalil")
 BLOCK = 50_000  # points whose energies are computed at once
-LIMITS = (
-    "The paper prints no joint limits. Ours are ±45° and 50°/s for all joints: two numbers fitted to the random "
-    "columns of Table 2 (see the part on limits)."
-)
+
+
+def assumed_limits() -> str:
+    """In words."""
+    robot = robot_model().robot
+    half, speed = np.rad2deg(robot.limit("upper")[0]), np.rad2deg(robot.limit("velocity")[0])
+    return (
+        f"Limits ±{half:.0f}° and {speed:.0f}°/s for all joints (the paper prints none; these are a choice that goes "
+        "with Table 2, which does not determine them, see the part on limits)"
+    )
 
 
 @cache
 def robot_model() -> DynamicModel:
-    """The robot of Table 1 within ±45° and 50°/s."""
+    """The robot of Table 1 within the limits that are assumed."""
     return DynamicModel(load("gautier-khalil"))
 
 

@@ -25,7 +25,8 @@ from exciter.robot import Motion
 Array = NDArray[np.float64]
 DECIMATED = GIVEN["decimate"]
 SECOND = GIVEN["second_order"]
-SETTLED = 2000  # samples of 1 kHz, after which a causal filter of 10 rad/s has forgotten its start
+MIDDLE: float = GIVEN["noise"]["cutoffs"][1]  # [Hz], for positions
+SETTLED = round(2.0 * set_up.RATE)  # samples after which a causal filter of 10 rad/s has forgotten its start
 RIPPLE = 0.05  # dB of one pass of decimate
 ORDERS = range(5, 12)
 
@@ -57,11 +58,11 @@ def decimate() -> Part:
             same(
                 "order of the filter", DECIMATED["order"], order, 0.0, f"best fit of orders {ORDERS[0]} … {ORDERS[-1]}"
             ),
-            shown("cut-off over the sampling rate", edge),
-            shown("sampling rate at which it is the printed 40 Hz [Hz]", rate),
-            same("cut-off at 1 kHz [Hz]", DECIMATED["cutoff"], edge * set_up.RATE, 0.05, "0.8 of half the new rate"),
-            same(
-                "factor of Exciter's parallel filter", factor, ParallelFilter().at(set_up.RATE)[1], 0.0, "its default"
+            shown("cut-off over the sampling rate", edge, f"{2 * edge * factor:.3g} of half the new rate"),
+            shown(
+                "sampling rate that the text implies [Hz]",
+                rate,
+                f"that of its cut-off, {DECIMATED['cutoff']:g} Hz, with its factor, {factor}; it is not printed",
             ),
             shown("largest difference between its gain and Exciter's", float(np.abs(ours - gain).max())),
         ),
@@ -101,7 +102,7 @@ def _gains() -> Plot:
     frequency = np.geomspace(0.1, 200.0, 400)
     passes = {
         f"decimate, {DECIMATED['cutoff']:g} Hz": DECIMATE.at(set_up.RATE)[0],
-        "Butterworth of order 4, 10 Hz": Butterworth(10.0),
+        f"Butterworth of order {GIVEN['noise']['order']}, {MIDDLE:g} Hz": Butterworth(MIDDLE, GIVEN["noise"]["order"]),
         **{f"F(s), a = {a:g} rad/s": SecondOrder.of(a) for a in SECOND["compared"]},
     }
     lines = []
@@ -131,7 +132,7 @@ def second_order() -> Part:
     return Part(
         "[12.28]–[12.30]",
         "F(s) = a²/(s + a)² on both sides, and on one",
-        f"{set_up.WORDS} Exact data, ordinary least squares. Causal F(s) and s F(s) by Tustin's rule, the first "
+        f"{set_up.AS_BEFORE} Exact data, ordinary least squares. Causal F(s) and s F(s) by Tustin's rule, the first "
         f"{SETTLED / set_up.RATE:g} s left out; Exciter's second-order filter has the same gain and no phase.",
         (
             claim(
@@ -196,7 +197,7 @@ def _solve(w: Array, y: Array) -> Array:
 
 def positions() -> Part:
     """[12.16]: filters in one direction and one-sided differences are late."""
-    cutoff, order = GIVEN["noise"]["cutoffs"][1], GIVEN["noise"]["order"]
+    cutoff, order = MIDDLE, GIVEN["noise"]["order"]
     low_pass = Butterworth(cutoff, order)
     q = set_up.motion().q
     forward = np.asarray(signal.sosfilt(low_pass.sections(set_up.RATE), q, axis=0))
@@ -211,7 +212,7 @@ def positions() -> Part:
     return Part(
         "12.3.5, [12.16]",
         "Velocities and accelerations without a phase shift",
-        f"{set_up.WORDS} Exact positions; Butterworth filter of order {order}, {cutoff:g} Hz; differences; dynamic "
+        f"{set_up.AS_BEFORE} Exact positions; Butterworth filter of order {order}, {cutoff:g} Hz; differences; dynamic "
         f"model, ordinary least squares on the samples between {SETTLED / set_up.RATE:g} s from both ends.",
         (
             claim(

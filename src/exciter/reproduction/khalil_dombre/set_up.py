@@ -1,7 +1,7 @@
 """One robot, one motion, exact and noisy data of it: common to all that is run of the chapter, which has none.
 
-The robot is that of Gautier and Khalil 1992 with its inertial parameters X (their Table 6) and friction added: 21 base
-parameters. The motion has five harmonics of 0.1 Hz; its size was chosen so that cond(W) is about 35.
+The robot is that of Gautier and Khalil 1992 with its inertial parameters X (their Table 6) and friction added. The
+motion is a Fourier series whose size was chosen for cond(W), without regard to the limits of the robot.
 """
 
 from __future__ import annotations
@@ -25,21 +25,44 @@ Array = NDArray[np.float64]
 SET_UP = published("khalil_dombre")["set_up"]
 RATE: float = SET_UP["rate"]  #: [Hz]
 
-WORDS = (
-    "The chapter has no robot and no data of its own. Robot here: that of Gautier and Khalil 1992 with the inertial "
-    "parameters X of their Table 6, and friction Fc = ({}, {}, {}) N·m, Fv = ({}, {}, {}) N·m·s/rad: 21 base "
-    "parameters. Motion: {} harmonics of {:g} Hz, coefficients normal with σ = {:g} (rad/s, and rad for the offset; "
-    "seed {}), {:g} s at {:g} Hz; assumed by us."
-).format(
-    *SET_UP["Fc"],
-    *SET_UP["Fv"],
-    SET_UP["harmonics"],
-    1.0 / SET_UP["period"],
-    SET_UP["size"],
-    SET_UP["seed"],
-    SET_UP["duration"],
-    RATE,
-)  #: for the texts ``set_up`` of the parts
+#: For the texts ``set_up`` of parts after the first, which has ``words()``
+ROBOT = "Robot and friction as in Sections 12.4–12.6."
+AS_BEFORE = "Robot, friction and motion as in Sections 12.4–12.6."
+HARMONICS = f"{SET_UP['harmonics']} harmonics of {1.0 / SET_UP['period']:g} Hz"
+
+
+def words() -> str:
+    """The set-up in full, for the first part."""
+    return (
+        "The chapter has no robot and no data of its own; what follows is assumed by us. Robot: that of Gautier and "
+        f"Khalil 1992 with the inertial parameters X of their Table 6, and friction Fc = ({_list(SET_UP['Fc'])}) N·m, "
+        f"Fv = ({_list(SET_UP['Fv'])}) N·m·s/rad: {len(true_values())} base parameters. Motion: {HARMONICS}, "
+        f"coefficients normal with σ = {SET_UP['size']:g} (rad/s, and rad for the offset; seed {SET_UP['seed']}), "
+        f"{SET_UP['duration']:g} s at {RATE:g} Hz. Its size was chosen so that cond(W) is about "
+        f"{SET_UP['condition']:g} (it is {condition():.1f}), and it goes beyond the robot's own limits: {_beyond()}."
+    )
+
+
+def _list(values: ArrayLike) -> str:
+    return ", ".join(f"{value:g}" for value in np.asarray(values))
+
+
+def condition() -> float:
+    """cond(W) of the dynamic model along the motion, rows as they are."""
+    w = model().regressor(motion())[:, :, model().base.independent]
+    return float(np.linalg.cond(w.reshape(-1, w.shape[2])))
+
+
+def _beyond() -> str:
+    """Largest values along the motion, and what the robot allows."""
+    robot, here = model().robot, motion()
+    reached = (np.rad2deg(here.q), np.rad2deg(here.qd), here.qdd)
+    allowed = np.rad2deg(robot.position_range()[1]), np.rad2deg(robot.limit("velocity")), robot.limit("acceleration")
+    units = ("°", "°/s", " rad/s²")
+    return "; ".join(
+        f"{', '.join(f'{x:.3g}' for x in np.abs(values).max(axis=0))}{unit} (allowed {limit.min():.3g}{unit})"
+        for values, limit, unit in zip(reached, allowed, units, strict=True)
+    )
 
 
 @cache
@@ -59,7 +82,7 @@ def chi() -> Array:
 
 @cache
 def true_values() -> Array:
-    """(21,) true base parameters, named ``model().base.names``."""
+    """(p,) true base parameters, named ``model().base.names``."""
     return model().base.base_values(chi())
 
 
@@ -119,5 +142,5 @@ def recording(
 
 
 def relative_error(values: ArrayLike) -> float:
-    """‖χ̂ − χ‖ / ‖χ‖ of base parameters (21,)."""
+    """‖χ̂ − χ‖ / ‖χ‖ of base parameters (p,)."""
     return float(np.linalg.norm(np.asarray(values) - true_values()) / np.linalg.norm(true_values()))

@@ -22,6 +22,7 @@ RARE = 3.29  #: standard errors that chance alone exceeds once in a thousand
 GLOBAL, WEIGHTED = "all at once, ordinary", "all at once, weighted"
 Found = tuple[Array, Array]  #: values, and how far their 95 % intervals reach to both sides, (p,) each
 Method = Callable[[Problem], Found]
+Chosen = NDArray[np.bool_] | slice  #: of the parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +44,13 @@ class Repeated:
         """(p,) root mean square error."""
         return np.asarray(np.sqrt((self.errors**2).mean(axis=0)))
 
-    def covered(self, chosen: NDArray[np.bool_] | slice = slice(None)) -> tuple[float, float]:
+    def covered(self, chosen: Chosen = slice(None)) -> tuple[float, float]:
         """Share of 95 % intervals that hold the truth, and its standard error, measured between logs: the parameters of
         one log have errors in common."""
         each = (np.abs(self.errors) <= self.reach)[:, chosen].mean(axis=1)
         return float(each.mean()), float(max(each.std(ddof=1), 1e-3) / np.sqrt(len(each)))
 
-    def honest(self, chosen: NDArray[np.bool_] | slice = slice(None)) -> bool:
+    def honest(self, chosen: Chosen = slice(None)) -> bool:
         """Whether the intervals may well cover what they say."""
         share, error = self.covered(chosen)
         return abs(share - float(DATA["level"])) <= RARE * error
@@ -106,9 +107,20 @@ def as_printed(steps: Sequence[Step], size: int) -> Found:
     return values, reach
 
 
+def recovered(missed: int, times: int, mean: float) -> tuple[bool, float]:
+    """Whether so many of ``times`` intervals may miss, and the mean error, in standard errors, be zero; and how often
+    chance alone would miss so many or so few."""
+    chance = float(stats.binomtest(missed, times, 1.0 - DATA["level"]).pvalue)
+    return chance > 1e-3 and abs(mean) < RARE, chance
+
+
 def link_of(names: Sequence[str]) -> IntArray:
     """Number of the link, or joint, that each parameter belongs to; from 1."""
     return np.array([int(name[-1]) for name in names], dtype=np.int64)
+
+
+def counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def percent(share: float) -> str:

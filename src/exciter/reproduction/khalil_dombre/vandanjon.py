@@ -157,11 +157,11 @@ def _part(
     return Part(
         "Section 12.3.4.2, Vandanjon",
         "Four kinds of motion, one phenomenon each, in one system of equations",
-        f"{set_up.WORDS.split(' Motion:')[0]} Joint limits of the robot. {len(four.motions)} experiments: inertia, "
+        f"{set_up.ROBOT} Joint limits of the robot. {len(four.motions)} experiments: inertia, "
         "centrifugal coupling and gravity for every joint, inertial coupling for every pair of neighbours; the other "
         "joints are locked. "
-        f"Points of each: the best of {candidates} random pairs for cond(W) of all together (seed 0). One motion: five "
-        f"harmonics of 0.1 Hz, {starts} starts (seed 0), repeated for the same {length:.0f} s. {RATE:g} Hz, torque "
+        f"Points of each: the best of {candidates} random pairs for cond(W) of all together (seed 0). One motion: "
+        f"{set_up.HARMONICS}, {starts} starts (seed 0), repeated for the same {length:.0f} s. {RATE:g} Hz, torque "
         f"noise {DATA['noise']:g} % of the largest torques along the common motion; {times} logs (seeds 0 … "
         f"{times - 1}). "
         "Time between the experiments is not counted. Details of the motions are ours: the chapter describes "
@@ -170,10 +170,10 @@ def _part(
         (table, stds),
         (
             Plot("Predicted σ of every parameter", index, "parameter", "σ [% of the value]", lines, log=True),
-            error_plot(found, f"Errors of all 21 parameters over {times} logs"),
+            error_plot(found, f"Errors of all {len(names)} parameters over {times} logs"),
         ),
-        "The chapter's points hold: the kinds complement each other, nothing is taken as known, and all parameters are "
-        "determined. But one optimised motion of the same length tells more of most parameters.",
+        "The chapter's points hold: nothing is taken as known, and all parameters are determined in one system. But "
+        "one optimised motion of the same length tells more of most parameters.",
     )
 
 
@@ -192,7 +192,7 @@ def _findings(
     loss = {name: union.std / figures[name].std for name in optimised}
     best = "one motion, D-optimal"
     return (
-        claim(
+        shown(
             "certified: the experiments, and the optimised motions, keep all limits",
             certified and all(one.certificate.certified for one in optimised.values()),
         ),
@@ -201,7 +201,7 @@ def _findings(
             fewest[1] < set_up.model().n,
             f"{fewest[0]} or {fewest[1]} of {set_up.model().n}, in {len(four.motions)} experiments of four kinds",
         ),
-        claim(
+        shown(
             "the kinds complement each other: none alone is as well conditioned as all together",
             all(figures[kind].condition > union.condition for kind in PHENOMENA),
             "rank of W: "

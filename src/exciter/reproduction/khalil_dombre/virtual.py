@@ -35,15 +35,19 @@ from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.steps import DATA, Array
 
 SETTINGS = DATA["validation"]
+ENCODER = Encoder()
 WORDS = (
     "Virtual robot: the common one, its true inertias drawn about the nearest bodies that can exist (spread "
     f"{100 * SETTINGS['bodies']:g} %, seed {SETTINGS['seed']}; those of Table 6 cannot), friction as "
     "elsewhere, simulated by "
-    "another engine under a computed-torque controller that knows the description only. Encoders of 4096 counts per "
-    f"turn of the motor, torques with white noise of {DATA['noise']:g} % of the largest ones along the common motion, "
-    f"{SETTINGS['log_rate']:g} Hz. Identification motion: D-optimal, five harmonics of 0.1 Hz, one period; "
-    "unseen motion: "
-    f"a random spline of {SETTINGS['unseen']['duration']:g} s. Positions are filtered and differentiated, both "
+    "another engine under a computed-torque controller that knows the description only. Encoders of "
+    f"{ENCODER.counts:g} "
+    f"counts per turn of the motor, torques with white noise of {DATA['noise']:g} % of the largest ones along the "
+    "common motion, "
+    f"{SETTINGS['log_rate']:g} Hz. Identification motion: D-optimal, {set_up.HARMONICS}, one period "
+    f"({SETTINGS['starts']} starts, seed 0); unseen motion: a random spline of {SETTINGS['unseen']['duration']:g} s "
+    "(seed "
+    f"{SETTINGS['unseen']['seed']}). Positions are filtered and differentiated, both "
     "sides of "
     f"the equations filtered and decimated by {SETTINGS['decimation']}; weighted least squares."
 )
@@ -80,7 +84,7 @@ def truth() -> Truth:
 
 @cache
 def true_values() -> Array:
-    """(21,) base parameters."""
+    """(p,) base parameters."""
     known = dict(zip(truth().model.standard, truth().chi, strict=True))
     return set_up.model().base.base_values([known[name] for name in set_up.model().standard])
 
@@ -118,7 +122,7 @@ def logged(simulated: Simulated, seed: int) -> Recording:
     noise = set_up.torque_noise(DATA["noise"]) * rng.standard_normal(simulated.torque.shape)
     return replace(
         simulated.recording,
-        q=Encoder().position(simulated.motor.q, robot, drive, seed),
+        q=ENCODER.position(simulated.motor.q, robot, drive, seed),
         torque=simulated.torque + noise,
         about=replace(simulated.recording.about, payload=None),
     )

@@ -16,6 +16,7 @@ from exciter.excitation.criteria import evaluate
 from exciter.excitation.design import Design
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.reproduction.rackl.set_up import columns, names_16
+from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
 
@@ -51,13 +52,14 @@ class Weighted:
     shortest: str
 
 
-def weighted(found: Design, weights: tuple[float, ...]) -> Weighted:
-    """For the sixteen columns of Table I, by SVD."""
+def weighted(found: Design, weights: tuple[float, ...], slower: float = 1.0) -> Weighted:
+    """For the sixteen columns of Table I, by SVD. slower: how many times as long the same way-points take."""
     names = names_16()
     chosen = np.diag(weights)
     matrix = np.zeros((len(found.model.standard), len(names)))
     matrix[columns(found.model, names)] = chosen
     log = motion(found.trajectory, found.delta, found.trajectory.sample_times(found.samples))
+    log = Motion(slower * log.time, log.q, log.qd / slower, log.qdd / slower**2)
     figures = evaluate(found.model, log, 1.0, matrix)
     w = found.model.regressor(log) @ matrix
     lengths = np.linalg.norm(w.reshape(-1, len(names)), axis=0)

@@ -17,12 +17,12 @@ SEED = 0
 
 
 @cache
-def full_criterion(starts: int, *, payload: bool, jobs: int = 1) -> Design:
+def full_criterion(starts: int, *, payload: bool, xi_2: float = set_up.XI_2, jobs: int = 1) -> Design:
     """(15)–(18) as corrected: weighted condition number and torque term, free duration, torque limits, box, sphere."""
     model = set_up.paper_model()
     chi = set_up.loaded_chi(model) if payload else model.nominal
     weights = set_up.weights_16()
-    criterion = condition_and_torque(weights, set_up.XI_1, set_up.XI_2, tuple(chi.tolist()))
+    criterion = condition_and_torque(weights, set_up.XI_1, xi_2, tuple(chi.tolist()))
     return search(model, criterion, set_up.names_16(), starts, jobs, chi=chi, free=True)
 
 
@@ -33,7 +33,7 @@ def weighted_only(weights: tuple[float, ...], starts: int, jobs: int = 1) -> Des
 
 
 def plain(names: tuple[str, ...], starts: int, jobs: int = 1) -> Design:
-    """The condition number without weights, 10 s."""
+    """The condition number without weights; the duration stays."""
     return search(set_up.paper_model(), ConditionNumber(), names, starts, jobs)
 
 
@@ -64,6 +64,11 @@ def search(
         starts=starts,
         jobs=jobs,
     )
+
+
+def equal_summands(condition: float, torque: float) -> float:
+    """ξ₂ for which both summands of (15) are equal at a trajectory of this λ and Σ mean |τ| [N·m]."""
+    return set_up.XI_1 * condition * torque
 
 
 def torque_sum(found: Design, chi: set_up.Array) -> float:

@@ -31,7 +31,6 @@ from exciter.reproduction.rackl import designs, set_up, static
 
 Array = NDArray[np.float64]
 DWELL = 0.4  # [s] in every pose
-STEPS = 1000.0  # [Hz] of the simulation
 VALIDATION = RandomSpline(duration=10.0, segments=8, degree=4)
 VALIDATION_SEED = 1
 LOADED = 500  # added to the seed of a log with payload
@@ -87,7 +86,7 @@ class Experiment:
 
 
 def truth(model: DynamicModel, seed: int) -> Truth:
-    """A robot whose links differ from the description by about 10 % in mass, size and place."""
+    """A robot whose links differ from the description in mass, size and place."""
     return draw_truth(model.robot, seed)
 
 
@@ -97,18 +96,20 @@ def route() -> FilteredDifferences:
 
 
 def virtual_experiment(model: DynamicModel, motions: Motions, seed: int) -> Experiment:
-    """By the virtual robot: a controller moves a simulated machine; encoders with steps, noisy sensors behind gears."""
+    """By the virtual robot: a controller moves a simulated machine; encoders with steps, noisy sensors behind gears.
+    Poses at rest need no controller: their log comes straight from the model."""
     robot = VirtualRobot(
         model.robot,
         truth(model, seed),
         encoder=Encoder(),
-        meter=TorqueMeter(link_side=True, noise=tuple(set_up.torque_noise(model).tolist())),
-        sampling=Sampling(float(published("rackl")["filter"]["sampling_rate"])),
-        simulation_rate=STEPS,
+        meter=TorqueMeter(link_side=True, noise=tuple(set_up.torque_noise().tolist())),
+        sampling=Sampling(set_up.sampling_rate()),
+        simulation_rate=set_up.sampling_rate(),
     )
-    curves = motions.tour, motions.dynamic, motions.validation.curve
-    logs = [robot.run(curve, seed=3 * seed + k).recording for k, curve in enumerate(curves)]
-    return Experiment(model, true_chi(model, seed), logs[0], logs[1], logs[2])
+    chi = true_chi(model, seed)
+    curves = motions.dynamic, motions.validation.curve
+    dynamic, validation = (robot.run(curve, seed=3 * seed + k).recording for k, curve in enumerate(curves, 1))
+    return Experiment(model, chi, log(model, motions.tour, chi, 3 * seed), dynamic, validation)
 
 
 def synthetic_experiment(model: DynamicModel, motions: Motions, seed: int) -> Experiment:
@@ -125,9 +126,9 @@ def true_chi(model: DynamicModel, seed: int) -> Array:
 
 
 def log(model: DynamicModel, curve: Curve, chi: Array, seed: int) -> Recording:
-    rate = float(published("rackl")["filter"]["sampling_rate"])
+    rate = set_up.sampling_rate()
     motion = curve.motion(np.arange(int(curve.duration * rate) + 1) / rate)
-    noise = set_up.torque_noise(model)
+    noise = set_up.torque_noise()
     return synthetic_recording(model, motion, chi, noise, position_noise=set_up.POSITION_NOISE, seed=seed)
 
 

@@ -36,7 +36,7 @@ def part(model: DynamicModel) -> Part:
         "The printed values alone, with the conditions that moments of real bodies obey. Grouping as in section II-C, "
         "masses and first moments known.",
         (
-            claim(
+            shown(
                 "bodies with the parameters of Table I can exist",
                 not readings["as printed"],
                 f"link 2: YZ = {printed['YZ2']:g} with ZZ ≤ {printed['ZZ2']:g} needs YY ≥ {needed:.2g} kg·m², and ZZ1, "
@@ -70,7 +70,7 @@ def part(model: DynamicModel) -> Part:
                 tuple((words, listed(links)) for words, links in readings.items()),
             ),
         ),
-        differences="The values are those of an LWR 4, the labels cannot all be theirs. No reading we tried makes all "
+        differences="The labels cannot all be right. No reading we tried makes all "
         "links possible, so that we weight with the values as labelled.",
     )
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.dynamics.model import DynamicModel
+from exciter.identification.payload_estimate import LEVEL
 from exciter.parameters import inertial
-from exciter.reproduction.finding import claim, shown
+from exciter.reproduction.finding import shown
 from exciter.reproduction.paper import DataTable, Part
 from exciter.reproduction.rackl import set_up
 from exciter.reproduction.rackl.experiment import LOADED
@@ -36,32 +37,29 @@ def part(model: DynamicModel, used: Sequence[Repetition]) -> Part:
         "Section IV, payload (experiment)",
         "The same trajectory with a known payload and without",
         f"The {len(used)} robots of Table I (seeds 1 … {len(used)}) execute the optimised trajectory without and "
-        "with a "
-        f"steel cylinder of {payload.mass:.2f} kg (noise seeds 3 k + 1 and 3 k + {LOADED}); its torque is taken off, "
-        "and all "
-        "base parameters are fitted to each log alone, joints weighted by their noise. Then the payload is forgotten, "
-        "and found again from the two fits.",
+        f"with a steel cylinder of {payload.mass:.2f} kg (noise seeds 3 k + 1 and 3 k + {LOADED}); its torque is taken "
+        "off, and all base parameters are fitted to each log alone, joints weighted by their noise. Then the "
+        "payload is forgotten, and found again from the two fits.",
         (
             shown(
                 "σ with payload over σ without, median of all parameters",
                 float(np.median(ratio)),
                 f"all robots and parameters within {ratio.min():.3f} … {ratio.max():.3f}; parameters of links "
-                f"{DISTAL} to 7 "
-                f"{ratio[:, distal].min():.3f} … {ratio[:, distal].max():.3f}. The payload makes torques larger, not "
-                "the "
-                "robot's own parameters more certain: what it adds is known and taken off",
+                f"{DISTAL} to {model.n} {ratio[:, distal].min():.3f} … {ratio[:, distal].max():.3f}. The payload makes "
+                "torques larger, not the robot's own parameters more certain: what it adds is known and taken off",
             ),
             shown(
                 "errors over σ with the payload taken off, rms",
                 float(np.sqrt(np.mean(np.square(errors)))),
                 "one where the covariance is right",
             ),
-            claim(
+            shown(
                 "the known payload is recovered",
                 fits.pvalue > CHANCE,
                 f"squared distance of found and known load in the metric of its covariance against χ² with "
                 f"{len(inertial.NAMES)} degrees of freedom: mean {squares.mean():.1f}, chance of a larger distance "
-                f"(Kolmogorov–Smirnov) {fits.pvalue:.2g}; {misses} of {len(used)} are outside the 95 % region",
+                f"(Kolmogorov–Smirnov) {fits.pvalue:.2g}; outside the {100 * LEVEL:g} % region: {misses} of "
+                f"{len(used)}",
             ),
             shown("mass of the payload found, first robot [kg]", first.found.mass, f"known: {payload.mass:.4f} kg"),
             shown(

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.report.plot import Line, Plot
-from exciter.reproduction.finding import at_least, claim, shown, typical
+from exciter.reproduction.finding import claim, shown, text_of, typical
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.published import published
 from exciter.reproduction.rackl import set_up
 
 Array = NDArray[np.float64]
-RATE = 50.0  # [1/s] samples
+RATE = 25.0  # [1/s] samples
 #: Segments and durations [s], for the paper gives neither
 KINDS = ((6, 5.0), (8, 10.0), (12, 20.0))
 USUAL = KINDS.index((set_up.SEGMENTS, set_up.DURATION))
@@ -23,12 +25,11 @@ WORDS = ("16 columns", "31 columns", "16 columns, weighted")
 
 def part(effort: Effort, optimised: float, plain: dict[int, float]) -> Part:
     printed = published("rackl")["condition"]
-    count = effort.pick(60, 200)
+    count = effort.pick(50, 200)
     samples = [conditions(segments, duration, count) for segments, duration in KINDS]
     usual = samples[USUAL]
     medians = np.median(samples, axis=1)
     weighted, best = usual[:, 2], np.array([plain[16], plain[31], optimised])
-    gain, published_gain = np.median(weighted) / optimised, printed["random"] / printed["optimised"]
     return Part(
         "Section IV, random trajectories",
         "Random splines beside the optimised one",
@@ -42,15 +43,19 @@ def part(effort: Effort, optimised: float, plain: dict[int, float]) -> Part:
                 "condition number of random trajectories, weighted",
                 printed["random"],
                 weighted,
-                f"medians of the three kinds {span(medians[:, 2])}; without weights {span(medians[:, 0])} (16 "
-                "columns) and "
-                f"{span(medians[:, 1])} (31). The weights of Table I alone span a factor of "
+                f"medians of the {len(KINDS)} kinds {span(medians[:, 2])}; without weights {span(medians[:, 0])} (16 "
+                f"columns) and {span(medians[:, 1])} (31). The weights of Table I alone span a factor of "
                 f"{max(set_up.weights_16()) / min(set_up.weights_16()):.0f}; those the authors used, Φ_CAD, are not "
                 "published",
+                of="trajectories",
             ),
-            at_least("optimisation improves the median condition number by a factor of", published_gain, gain),
+            shown(
+                "median of random trajectories over the optimised one, weighted",
+                np.median(weighted) / optimised,
+                f"the two printed figures have a ratio of {printed['random'] / printed['optimised']:.1f}",
+            ),
             claim(
-                "the optimised trajectory is better than every random one",
+                "optimised trajectories have smaller condition numbers than random ones",
                 bool((best < usual.min(axis=0)).all()),
                 f"with weights {optimised:.4g} beside {weighted.min():.4g} at best; without, {best[0]:.3g} beside "
                 f"{usual[:, 0].min():.3g} (16 columns) and {best[1]:.3g} beside {usual[:, 1].min():.3g} (31)",
@@ -63,7 +68,7 @@ def part(effort: Effort, optimised: float, plain: dict[int, float]) -> Part:
             ),
         ),
         (table(samples),),
-        (plot(weighted, optimised),),
+        (plot(weighted, optimised, printed),),
     )
 
 
@@ -82,7 +87,7 @@ def conditions(segments: int, duration: float, count: int) -> Array:
 
 
 def span(values: Array) -> str:
-    return f"{values.min():.3g} … {values.max():.3g}"
+    return f"{text_of(float(values.min()))} … {text_of(float(values.max()))}"
 
 
 def table(samples: list[Array]) -> DataTable:
@@ -95,11 +100,20 @@ def table(samples: list[Array]) -> DataTable:
     return DataTable("random", "Condition numbers of random splines", headings, rows)
 
 
-def plot(sample: Array, optimised: float) -> Plot:
-    """How many random trajectories are at least as good."""
-    x = np.geomspace(0.9 * optimised, sample.max(), 300)
+def plot(sample: Array, optimised: float, printed: Mapping[str, float]) -> Plot:
+    """How many random trajectories are at least as good; our optimum and both printed figures as dots."""
+    marks = {
+        "our optimised one": optimised,
+        "random, as printed": printed["random"],
+        "optimised, as printed": printed["optimised"],
+    }
+    x = np.union1d(np.geomspace(0.9 * min(marks.values()), sample.max(), 300), list(marks.values()))
     share = (sample[:, None] <= x).mean(axis=0)
-    lines = (Line("random trajectories", 100.0 * share, "%"),)
+    lines = [Line("random trajectories", 100.0 * share, "%")]
+    lines += [
+        Line(words, np.where(x == value, np.interp(value, x, 100.0 * share), np.nan), "%", points=True)
+        for words, value in marks.items()
+    ]
     return Plot(
         "Share of random trajectories up to a condition number (weighted)", x, "condition number", "share [%]", lines
     )

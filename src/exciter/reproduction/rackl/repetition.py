@@ -16,6 +16,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.reproduction.rackl import set_up
 from exciter.reproduction.rackl.experiment import Experiment, Motions, loaded_run, route, synthetic_experiment
+from exciter.reproduction.rackl.ratios import torque_rms
 from exciter.validation.baselines import Baselines, baselines
 from exciter.validation.known_load import KnownLoad, recover_known_load
 
@@ -57,8 +58,5 @@ def judged(one: Experiment) -> Problem:
 
 def model_errors(one: Experiment, motions: Motions) -> Array:
     """(2, n) [N·m] rms of what the estimated model and CAD get wrong on the validation trajectory, without noise."""
-    curve, base = motions.validation.curve, one.model.base
-    rows = base.project(one.model.regressor(curve.motion(np.linspace(0.0, curve.duration, 500))))
-    values = np.array([one.two_steps.values, base.base_values(one.model.nominal)])
-    wrong = np.einsum("Njb,mb->mNj", rows, values - one.truth)
-    return np.asarray(np.sqrt((wrong**2).mean(axis=1)))
+    values = np.array([one.two_steps.values, one.model.base.base_values(one.model.nominal)])
+    return torque_rms(one.model, motions.validation.curve, values - one.truth)

@@ -28,13 +28,13 @@ def part() -> Part:
     by_waypoint, by_control = reach(set_up.spline(MANY))
     time = family.sample_times(400)
     factor, constant = printed["knots"]["printed"]
+    right = n + np.dot(printed["knots"]["corrected"], (p, 1))
     more, one = printed["control_points"]["printed"]
     return Part(
         "Section III-B",
         "The B-spline through way-points",
         f"Degree {p}, n = {n}: {n + 1} random way-points (seed {SEED}) over {family.duration:g} s, at rest at both "
-        "ends; "
-        "knots half-way between way-points, as printed below (21).",
+        "ends; knots half-way between way-points, as printed below (21).",
         (
             same(
                 f"number of knots for n = {n}, (22) n + 2 p + 1",
@@ -42,7 +42,7 @@ def part() -> Part:
                 knots,
                 0,
                 f"(22) is one short: two ends of p + 1 = {p + 1} knots and n = {n} half-way ones, as the paper itself "
-                f"lists them, are n + 2 p + 2 = {n + 2 * (p + 1)}",
+                f"lists them, are n + 2 p + 2 = {right}",
             ),
             same(
                 f"number of control points for n = {n}, (23) n + 1 + p",
@@ -53,10 +53,10 @@ def part() -> Part:
                 "calls their number m",
             ),
             claim(
-                "degree 4 makes the jerk continuous",
+                f"degree {p} makes the jerk continuous",
                 max(jumps[:4]) < ROUNDING,
                 f"largest jump at a knot, relative: jerk {jumps[3]:.1e}, its derivative {jumps[4]:.2g}. "
-                "A degree of 5 is not needed for this",
+                f"A degree of {p + 1} is not needed for this",
             ),
             claim("velocity and acceleration are zero at both ends, (26)–(29)", at_rest(family, delta)),
             shown(
@@ -74,9 +74,8 @@ def part() -> Part:
                 "the spline can be changed locally, without effect on the rest (way-points)",
                 by_waypoint <= by_control,
                 f"one way-point moves {100 * by_waypoint:.0f} % of it, less and less with distance: all control "
-                "points solve one "
-                "system (31). "
-                "Way-points are what the paper optimises; what is local belongs to the control points",
+                "points solve one system (31). Way-points are what the paper optimises; what is local belongs to the "
+                "control points",
             ),
         ),
         figures=(
@@ -92,8 +91,7 @@ def part() -> Part:
             ),
         ),
         differences="The text calls p = 4 order and degree; it is the degree. (32) has “v₀ · a₀” for “v₀, a₀” and "
-        "a_m for "
-        "a_n.",
+        "a_m for a_n.",
     )
 
 

@@ -13,17 +13,19 @@ from exciter.experiment.recording import Recording
 from exciter.experiment.signals.central_differences import second_difference
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.periods import average_periods
+from exciter.experiment.synthetic import synthetic_recording
 from exciter.identification.information import Information
 from exciter.reproduction.finding import Value, claim, shown
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.swevers_asme.equations import barycentric
 from exciter.reproduction.swevers_asme.set_up import (
+    ALL,
     EXPERIMENT,
     FAMILY,
-    MODEL_WORDS,
     SAMPLES,
     columns,
     model,
+    model_words,
     robot,
     sampled,
     table_1,
@@ -34,26 +36,26 @@ Array = NDArray[np.float64]
 PERIODS = (1, 4, 16)
 TORQUE_NOISE = 5.0  # [N·m] σ of one sample, about that of the authors' IEEE paper
 POSITION_NOISE = 1e-4  # [rad]
-SEED = 1997
+SEED = 0  # of single logs
+SEEDS = 1000  # repetition r of K periods has seed 1000 K + r
 ALARM = 0.01  # chance that a true statement fails
 ROUNDING = 1e-8
 
 
 @cache
-def exact() -> tuple[Motion, Array, Array]:
-    """One period of Table 1 (swapped): motion, rows of A (3 M, 15), torques (M, 3) [N·m]."""
+def exact() -> tuple[Motion, Array]:
+    """One period of Table 1 (swapped): motion, rows of A (3 M, 15)."""
     motion = sampled(table_1(swapped=True))
     rows = columns().rows(model().regressor(motion)[:, :, columns().selected])
-    return motion, rows.reshape(-1, rows.shape[-1]), model().torque(motion)
+    return motion, rows.reshape(-1, rows.shape[-1])
 
 
-def recording(periods: int, random: np.random.Generator, position_noise: float = 0.0) -> Recording:
+def recording(periods: int, seed: int, position_noise: float | None = None) -> Recording:
     """A log of so many periods with white noise on the torques, and on the positions where given."""
-    motion, _, tau = exact()
-    time = np.arange(periods * SAMPLES) / EXPERIMENT["rate"]
-    q = np.tile(motion.q, (periods, 1))
-    noisy = np.tile(tau, (periods, 1)) + TORQUE_NOISE * random.standard_normal(q.shape)
-    return Recording(robot().joint_names, time, q + position_noise * random.standard_normal(q.shape), torque=noisy)
+    motion, chi = exact()[0], model().nominal
+    return synthetic_recording(
+        model(), motion, chi, TORQUE_NOISE, position_noise=position_noise, periods=periods, seed=seed
+    )
 
 
 def averaging(effort: Effort) -> Sequence[Part]:
@@ -65,7 +67,7 @@ def averaging(effort: Effort) -> Sequence[Part]:
 
 def _averaged(effort: Effort) -> Part:
     repetitions = effort.pick(40, 200)
-    _, rows, _ = exact()
+    _, rows = exact()
     truth = barycentric(robot())
     _, covariance = Information.empty(len(truth)).add(rows / TORQUE_NOISE, np.zeros(len(rows))).solve()
     root = np.linalg.inv(np.linalg.cholesky(covariance))  # whitens errors of one period
@@ -83,9 +85,10 @@ def _averaged(effort: Effort) -> Part:
     return Part(
         "Section 2, averaging",
         "Averaging over periods",
-        f"{MODEL_WORDS} Table 1 with a and b swapped; torques of the embedded robot with white noise of σ = "
-        f"{TORQUE_NOISE:g} N·m per sample, positions exact. K periods are averaged and the 15 parameters estimated by "
-        f"least squares from one averaged period, {repetitions} times for each K, seed {SEED}.",
+        f"{model_words()} Table 1 with a and b swapped; torques of the embedded robot with white noise of σ = "
+        f"{TORQUE_NOISE:g} N·m per sample, positions exact. K periods are averaged and the {ALL} estimated by "
+        f"least squares from one averaged period, {repetitions} times for each K, seeds {SEEDS} K, {SEEDS} K + "
+        f"1, …; one log of seed {SEED} is also estimated as a whole.",
         (
             claim(
                 "averaging K periods reduces errors of the parameters by 1/√K",
@@ -125,12 +128,11 @@ def _fits(sigma: float, freedom: int, truth: float = TORQUE_NOISE) -> bool:
 
 def _repeated(periods: int, repetitions: int) -> tuple[Array, float | None]:
     """Errors (R, 15) of the parameters, and the mean σ of one sample that the periods show; None for one period."""
-    random = np.random.default_rng([SEED, periods])
-    truth, (_, rows, _) = barycentric(robot()), exact()
+    truth, (_, rows) = barycentric(robot()), exact()
     solve = np.linalg.pinv(rows)
     errors, noises = [], []
-    for _ in range(repetitions):
-        average = average_periods(recording(periods, random), FAMILY.period, settled=0.0)
+    for repetition in range(repetitions):
+        average = average_periods(recording(periods, SEEDS * periods + repetition), FAMILY.period, settled=0.0)
         errors.append(solve @ average.torque.ravel() - truth)
         if average.torque_noise is not None:
             noises.append(average.torque_noise**2)
@@ -138,8 +140,7 @@ def _repeated(periods: int, repetitions: int) -> tuple[Array, float | None]:
 
 
 def _difference_of_estimates(periods: int) -> float:
-    random = np.random.default_rng([SEED, periods, 1])
-    log, (_, rows, _) = recording(periods, random), exact()
+    log, (_, rows) = recording(periods, SEED), exact()
     mean = average_periods(log, FAMILY.period, settled=0.0)
     assert log.torque is not None
     whole = Information.empty(rows.shape[1])
@@ -155,9 +156,8 @@ def _difference_of_estimates(periods: int) -> float:
 
 def _derivatives() -> Part:
     """q̈ from noisy positions: a fitted series against differences of the averaged samples."""
-    motion, _, _ = exact()
-    random = np.random.default_rng([SEED, 0])
-    log = recording(PERIODS[-1], random, POSITION_NOISE)
+    motion, _ = exact()
+    log = recording(PERIODS[-1], SEED, POSITION_NOISE)
     fit = FourierFit(FAMILY.harmonics, FAMILY.period, settled=0.0)
     fitted = fit.apply(log).motion
     average = average_periods(log, FAMILY.period, settled=0.0)

@@ -11,6 +11,7 @@ from exciter.reproduction.finding import Finding, claim, same, shown
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.swevers_asme.equations import NAMES, Misprint, regressor, torque
 from exciter.reproduction.swevers_asme.set_up import (
+    ALL,
     EXPERIMENT,
     FAMILY,
     PAPER,
@@ -25,17 +26,22 @@ from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-9  # [N·m, J] above which a difference is an error
-SET_UP = (
-    "States: the {samples} samples of Table 1 with a and b swapped. The paper gives no masses; the robot has plausible "
-    "symmetric bodies (link 2: 60 kg, link 3: 20 kg) and the friction of the authors' IEEE paper, so errors in N·m are "
-    "of the right size, not the paper's. The work of the torques without friction over one period is zero for every "
-    "true model, because the motion ends in the state it began in. Each misprint is taken alone."
-)
 
 
 def run(effort: Effort) -> Sequence[Part]:
     motion = sampled(table_1(swapped=True))
     return [_corrected(motion), _printed(motion)]
+
+
+def _set_up() -> str:
+    masses = robot().inertias[:, 0]
+    return (
+        f"States: the {SAMPLES} samples of Table 1 with a and b swapped. The paper gives no masses; the robot has "
+        f"plausible symmetric bodies (link 2: {masses[1]:g} kg, link 3: {masses[2]:g} kg) and the friction of the "
+        "authors' IEEE paper, so errors in N·m are of the right size, not the paper's. The work of the torques without "
+        "friction over one period is zero for every true model, because the motion ends in the state it began in. Each "
+        "misprint is taken alone."
+    )
 
 
 def work(motion: Motion, tau: Array) -> float:
@@ -55,10 +61,10 @@ def _corrected(motion: Motion) -> Part:
     return Part(
         "Equations (7)–(9)",
         "The model, corrected",
-        SET_UP.format(samples=SAMPLES),
+        _set_up(),
         (
             claim(
-                "the corrected equations are linear in 15 parameters and give the robot's torques",
+                f"the corrected equations are linear in {ALL} and give the robot's torques",
                 bool(difference < ROUNDING and error < ROUNDING),
                 f"regressor of 3 × {len(NAMES)} entries: differs by {difference:.1e} at most from that of the general "
                 f"recursive dynamics; torques by {error:.1e} N·m (largest torque {np.abs(tau).max():.0f} N·m)",
@@ -108,7 +114,7 @@ def _printed(motion: Motion) -> Part:
     return Part(
         "Equations (7)–(9), as printed",
         "Misprints of the model",
-        SET_UP.format(samples=SAMPLES),
+        _set_up(),
         tuple(findings),
         (
             DataTable(
@@ -119,8 +125,8 @@ def _printed(motion: Motion) -> Part:
                 rows,
             ),
         ),
-        differences="The text at hand comes from a scan, so that some of these may be errors of recognition. That the "
-        "factor 2 is missing from three terms of (7) alike is none.",
+        differences="The text at hand comes from a scan, so that some of these may be errors of recognition. The "
+        "missing factor 2 hardly is: three terms of (7) lack it alike.",
     )
 
 

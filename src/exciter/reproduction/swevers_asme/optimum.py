@@ -38,6 +38,10 @@ class Case:
         return robot(self.acceleration_limit)
 
     @property
+    def limits(self) -> tuple[Constraint, ...]:
+        return self.constraints(self.robot)
+
+    @property
     def objective(self) -> Objective:
         return Objective(model(self.acceleration_limit), self.criterion, columns(self.friction), np.ones(3))
 
@@ -54,11 +58,24 @@ class Optimum:
     @property
     def value(self) -> float:
         """Of the criterion at all samples."""
-        return self.case.objective.value(sampled(self.delta, self.case.family))
+        return self.value_of(self.delta)
+
+    def value_of(self, delta: Array) -> float:
+        return self.case.objective.value(sampled(delta, self.case.family))
 
     @property
     def figures(self) -> Figures:
         return figures(self.delta, self.case.friction, self.case.family)
+
+    def or_better(self, *others: Optimum | None) -> Optimum:
+        """With the best of the motions found under other limits, where it keeps those of this case."""
+        best = self
+        for other in others:
+            if other is not None and self.value_of(other.delta) < best.value:
+                certificate = certify(self.case.robot, self.case.family.curve(other.delta), self.case.limits)
+                if certificate.certified:
+                    best = replace(best, delta=other.delta, certificate=certificate)
+        return best
 
 
 def best_of(case: Case, starts: int, jobs: int = 1, further: bool = False) -> Optimum:
@@ -68,7 +85,7 @@ def best_of(case: Case, starts: int, jobs: int = 1, further: bool = False) -> Op
         case.family,
         criterion=case.criterion,
         columns=columns(case.friction),
-        constraints=case.constraints(case.robot),
+        constraints=case.limits,
         samples=SAMPLES,
         seed=SEED,
         starts=starts,
@@ -85,10 +102,9 @@ def best_of(case: Case, starts: int, jobs: int = 1, further: bool = False) -> Op
 
 def continued(case: Case, delta: Array, anew: bool = True) -> Optimum | None:
     """The local optimum reached from a given motion; None where none was certified."""
-    constraints = case.constraints(case.robot)
-    improved = Continued(case.family, case.objective, constraints, SAMPLES, SEED).improved(delta, anew)
+    improved = Continued(case.family, case.objective, case.limits, SAMPLES, SEED).improved(delta, anew)
     if improved is None:
         return None
-    certificate = certify(case.robot, case.family.curve(improved), constraints)
+    certificate = certify(case.robot, case.family.curve(improved), case.limits)
     one = Optimum(case, improved, certificate, np.zeros(0))
     return Optimum(case, improved, certificate, np.array([one.value]))

@@ -42,11 +42,7 @@ INERTIAL: Mapping[str, Mapping[str, float]] = {
 FRICTION: Mapping[str, Mapping[str, float]] = {
     f"{ours}{j}": {f"{theirs}{j}": 1.0} for ours, theirs in (("c", "Fs"), ("v", "Fv")) for j in (1, 2, 3)
 }
-MODEL_WORDS = (
-    "KUKA IR 361, axes 1 to 3, {parameters} parameters (9 barycentric, 6 of friction), {harmonics} harmonics of "
-    "{frequency:g} Hz, {samples} samples of one period at {rate:g} Hz. Not in the paper: heights of shoulder (1.020 m) "
-    "and length from elbow to end effector (0.765 m), which we take from published link data; g = 9.81 m/s²."
-).format(frequency=1.0 / EXPERIMENT["period"], **EXPERIMENT)  #: for the texts ``set_up`` of the parts
+ALL, INERT = f"{EXPERIMENT['parameters']} parameters", f"{len(INERTIAL)} inertial parameters"  #: for texts
 
 
 @cache
@@ -64,6 +60,20 @@ def model(acceleration_limit: bool = True) -> DynamicModel:
 def columns(friction: bool = True) -> Columns:
     """Of the matrix A (3): all 15 parameters, or the 9 inertial ones."""
     return Columns.combined(model(), {**INERTIAL, **FRICTION} if friction else INERTIAL)
+
+
+@cache
+def model_words() -> str:
+    """For the texts ``set_up`` of the parts."""
+    (tool,) = (frame for frame in robot().frames if frame.name == "tool")
+    return (
+        f"KUKA IR 361, axes 1 to {robot().n}, {ALL} ({len(INERTIAL)} barycentric, {len(FRICTION)} of friction), "
+        f"{FAMILY.harmonics} harmonics of {1.0 / FAMILY.period:g} Hz, {SAMPLES} samples of one period at "
+        f"{EXPERIMENT['rate']:g} Hz. Not in the paper: the height of the shoulder "
+        f"({robot().joints[0].translation[2]:g} m) and the length from elbow to end effector "
+        f"({np.linalg.norm(tool.translation):g} m), which are those of the model of this robot in Orocos KDL; "
+        f"g = {np.linalg.norm(robot().gravity):g} m/s²."
+    )
 
 
 def heights(arm: Robot) -> Box:

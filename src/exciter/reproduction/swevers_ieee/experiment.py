@@ -33,6 +33,8 @@ POSITION_VARIANCE: Array = np.array(PRINTED["position_variance"])  #: (3,) [rad�
 TORQUE_VARIANCE: Array = np.array(PRINTED["torque_variance"])  #: (3,) [(N·m)²] of the average
 UNCERTAIN = 4.0  # σ of q̇ within which its sign is not certain
 STEPS = 900.0  #: [Hz] of the machine's simulation
+STARTS = 2  #: of the motion c2 of all studies of estimation
+C2 = f"motion c2 (best of {STARTS} starts, seed 0)"  #: in words
 
 
 def logged(motion: Motion, torque_noise: ArrayLike, position_noise: ArrayLike, seed: int) -> Recording:

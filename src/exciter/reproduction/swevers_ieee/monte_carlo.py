@@ -76,8 +76,8 @@ def _whole(whole: Repeated) -> Part:
         ),
         (_counts(means, ratios, count, printed),),
         (_bars(means, ratios, count, printed),),
-        "The 21 estimates are correlated, so that counts spread more than a binomial distribution says; their expected "
-        "value is not touched by that.",
+        f"The {count} estimates are correlated, so that counts spread more than a binomial distribution says; their "
+        "expected value is not touched by that.",
     )
 
 
@@ -134,7 +134,7 @@ def _bars(means: NDArray[np.int64], ratios: NDArray[np.int64], of: int, printed:
     table = np.array(_counts(means, ratios, of, printed).rows, dtype=float)
     lines = (Line("means inside", table[:, 1]), Line("ratios inside", table[:, 3]))
     title = (
-        f"How many of 21 lie inside (published {TABLE['means_inside']} means and {TABLE['ratios_inside']} ratios), "
+        f"How many of {of} lie inside (published {TABLE['means_inside']} means and {TABLE['ratios_inside']} ratios), "
         f"{len(means)} repetitions"
     )
     return Plot(title, table[:, 0], "count", "share of repetitions", lines, bars=True)
@@ -146,6 +146,7 @@ def _bars(means: NDArray[np.int64], ratios: NDArray[np.int64], of: int, printed:
 def _short(whole: Repeated, coarse: Repeated, third: Repeated) -> Part:
     kinds = {f"{SHORT} samples of one period": coarse, f"the first {SHORT} of {SAMPLES} samples": third}
     findings: list[Finding] = []
+    count = whole.means.shape[1]
     for name, found in kinds.items():
         scale = np.median(found.record.sigma / whole.record.sigma)
         mistaken = found.means_inside(whole.record.sigma).mean()
@@ -153,15 +154,17 @@ def _short(whole: Repeated, coarse: Repeated, third: Repeated) -> Part:
             claim(
                 f"{name} give biased estimates",
                 found.bias_chance < FALSE_ALARM,
-                f"{_unbiased(found)}; {found.means_inside().mean():.1f} of 21 means inside their 68 % interval on "
-                "average. (7) is unbiased for any number of samples as F is exact. Only by the interval of "
-                f"{SAMPLES} samples would they look biased: {mistaken:.1f} of 21 lie inside that",
+                f"{_unbiased(found)}; {found.means_inside().mean():.1f} of {count} means inside their "
+                f"{100 * TABLE['mean_confidence']:.0f} % interval on average. (7) is unbiased for any number of "
+                f"samples as F is exact. Only by the interval of {SAMPLES} samples would they look biased: "
+                f"{mistaken:.1f} of {count} lie inside that",
             ),
             claim(
                 f"{name} give a covariance significantly larger than the Cramér–Rao bound",
                 found.excess_chance < FALSE_ALARM,
-                f"{_efficient(found)}; {found.ratios_inside.mean():.1f} of 21 ratios inside the printed interval on "
-                f"average. The bound itself is larger: σ grows by {scale:.2f} (median) over that of {SAMPLES} samples",
+                f"{_efficient(found)}; {found.ratios_inside.mean():.1f} of {count} ratios inside the printed interval "
+                f"on average. The bound itself is larger: σ grows by {scale:.2f} (median) over that of {SAMPLES} "
+                "samples",
             ),
             shown(
                 f"{name}: condition number, columns of unit length",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exciter.reproduction.paper import Paper, Study
-from exciter.reproduction.swevers_ieee import designs, likelihood, loop, preprocessing, printed, validation
+from exciter.reproduction.swevers_ieee import designs, estimation, loop, printed, validation
 
 PAPER = Paper(
     "swevers-1997-ieee",
@@ -16,9 +16,8 @@ PAPER = Paper(
     (
         Study("designs", 90.0, designs.run),
         Study("printed", 1.0, printed.run),
-        Study("likelihood", 42.0, likelihood.run),
-        Study("preprocessing", 8.0, preprocessing.run),
-        Study("loop", 25.0, loop.run),
-        Study("validation", 30.0, validation.run),
+        Study("estimation", 47.0, estimation.run),
+        Study("loop", 26.0, loop.run),
+        Study("validation", 34.0, validation.run),
     ),
 )

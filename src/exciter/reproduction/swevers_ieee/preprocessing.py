@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from exciter.excitation.criteria import DOptimality
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.experiment.signals.analog import response
 from exciter.experiment.signals.central_differences import first_difference, second_difference
@@ -25,8 +24,8 @@ from exciter.identification.run import Run
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Value, claim, shown
 from exciter.reproduction.paper import DataTable, Effort, Part
-from exciter.reproduction.swevers_ieee.experiment import PERIODS, POSITION_VARIANCE, PRINTED, RATE, logged
-from exciter.reproduction.swevers_ieee.set_up import FAMILY, NOISE, SAMPLES, chi, model, optimised, sampled
+from exciter.reproduction.swevers_ieee.experiment import C2, PERIODS, POSITION_VARIANCE, PRINTED, RATE, logged
+from exciter.reproduction.swevers_ieee.set_up import FAMILY, NOISE, SAMPLES, chi, model, sampled
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
@@ -35,12 +34,11 @@ FINE = 10  # steps of the continuous torque per sample
 RIPPLE = Ripple(amplitude=10.0, per_turn=6.0)  # [N·m]: ours, to have something above half the rate
 BAND = 30.0  # [Hz] in which torques are compared
 CHANCE = 1e-3  # of a false alarm
-STARTS = 2  # of the motion c2
 SLACK = 0.05  # of a period, by which a record misses being whole
 
 
-def run(effort: Effort) -> Sequence[Part]:
-    delta = optimised(DOptimality(), STARTS).delta
+def parts(delta: Array, effort: Effort) -> Sequence[Part]:
+    """delta (3, 11): of motion c2."""
     return filter_part(delta), colour_part(delta, effort.pick(1, 10)), derivatives_part(delta, effort.pick(4, 30))
 
 
@@ -181,7 +179,7 @@ def filter_part(delta: Array) -> Part:
     return Part(
         "Section V-A, anti-aliasing filter",
         "The analogue filter of the motor current and its inverse",
-        f"Torque of Table I along motion c2, in steps of 1/{RATE * FINE:g} s, through an analogue Butterworth low-pass "
+        f"Torque of Table I along {C2}, in steps of 1/{RATE * FINE:g} s, through an analogue Butterworth low-pass "
         f"of order {ANALOG.order} and {ANALOG.cutoff:g} Hz, sampled at {RATE:g} Hz; no noise, errors in σ of the "
         "paper's. The paper identifies a digital equivalent of its filters and inverts it by zero-phase-error "
         "tracking; here the analogue response is divided out of every harmonic of the averaged period. The ripple is "
@@ -252,8 +250,8 @@ def colour_part(delta: Array, repetitions: int) -> Part:
     return Part(
         "Section V-A, prewhitening",
         "What the inverse filter does to noise",
-        f"Logs of seeds 0 … {repetitions - 1}, {PERIODS} periods, averaged, for noise that is white before the filter "
-        "and for noise that is white behind it; in both cases a filtered sample of the average has the paper's "
+        f"Logs of seeds 0 … {repetitions - 1}, {PERIODS} periods of {C2}, averaged, for noise that is white before the "
+        "filter and for noise that is white behind it; in both cases a filtered sample of the average has the paper's "
         f"variance. F-tests on spectral lines, false alarm {CHANCE:g}. The text once has 'prewriting' for it.",
         findings,
         (table,),
@@ -314,8 +312,9 @@ def derivatives_part(delta: Array, repetitions: int) -> Part:
     return Part(
         "Section III-A",
         "Derivatives by Fourier series",
-        f"{repetitions} logs (seeds 0 …) of {PERIODS} periods of motion c2 with the published variances of the angles, "
-        "averaged. Low-passed: Butterworth of order 4 forwards and backwards, its cut-off chosen from the data.",
+        f"{repetitions} logs (seeds 0 …) of {PERIODS} periods of {C2} with the published variances of the "
+        "angles, averaged. Low-passed: Butterworth of order 4 forwards and backwards, its cut-off chosen from the "
+        "data.",
         findings,
         (DataTable("derivatives", "Errors of velocities and accelerations, all joints", headings, rows),),
     )

@@ -13,7 +13,7 @@ from exciter.reproduction.finding import Finding, claim, same, shown
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.swevers_ieee import table_1
 from exciter.reproduction.swevers_ieee.record import RUNS, Record, ratio_probability
-from exciter.reproduction.swevers_ieee.set_up import NOISE, PAPER, chi, model, sampled, some_motion, theta
+from exciter.reproduction.swevers_ieee.set_up import MOTION_SEED, NOISE, PAPER, chi, model, sampled, some_motion, theta
 
 Array = NDArray[np.float64]
 TABLE: dict[str, Any] = {
@@ -124,7 +124,7 @@ def _interval() -> Part:
     )
     return Part(
         "Section IV-B, interval of the ratios",
-        "The 90 % interval of σ_e/σ_c2",
+        f"The {100 * TABLE['ratio_confidence']:g} % interval of σ_e/σ_c2",
         f"{RUNS} runs: (N_s − 1) σ_e²/σ² is χ² with {RUNS - 1} degrees of freedom. The printed formula and exact "
         "quantiles.",
         (
@@ -144,7 +144,7 @@ def _interval() -> Part:
         (
             DataTable(
                 "interval",
-                "90 % interval of σ_e/σ_c2",
+                f"{100 * TABLE['ratio_confidence']:g} % interval of σ_e/σ_c2",
                 ("by", "lower", "upper", "probability", "printed ratios inside"),
                 [
                     (name, float(low), float(high), ratio_probability(low, high), int(inside[name]))
@@ -181,7 +181,8 @@ def _equations() -> Part:
     return Part(
         "Equations (6) and (9)",
         "Fisher information and the sign of the criterion",
-        f"A drawn motion and the same at half its speeds (seed {SEED}); {DRAWS} draws of torque noise.",
+        f"A drawn motion (seed {MOTION_SEED}) and the same with half its coefficients; {DRAWS} draws of torque noise, "
+        f"seed {SEED}.",
         (
             claim(
                 "(6): the Fisher information is the product of the gradients at exact data",

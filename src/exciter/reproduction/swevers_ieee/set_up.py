@@ -25,6 +25,7 @@ SIMULATION = PAPER["simulation"]
 USUAL = (Viscous(), Coulomb())
 NOISE: Array = np.sqrt(np.array(SIMULATION["noise_variance"], dtype=float))  #: (3,) [N·m]
 SAMPLES: int = SIMULATION["samples"]  #: of one period
+MOTION_SEED = 0  #: of ``some_motion``
 FAMILY = Fourier(SIMULATION["period"], SIMULATION["harmonics"])  #: eq. (11)
 
 
@@ -92,4 +93,4 @@ def sampled(delta: Array, samples: int = SAMPLES) -> Motion:
 
 def some_motion() -> Array:
     """(3, 11) coefficients of some motion, drawn, that moves every joint; nothing is claimed of it."""
-    return 0.3 * np.random.default_rng(0).standard_normal((model().n, FAMILY.coefficients))
+    return 0.3 * np.random.default_rng(MOTION_SEED).standard_normal((model().n, FAMILY.coefficients))

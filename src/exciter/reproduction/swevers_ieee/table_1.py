@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 
 from exciter.reproduction.finding import claim, same, shown
 from exciter.reproduction.paper import DataTable, Part
-from exciter.reproduction.swevers_ieee.set_up import PAPER, SIMULATION, model, order, sampled, some_motion, theta
+from exciter.reproduction.swevers_ieee.set_up import (
+    MOTION_SEED,
+    PAPER,
+    SIMULATION,
+    model,
+    order,
+    sampled,
+    some_motion,
+    theta,
+)
 
 Array = NDArray[np.float64]
 LINES: list[dict[str, Any]] = PAPER["table_1"]["rows"]
@@ -41,9 +50,10 @@ def part() -> Part:
     return Part(
         "Table I",
         "The minimal model",
-        "Base parameters of a chain with α = (0, 90°, 0), d₃ = 0.48 m, θ = (q1, q2 + 90°, q3), found by "
-        "closed-form rules and confirmed by rank; b and c of the paper are Fv and Fs. The distance of joints 2 and "
-        "3 is not in this paper.",
+        f"Base parameters of a chain with α = (0, 90°, 0), d₃ = {PAPER['table_1']['distance']:g} m, θ = (q1, q2 + 90°, "
+        "q3), found by closed-form rules and confirmed by rank; b and c of the paper are Fv and Fs. The distance of "
+        "joints 2 and 3 is not in this paper, but in the authors' ASME paper on this robot. Random inertias: standard "
+        f"normal, seed {SEED}, along a drawn motion of seed {MOTION_SEED}.",
         (
             same("number of independent parameters", len(LINES), len(base), 0.0, base.decision.words),
             same(
@@ -64,9 +74,9 @@ def part() -> Part:
             claim("the embedded robot has the joint limits of section IV-B", _limits_agree()),
             shown(
                 "XX3 − YY3 is at most ZZ3, as for every rigid body",
-                values["XX3"] <= values["ZZ3"],
-                f"{values['XX3']} against {values['ZZ3']} kg·m²: the values, once identified from measurements, "
-                "belong to no mass distribution; simulations of the torque do not mind",
+                _of_a_body(values),
+                f"{values['XX3']} against {values['ZZ3']} kg·m²: the values belong to no mass distribution; "
+                "simulations of the torque do not mind",
             ),
         ),
         (
@@ -81,6 +91,11 @@ def part() -> Part:
         "definition the place of joint 2 in frame 1, but must be the distance from joint 2 to joint 3. Line 6 has "
         "'+ −' for '−'.",
     )
+
+
+def _of_a_body(values: dict[str, float]) -> bool:
+    """XX − YY ≤ ZZ of link 3: moments of inertia obey the triangle inequality. XX3 of Table I stands for XX3 − YY3."""
+    return values["XX3"] <= values["ZZ3"]
 
 
 def _remark(line: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from exciter.experiment.signals.butterworth import Butterworth
 from exciter.identification.estimate import Estimate
 from exciter.parameters.terms import Offset, Spring
 from exciter.report.plot import Line, Plot
-from exciter.reproduction.finding import Value, claim, closed, shown, typical
+from exciter.reproduction.finding import Value, claim, closed, shown
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.swevers_ieee.experiment import (
     PERIODS,
@@ -38,17 +38,17 @@ UNSEEN: Array = np.array(PRINTED["validation"]["residual"])  #: (3,) [(N·m)²]
 LARGER: float = PRINTED["validation"]["model_1_over_model_2"]
 RANGE: float = float(PRINTED["sigma_range"])
 CHANCE = 1e-3
+SIGN_CHANCE = 0.05  # of a false alarm of the sign test: pairs of motions are few
 LEVERS = ((0.5, 0.2), (0.8, 0.1), (0.3, 0.25))  # [m] of a spring: ours
 
 
 def run(effort: Effort) -> Sequence[Part]:
-    designs = optimised(NormalizedCondition(), effort.pick(2, 12)), optimised(DOptimality(), effort.pick(2, 12))
-    motions = [
-        draw_motion(model().robot, POINTS, [workspace(model().robot)], seed=seed) for seed in range(effort.pick(2, 10))
-    ]
+    pairs = effort.pick(5, 12)
+    designs = optimised(NormalizedCondition(), pairs), optimised(DOptimality(), pairs)
+    motions = [draw_motion(model().robot, POINTS, [workspace(model().robot)], seed=seed) for seed in range(pairs)]
     bench = Bench(designs, tuple(motions))
     robots = [bench.robot(seed) for seed in range(effort.pick(20, 300))]
-    return fit_part(bench, robots), unseen_part(bench, robots), unpublished_part(designs)
+    return fit_part(bench, robots), unseen_part(bench, robots), unpublished_part(designs, effort.pick(1, 4))
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------
@@ -58,7 +58,8 @@ def fit_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
     larger = np.array([one.residuals[1] for one in robots]).mean(axis=0) / NOISE**2
     outside = np.array([np.abs(one.errors(1)) > RANGE for one in robots])
     honest = np.abs(np.array([one.control for one in robots])) > RANGE
-    allowed = stats.binom.isf(CHANCE, honest.size, 2.0 * stats.norm.sf(RANGE))
+    expected = float(2.0 * stats.norm.sf(RANGE))
+    allowed = stats.binom.isf(CHANCE, honest.size, expected)
     peaks = np.array([one.slow for one in robots])
     findings = (
         *(
@@ -80,12 +81,13 @@ def fit_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
         claim(
             "parameters do not lie within their 3σ ranges then",
             bool(outside.any(axis=1).all()),
-            f"in each of {len(robots)} virtual robots; {100 * outside.mean():.0f} % of all parameters lie outside. "
-            f"With nothing left out of the model {honest.sum()} of {honest.size} do, at most {allowed:.0f} by chance",
+            f"in each of {len(robots)} virtual robots; {100 * outside.mean():.0f} % of all parameters lie outside",
         ),
         claim(
-            "with the right model they do",
+            "with nothing left out of the model, no more parameters lie outside than noise explains",
             int(honest.sum()) <= allowed,
+            f"{honest.sum()} of {honest.size}, {100 * honest.mean():.2f} %; expected {100 * expected:.2f} %, by chance "
+            f"({CHANCE:g}) at most {allowed:.0f}",
         ),
         claim(
             "the residual is largest at low speed where friction is too simple",
@@ -110,7 +112,7 @@ def fit_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
         f"{len(robots)} virtual robots (seeds 0 …): Table I and, left out of the model, Stribeck friction, friction "
         "that grows with the load, and a torque of the gear over the angle, in shares drawn at random. Their size is "
         "such that model 2 leaves the published mean square on its own motion, noise included. Noise of section IV, "
-        "motions c2, estimate (7).",
+        f"motions c2 ({bench.pairs} starts, seed 0; each robot has one of them), estimate (7).",
         findings,
         (
             DataTable(
@@ -124,8 +126,8 @@ def unseen_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
     noisy = np.array([one.ratio() for one in robots])
     quiet = np.array([one.ratio(quiet=True) for one in robots])
     means = np.array([one.unseen for one in robots]).mean(axis=0), np.array([one.quiet for one in robots]).mean(axis=0)
-    better = int((quiet > 1.0).sum())
-    chance = float(stats.binom.sf(better - 1, len(quiet), 0.5))
+    better, pairs, chance = sign_test(quiet, np.array([one.pair for one in robots]))
+    as_good = sum(bool((one.quiet[1] <= UNSEEN).all()) for one in robots)
     excess = np.array([_uncertain(bench, robots[0].models[k]) for k in range(2)])
     floors = {order: _floor(order) for order in (1, 2, 4, 8)}
     least = np.min(list(floors.values()), axis=0)
@@ -139,18 +141,30 @@ def unseen_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
             )
             for j, value in enumerate(UNSEEN)
         ),
-        typical(
-            "mean squared residual of model 1 over that of model 2, noise that the 10 Hz filter removes",
+        closed(
+            "mean squared residual of model 1 over that of model 2",
             LARGER,
-            quiet,
-            "mean over joints; each repetition is a virtual robot with one of our motions of each criterion",
+            f"motions and measurements are not published. Of our robots, without noise, the median is "
+            f"{np.median(quiet):.2f} and 98 % lie within {np.quantile(quiet, 0.01):.2f} … "
+            f"{np.quantile(quiet, 0.99):.2f} (mean over joints); with white noise, which is in both residuals and "
+            f"hides their difference, {np.median(noisy):.2f}, {np.quantile(noisy, 0.01):.2f} … "
+            f"{np.quantile(noisy, 0.99):.2f}",
         ),
-        typical("the same, noise white", LARGER, noisy, "noise is in both residuals and hides their difference"),
+        shown(
+            f"share of our virtual robots whose ratio is below the published {LARGER:.2f}",
+            float((quiet < LARGER).mean()),
+            "no evidence for the paper or against it: errors of our robots are drawn from a distribution that we "
+            f"assume, and on unseen motions they are {_words(means[1][1])} "
+            f"(N·m)² without noise, where the paper has {_words(UNSEEN)} with noise: "
+            f"{_words(means[1][1] / UNSEEN)} times as much. In {as_good} of {len(robots)} robots they are as small as "
+            "published in all joints",
+        ),
         claim(
             "model 2 predicts better than model 1",
-            chance < CHANCE,
-            f"in {better} of {len(quiet)} virtual robots; if it were chance alone, so many would come with probability "
-            f"{chance:.1g}",
+            chance < SIGN_CHANCE,
+            f"in the median of its robots, in {better} of {pairs} independent pairs of motions; sign test: if it were "
+            f"chance alone, so many or more would come with probability {chance:.1g} (false alarm {SIGN_CHANCE:g}). "
+            "For the errors of the model that we assume",
         ),
         shown(
             "share of the published residual that uncertainty of the parameters explains, model 1, largest joint",
@@ -194,8 +208,9 @@ def unseen_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
         "Section V-C",
         "Model 1 against model 2 on a motion through 20 points",
         f"The virtual robots of V-B. Model 1 is identified along a motion of criterion c1 (cond {_range(bench, 0)}), "
-        f"model 2 along one of c2 (log10 det {_range(bench, 1)}): a local minimum of each, as the paper had, in turn. "
-        f"Validation: {len(bench.validation)} motions (seeds 0 …) through {POINTS.points} points within the paper's "
+        f"model 2 along one of c2 (log10 det {_range(bench, 1)}): a local minimum of each, as the paper had. These "
+        f"are {bench.pairs} pairs, by the starts of a design (seed 0), and robots take them in turn. Validation: every "
+        f"pair has its own motion (seeds 0 …) through {POINTS.points} points within the paper's "
         "limits at full acceleration, with a stop at each; both torques through a Butterworth low-pass of order 4 and "
         "10 Hz, forwards and backwards (the paper gives no order). Angles are exact.",
         findings,
@@ -203,21 +218,21 @@ def unseen_part(bench: Bench, robots: Sequence[Outcome]) -> Part:
         (plot,),
         "Noise in the parameters, which both criteria are about, is a few per cent of the residual at most. Motions "
         "that are good for it also keep errors of the model from the parameters; by how much depends on robot and "
-        "motion.",
+        "motion. Stick-slip, backlash and flexible gears, which the paper names among its errors, are not in our "
+        "robots.",
     )
 
 
-def unpublished_part(designs: tuple[Design, Design]) -> Part:
+def unpublished_part(designs: tuple[Design, Design], starts: int) -> Part:
+    """starts: of motions that are designed with the first of the springs."""
     printed = PRINTED["designs"]
-    springs = {}
-    for lever in LEVERS:
-        spring = Spring("joint_2", *lever, offset=0.0, free_length=lever[0] - lever[1])
-        rich = DynamicModel(model().robot, (*model().terms, Offset(), spring))
-        springs[lever] = [
-            evaluate(rich, sampled(one.delta), NOISE**-2.0).condition_number_normalized for one in designs
-        ]
+    rich = [_with_spring(lever) for lever in LEVERS]
+    springs = np.array(
+        [[evaluate(one, sampled(d.delta), NOISE**-2.0).condition_number_normalized for d in designs] for one in rich]
+    )
+    own = [optimised(criterion, starts, other=rich[0]) for criterion in (NormalizedCondition(), DOptimality())]
+    first, second = (one.condition_number_normalized for one in own)
     plain = [one.condition_number_normalized for one in designs]
-    least = np.min(list(springs.values()), axis=0)
     why = "of a model with offsets and a gravity-compensating spring, which is described elsewhere and not printed"
     findings = (
         *(
@@ -230,21 +245,50 @@ def unpublished_part(designs: tuple[Design, Design]) -> Part:
         ),
         claim(
             "a spring and offsets make condition numbers much larger",
-            bool((least > 2.0 * np.array(plain)).all()),
-            f"our motions: {plain[0]:.1f} and {plain[1]:.1f} without, with springs of assumed geometry "
-            + "; ".join(f"{x[0]:.0f} and {x[1]:.0f}" for x in springs.values()),
+            bool((springs.min(axis=0) > 2.0 * np.array(plain)).all()),
+            f"our motions c1 and c2: {plain[0]:.1f} and {plain[1]:.1f} without, with springs of assumed geometry "
+            + "; ".join(f"{x[0]:.0f} and {x[1]:.0f}" for x in springs),
         ),
+        claim(
+            "of both trajectories, that of the determinant has the larger condition number",
+            second > first,
+            f"published {printed['trajectory_1']['condition_number']:g} and "
+            f"{printed['trajectory_2']['condition_number']:g}; {first:.1f}, which is what the other one minimises, and "
+            f"{second:.1f} when designed with offsets and the first of our springs. Of c1 and c2 of section IV, "
+            f"designed without, it has the larger one with {int((springs[:, 1] > springs[:, 0]).sum())} of "
+            f"{len(springs)} springs",
+        ),
+        claim("the motions keep all limits at every instant", all(one.certificate.certified for one in own)),
     )
     return Part(
         "Section V-A, designs",
         "Trajectories of the experiment",
-        "Our motions c1 and c2 of section IV, evaluated with three offsets and a linear spring (stiffness, preload) at "
-        f"joint 2. Levers of the spring [m, m] are ours: {', '.join(f'{a:g} and {b:g}' for a, b in LEVERS)}.",
+        f"Our motions c1 and c2 of section IV (starts: {len(designs[0].attempts)}, seed 0), evaluated with three "
+        "offsets and a linear spring (stiffness, preload) at joint 2, and motions designed with them "
+        f"(starts: {starts}, seed 0). Levers of the spring [m, m] are ours: "
+        f"{', '.join(f'{a:g} and {b:g}' for a, b in LEVERS)}.",
         findings,
     )
 
 
 # -- helpers -----------------------------------------------------------------------------------------------------------
+
+
+def sign_test(ratios: Array, pairs: NDArray[np.int64]) -> tuple[int, int, float]:
+    """Pairs of motions whose robots have a median ratio above one; all pairs; the chance of so many or more if either
+    motion were as good. Robots of one pair share its motions and count once."""
+    medians = [float(np.median(ratios[pairs == pair])) for pair in np.unique(pairs)]
+    better = sum(median > 1.0 for median in medians)
+    return better, len(medians), float(stats.binom.sf(better - 1, len(medians), 0.5))
+
+
+def _with_spring(lever: tuple[float, float]) -> DynamicModel:
+    spring = Spring("joint_2", *lever, offset=0.0, free_length=lever[0] - lever[1])
+    return DynamicModel(model().robot, (*model().terms, Offset(), spring))
+
+
+def _words(values: Array) -> str:
+    return ", ".join(f"{x:.3g}" for x in values)
 
 
 def _uncertain(bench: Bench, found: Estimate) -> Array:

@@ -27,6 +27,7 @@ from exciter.reproduction.swevers_ieee.experiment import (
     RATE,
     TORQUE_VARIANCE,
 )
+from exciter.reproduction.swevers_ieee.record import Record
 from exciter.reproduction.swevers_ieee.set_up import FAMILY, NOISE, chi, model, sampled, theta, workspace
 from exciter.robot.motion import Motion
 
@@ -42,10 +43,12 @@ ROUNDS = 4  # of sizing model errors to the published residual
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of one virtual robot: models (2) of both motions; residuals (2, 3) mean square [(N·m)²] of each on its
-    own motion; unseen (2, 3) on the validation motion, quiet: without noise there. slow: of joint 1, model 2, at low
-    speed over elsewhere. control (21,): errors in σ of model 2 when nothing is left out of the model."""
+    """What came of one virtual robot. pair: number of its motions. models (2) of both motions; residuals (2, 3) mean
+    square [(N·m)²] of each on its own motion; unseen (2, 3) on the validation motion, quiet: without noise there. slow:
+    of joint 1, model 2, at low speed over elsewhere. control (21,): errors in σ of model 2 when nothing is left out of
+    the model."""
 
+    pair: int
     models: tuple[Estimate, Estimate]
     residuals: Array
     unseen: Array
@@ -65,7 +68,8 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """Motions of both criteria (every start of its design ends in one), and motions for validation."""
+    """Motions of both criteria (every start of its design ends in one), and motions for validation: independent pairs,
+    each with its own validation motion."""
 
     designs: tuple[Design, Design]
     validation: tuple[Drawn, ...]
@@ -93,10 +97,16 @@ class Bench:
             for one in self.validation
         )
 
+    @property
+    def pairs(self) -> int:
+        return min(len(some) for some in (*self.fitted, self.unseen))
+
     def robot(self, seed: int) -> Outcome:
+        """Robots share the pairs of motions in turn."""
         rng = np.random.default_rng(seed)
-        unseen = self.unseen[seed % len(self.unseen)]
-        motions = [some[seed % len(some)] for some in self.fitted]
+        pair = seed % self.pairs
+        unseen = self.unseen[pair]
+        motions = [some[pair] for some in self.fitted]
         extra = Unmodelled.drawn(rng, motions[1])
         models, residuals = [], []
         left = np.zeros((0, 3))
@@ -113,7 +123,7 @@ class Bench:
         peaks = float((left[slow, 0] ** 2).mean() / (left[~slow, 0] ** 2).mean())
         control = (white.values - theta()) / white.std
         return Outcome(
-            (models[0], models[1]), np.array(residuals), np.array(both[0]), np.array(both[1]), peaks, control
+            pair, (models[0], models[1]), np.array(residuals), np.array(both[0]), np.array(both[1]), peaks, control
         )
 
 
@@ -155,9 +165,10 @@ class Unmodelled:
     def sized(self, motion: Motion) -> Unmodelled:
         """So that what the model cannot explain of it has the mean square that the paper found beyond noise."""
         found, kinds = self, self.kinds(motion)
+        explained, _ = np.linalg.qr(Record(motion).rows)
         for _ in range(ROUNDS):
-            torque = (found.amplitude[:, None] * kinds).sum(axis=0)
-            left = torque - predicted(motion, estimated(motion, torque))
+            torque = ((found.amplitude[:, None] * kinds).sum(axis=0) / NOISE).ravel()
+            left = NOISE * (torque - explained @ (explained.T @ torque)).reshape(-1, len(NOISE))
             growth = np.sqrt((FITTED - TORQUE_VARIANCE) / (left**2).mean(axis=0))
             found = replace(found, amplitude=found.amplitude * growth)
         return found
