@@ -453,7 +453,7 @@ def test_ratio_by_hand():
     assert ratios.wider() == pytest.approx(np.sqrt(40.0 / 8.0))
 
 
-def test_errors_and_histograms_by_own_arithmetic(parts):
+def test_errors_and_histograms_by_own_arithmetic():
     """Errors of known size: table, counts within an rms, and what is drawn from edge to edge."""
     rng = np.random.default_rng(0)
     measured = rng.standard_normal((500, 7))

@@ -17,7 +17,7 @@ PAPER = Paper(
     (
         Study("ranks", 1.0, ranks.run),
         Study("static", 3.0, static.run),
-        Study("dynamic", 85.0, dynamic.run),
-        Study("validation", 75.0, validation.run),
+        Study("dynamic", 105.0, dynamic.run),
+        Study("validation", 60.0, validation.run),
     ),
 )
