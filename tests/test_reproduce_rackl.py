@@ -308,7 +308,7 @@ def test_column_ratio_and_its_derivative():
 
 
 def test_weighted_condition_by_numpy(parts):
-    design = designs.full_criterion(2, payload=True, jobs=1)  # the one of the quick run, cached
+    design = designs.full_criterion(2, payload=True)  # the one of the quick run, cached
     log = motion(design.trajectory, design.delta, design.trajectory.sample_times(design.samples))
     columns = [design.model.standard.index(name) for name in set_up.names_16()]
     w = design.model.regressor(log)[:, :, columns].reshape(-1, 16) * set_up.weights_16()
@@ -333,7 +333,7 @@ def rnea(pin, log):
 
 def test_payload_in_torques_criterion_and_limits():
     """Torque sum, criterion and limits of the loaded arm, torques by Pinocchio."""
-    design = designs.full_criterion(2, payload=True, jobs=1)  # the one of the quick run, cached
+    design = designs.full_criterion(2, payload=True)  # the one of the quick run, cached
     log = design.curve.motion(design.trajectory.sample_times(design.samples))
     loaded, bare = rnea(loaded_robot(), log), rnea(to_pinocchio(design.model.robot), log)
     total = [np.abs(torque).mean(axis=0).sum() for torque in (loaded, bare)]

@@ -15,10 +15,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is run. quick: the same items with fewer starts and repetitions. jobs: processes for one study."""
+    """How much is run. quick: the same items with fewer starts and repetitions."""
 
     quick: bool = False
-    jobs: int = 1
 
     def pick(self, quick: T, full: T) -> T:
         """One of two numbers of starts, repetitions, …"""

@@ -17,30 +17,30 @@ SEED = 0
 
 
 @cache
-def full_criterion(starts: int, *, payload: bool, xi_2: float = set_up.XI_2, jobs: int = 1) -> Design:
+def full_criterion(starts: int, *, payload: bool, xi_2: float = set_up.XI_2) -> Design:
     """(15)–(18) as corrected: weighted condition number and torque term, free duration, torque limits, box, sphere."""
     model = set_up.paper_model()
     chi = set_up.loaded_chi(model) if payload else model.nominal
     weights = set_up.weights_16()
     criterion = condition_and_torque(weights, set_up.XI_1, xi_2, tuple(chi.tolist()))
-    return search(model, criterion, set_up.names_16(), starts, jobs, chi=chi, free=True)
+    return search(model, criterion, set_up.names_16(), starts, chi=chi, free=True)
 
 
-def weighted_only(weights: tuple[float, ...], starts: int, jobs: int = 1) -> Design:
+def weighted_only(weights: tuple[float, ...], starts: int) -> Design:
     """The condition number with other weights, free duration."""
     model = set_up.paper_model()
-    return search(model, ScaledCondition(weights), set_up.names_16(), starts, jobs, free=True)
+    return search(model, ScaledCondition(weights), set_up.names_16(), starts, free=True)
 
 
-def plain(names: tuple[str, ...], starts: int, jobs: int = 1) -> Design:
+def plain(names: tuple[str, ...], starts: int) -> Design:
     """The condition number without weights; the duration stays."""
-    return search(set_up.paper_model(), ConditionNumber(), names, starts, jobs)
+    return search(set_up.paper_model(), ConditionNumber(), names, starts)
 
 
-def smallest_bound(starts: int, jobs: int = 1) -> Design:
+def smallest_bound(starts: int) -> Design:
     """Not the condition number but its lower bound made as small as it goes, whatever becomes of the rest."""
     model = set_up.paper_model()
-    return search(model, ColumnRatio(set_up.weights_16()), set_up.names_16(), starts, jobs, free=True)
+    return search(model, ColumnRatio(set_up.weights_16()), set_up.names_16(), starts, free=True)
 
 
 def search(
@@ -48,7 +48,6 @@ def search(
     criterion: AnyCriterion,
     names: tuple[str, ...],
     starts: int,
-    jobs: int,
     *,
     chi: set_up.Array | None = None,
     free: bool = False,
@@ -62,7 +61,6 @@ def search(
         duration_range=set_up.DURATIONS if free else None,
         seed=SEED,
         starts=starts,
-        jobs=jobs,
     )
 
 

@@ -22,10 +22,10 @@ LIMITS = "joint limits, torque limits, box and sphere"
 
 
 def run(effort: Effort) -> Sequence[Part]:
-    found = designs.full_criterion(effort.pick(2, 12), payload=True, jobs=effort.jobs)
-    bare = designs.full_criterion(effort.pick(1, 12), payload=False, jobs=effort.jobs)
+    found = designs.full_criterion(effort.pick(2, 12), payload=True)
+    bare = designs.full_criterion(effort.pick(1, 12), payload=False)
     plain = {
-        len(names): designs.plain(names, effort.pick(1, 8), effort.jobs)
+        len(names): designs.plain(names, effort.pick(1, 8))
         for names in (set_up.names_16(), set_up.names_31(found.model))
     }
     reached = weighted(found, set_up.weights_16())
@@ -39,10 +39,10 @@ def run(effort: Effort) -> Sequence[Part]:
 
 def optimised(effort: Effort, found: Design, reached: Weighted, plain: dict[int, Design]) -> Part:
     weights, target = set_up.weights_16(), published("rackl")["condition"]["optimised"]
-    lowest = weighted(designs.smallest_bound(effort.pick(1, 8), effort.jobs), weights)
+    lowest = weighted(designs.smallest_bound(effort.pick(1, 8)), weights)
     printed = {row[0]: row[1] for row in published("rackl")["table_1"]}
     readings = {
-        words: weighted(designs.weighted_only(values, effort.pick(1, 6), effort.jobs), values)
+        words: weighted(designs.weighted_only(values, effort.pick(1, 6)), values)
         for words, table in labels.readings_of(printed).items()
         if (values := tuple(table[name] for name in set_up.names_16())) != weights
     }

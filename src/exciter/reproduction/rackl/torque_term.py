@@ -16,7 +16,7 @@ def part(effort: Effort, found: Design, reached: Weighted) -> Part:
     weights, chi = set_up.weights_16(), set_up.loaded_chi(found.model)
     torque = designs.torque_sum(found, chi)
     heavy = designs.equal_summands(reached.condition, torque)
-    active = designs.full_criterion(effort.pick(1, 4), payload=True, xi_2=heavy, jobs=effort.jobs)
+    active = designs.full_criterion(effort.pick(1, 4), payload=True, xi_2=heavy)
     condition = weighted(active, weights).condition
     slower = weighted(found, weights, SLOWER).condition
     summand = set_up.XI_2 / torque

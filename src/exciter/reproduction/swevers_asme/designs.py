@@ -56,17 +56,17 @@ class Runs:
     def of(cls, effort: Effort) -> Runs:
         """What keeps tighter limits keeps wider ones, too, and counts there if it is better."""
         above, below = (Case(constraints=partial(printed_workspace, above=above)) for above in (True, False))
-        friction = best_of(Case(), effort.pick(8, 120), effort.jobs, further=True)
-        inertial = best_of(Case(friction=False), effort.pick(4, 120), effort.jobs, further=True)
+        friction = best_of(Case(), effort.pick(8, 120), further=True)
+        inertial = best_of(Case(friction=False), effort.pick(4, 120), further=True)
         free = {
-            with_friction: best_of(Case(with_friction, acceleration_limit=False), effort.pick(4, 24), effort.jobs)
+            with_friction: best_of(Case(with_friction, acceleration_limit=False), effort.pick(4, 24))
             for with_friction in (True, False)
         }
         cases = {ALL_LIMITS: Case(), PRODUCT: above, NO_ACCELERATION: Case(acceleration_limit=False)}
         from_table = {name: continued(case, table_1(swapped=True)) for name, case in cases.items()}
-        high = best_of(above, effort.pick(4, 24), effort.jobs)
+        high = best_of(above, effort.pick(4, 24))
         high = high.or_better(friction, from_table[PRODUCT], from_table[ALL_LIMITS])
-        low = best_of(below, effort.pick(1, 8), effort.jobs)
+        low = best_of(below, effort.pick(1, 8))
         friction = friction.or_better(high, low, from_table[ALL_LIMITS])
         free = {
             True: free[True].or_better(friction, from_table[NO_ACCELERATION]),
@@ -271,9 +271,7 @@ def _row(limits: str, parameters: str, found: Optimum | None) -> tuple[Value, ..
 
 def _scaling(effort: Effort) -> Part:
     starts = effort.pick(2, 12)
-    cases = {
-        friction: best_of(Case(friction, NormalizedCondition()), starts, effort.jobs) for friction in (True, False)
-    }
+    cases = {friction: best_of(Case(friction, NormalizedCondition()), starts) for friction in (True, False)}
     speed = {friction: np.sqrt((sampled(found.delta).qd ** 2).mean(axis=0)) for friction, found in cases.items()}
     rows: list[tuple[Value, ...]] = [
         (

@@ -26,13 +26,13 @@ SILENT = 1e-12  # of the largest line of a spectrum: nothing there
 
 def run(effort: Effort) -> Sequence[Part]:
     starts = effort.pick(2, 10)
-    by_count = {count: _optimum(tuple(range(1, count + 1)), starts, effort.jobs) for count in COUNTS}
-    omitted = {numbers: _optimum(numbers, starts, effort.jobs) for numbers in OMITTED}
+    by_count = {count: _optimum(tuple(range(1, count + 1)), starts) for count in COUNTS}
+    omitted = {numbers: _optimum(numbers, starts) for numbers in OMITTED}
     return [_few(by_count, starts), _omitted(omitted, by_count, starts), _bandwidth(omitted[BAND]), *averaging(effort)]
 
 
-def _optimum(numbers: tuple[int, ...], starts: int, jobs: int) -> Optimum:
-    return best_of(Case(family=replace(FAMILY, harmonics=numbers)), starts, jobs)
+def _optimum(numbers: tuple[int, ...], starts: int) -> Optimum:
+    return best_of(Case(family=replace(FAMILY, harmonics=numbers)), starts)
 
 
 def _few(found: dict[int, Optimum], starts: int) -> Part:

@@ -78,7 +78,7 @@ class Optimum:
         return best
 
 
-def best_of(case: Case, starts: int, jobs: int = 1, further: bool = False) -> Optimum:
+def best_of(case: Case, starts: int, further: bool = False) -> Optimum:
     """The best of so many starts from seed 0; further: and continued with narrower margins where that is better."""
     found = design(
         model(case.acceleration_limit),
@@ -89,7 +89,6 @@ def best_of(case: Case, starts: int, jobs: int = 1, further: bool = False) -> Op
         samples=SAMPLES,
         seed=SEED,
         starts=starts,
-        jobs=jobs,
     )
     values = np.array([attempt.value for attempt in found.attempts])
     best = Optimum(case, found.delta, found.certificate, values)

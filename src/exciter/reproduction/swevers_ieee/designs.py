@@ -73,8 +73,8 @@ class Starts:
 
 def run(effort: Effort) -> Sequence[Part]:
     """Designs first; Table II, the Monte Carlo and the weighting are about the best motions."""
-    c1 = Starts.of(optimised(NormalizedCondition(), effort.pick(*STARTS_C1), seed=SEED, jobs=effort.jobs))
-    c2 = Starts.of(optimised(DOptimality(), effort.pick(*STARTS_C2), seed=SEED, jobs=effort.jobs))
+    c1 = Starts.of(optimised(NormalizedCondition(), effort.pick(*STARTS_C1), seed=SEED))
+    c2 = Starts.of(optimised(DOptimality(), effort.pick(*STARTS_C2), seed=SEED))
     upright = _upright(effort)
     return (
         _designs(c1, c2, upright),
@@ -186,10 +186,7 @@ def _upright(effort: Effort) -> dict[str, Design]:
     other = DynamicModel(stretched(robot), model().terms)
     starts = effort.pick(*STARTS_UPRIGHT)
     criteria: dict[str, AnyCriterion] = {"c1": NormalizedCondition(), "c2": DOptimality()}
-    return {
-        name: optimised(criterion, starts, seed=SEED, jobs=effort.jobs, other=other)
-        for name, criterion in criteria.items()
-    }
+    return {name: optimised(criterion, starts, seed=SEED, other=other) for name, criterion in criteria.items()}
 
 
 def stretched(robot: Robot) -> Robot:

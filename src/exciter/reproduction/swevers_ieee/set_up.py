@@ -67,9 +67,7 @@ def chi() -> Array:
     return values
 
 
-def optimised(
-    criterion: AnyCriterion, starts: int, *, seed: int = 0, jobs: int = 1, other: DynamicModel | None = None
-) -> Design:
+def optimised(criterion: AnyCriterion, starts: int, *, seed: int = 0, other: DynamicModel | None = None) -> Design:
     """The motion of section IV-B that makes a criterion smallest within all limits of the paper; other: of a variant
     of the robot."""
     chosen = model() if other is None else other
@@ -82,7 +80,6 @@ def optimised(
         samples=SAMPLES,
         starts=starts,
         seed=seed,
-        jobs=jobs,
     )
 
 
