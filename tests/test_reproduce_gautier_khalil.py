@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
+from documented import assert_documented
 from exciter.excitation.criteria import Columns, Energy, Equilibrium, Observed
 from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.objective import Objective
@@ -339,3 +340,7 @@ def test_a_wrong_digit_of_the_appendix_is_told() -> None:
     assert found["Cond₁(A)"] is Verdict.DIFFERS
     assert found["‖δY‖/‖Y‖"] is Verdict.DIFFERS
     assert found["det A"] is Verdict.MET
+
+
+def test_the_page_says_the_same(parts):
+    assert_documented("gautier-khalil-1992", parts.values())

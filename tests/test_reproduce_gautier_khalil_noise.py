@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from documented import assert_documented
 from exciter.errors import ParameterError
 from exciter.reproduction.finding import Finding, Verdict
 from exciter.reproduction.gautier_khalil.arithmetic import disagreements
@@ -391,3 +392,11 @@ def test_x_has_a_definite_inertia_matrix_and_no_rigid_third_link(parts: dict[str
         mass, (px, py, _) = rng.uniform(0, 1, 4), rng.normal(size=(3, 4))
         second = (mass * (px**2 + py**2)).sum(), (mass * (py**2 - px**2)).sum(), -(mass * px * py).sum()
         assert abs(second[2]) <= 0.5 * np.sqrt(second[0] ** 2 - second[1] ** 2) + 1e-12
+
+
+def test_the_page_says_the_same(parts):
+    few_optima = (
+        "‖δY‖/‖Y‖ over k, optimum, mean of the three k",
+        "cond(W + δW) / cond(W) at k = 0.1, optimum",
+    )
+    assert_documented("gautier-khalil-1992", parts.values(), few_optima)

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from scipy import signal
 from scipy.stats import chi2
 
+from documented import assert_documented
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.rows import Rows
@@ -489,3 +490,7 @@ def test_elements_that_are_always_zero(parts: Parts) -> None:
     phi = np.abs(set_up.model().regressor(set_up.motion(50.0))[:, :, set_up.model().base.independent]).max(axis=0)
     share = 100.0 * np.mean(phi < 1e-9)
     assert number(parts, "criteria", "elements of W that are zero for any motion") == pytest.approx(share)
+
+
+def test_the_page_says_the_same(parts):
+    assert_documented("khalil-dombre-ch12", [part for group in parts.values() for part in group])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from documented import assert_documented
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.reproduction.finding import UNEXPLAINED, Finding, Verdict
@@ -363,3 +364,7 @@ def test_known_load_and_gains(parts):
         assert row[3] == pytest.approx(row[1] * row[2])  # [12.17b]
         assert row[4] == pytest.approx(row[3], rel=0.015)
         assert row[5] < 3.0 * row[6]
+
+
+def test_the_page_says_the_same(parts):
+    assert_documented("khalil-dombre-ch12", parts.values())

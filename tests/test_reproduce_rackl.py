@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 from scipy.interpolate import BSpline as SciPySpline
 
+from documented import assert_documented
 from exciter.dynamics.base import inertia_base
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.signals.parallel_filter import ParallelFilter, filtered_pair
@@ -531,3 +532,7 @@ def test_figures_can_be_drawn(parts):
     marks = {line.name: figure.x[np.isfinite(line.values)].tolist() for line in figure.lines if line.points}
     assert marks["random, as printed"] == [120.0]
     assert marks["our optimised one"] == [found(parts, FIGURE_3, "(15)").reached]
+
+
+def test_the_page_says_the_same(parts):
+    assert_documented("rackl-2012", parts.values())

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from conftest import SHARED_DATA
+from documented import assert_documented
 from exciter.dynamics.base import random_states
 from exciter.reproduction.finding import Verdict
 from exciter.reproduction.paper import DataTable, Effort, Part
@@ -505,3 +506,7 @@ def test_periods_as_a_distribution():
     assert noise == pytest.approx(averaging.TORQUE_NOISE, rel=0.01)
     assert not averaging._fits(1.1 * averaging.TORQUE_NOISE, 2000)
     assert averaging._fits(averaging.TORQUE_NOISE, 2000)
+
+
+def test_the_page_says_the_same(parts):
+    assert_documented("swevers-1997-asme", parts.values())

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import gammainc, gammaincc, ndtr
 
 from conftest import SHARED_DATA
+from documented import assert_documented
 from exciter.excitation.criteria.figures import evaluate
 from exciter.reproduction.finding import Verdict
 from exciter.reproduction.paper import Effort
@@ -439,3 +440,11 @@ def test_weighting(parts, motions):
     assert 1.05 < rows.max() < 1.2
     assert_allclose(rows[:, 1], np.sqrt(np.diag(plain @ plain.T)) / figures(whitened)[2], rtol=1e-6)
     assert_allclose(weighting.least_gain(np.diag([2.0, 0.5, 3.0]), np.eye(3)), -0.5)  # better in one direction
+
+
+def test_the_page_says_the_same(parts):
+    distances = [
+        f"σ of {c}, parameter by parameter: RMS distance from our starts, in standard deviations of log σ"
+        for c in ("c1", "c2")
+    ]
+    assert_documented("swevers-1997-ieee", parts.values(), distances)

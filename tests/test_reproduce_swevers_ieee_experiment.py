@@ -9,6 +9,7 @@ from scipy import signal
 from scipy.stats import binom, chi2
 from threadpoolctl import threadpool_limits
 
+from documented import assert_documented
 from exciter.excitation.criteria import CramerRao
 from exciter.excitation.objective import Objective
 from exciter.experiment.signals.fourier_fit import FourierFit
@@ -389,3 +390,7 @@ def test_comparison_of_models_and_white_noise(parts):
     floor = 16 * 9.8947 * 2.5 * np.pi / 75.0
     assert floor > PRINTED["validation"]["residual"][2]
     assert validation._floor(1)[2] == pytest.approx(floor, rel=0.03)
+
+
+def test_the_page_says_the_same(parts):
+    assert_documented("swevers-1997-ieee", parts.values())
