@@ -112,7 +112,8 @@ def write_tables(one: Reproduced, stage: Path) -> None:
 
 def print_paper(out: Console, one: Reproduced) -> None:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts(one).items())
-    out.print(Text.assemble((one.paper.name, "bold"), f"  {counts}"))
+    quick = "  (quick run)" if one.effort.quick else ""
+    out.print(Text.assemble((one.paper.name, "bold"), f"  {counts}{quick}"))
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("item", "quantity"):
         table.add_column(heading, overflow="fold")

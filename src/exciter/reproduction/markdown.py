@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from exciter.reproduction.finding import text_of, typeset
-from exciter.reproduction.page import MEANING, verdicts
+from exciter.reproduction.finding import Verdict, text_of, typeset
+from exciter.reproduction.page import MEANING, QUICK, SEEDS, verdicts
 from exciter.reproduction.paper import Part
 from exciter.reproduction.run import Reproduced
 
@@ -18,16 +18,16 @@ Every table and figure of five documents that can be run, published and reached 
     exciter reproduce rackl-2012 --quick   # fewer starts and repetitions
     exciter reproduce --json               # data: paper, item, quantity, published, reached, verdict, note
 
-Reports (`<paper>.html`) have the figures; `<paper>.json` and `<paper>.<table>.csv` have all tables as data. Published
-figures are data files beside the code of each paper, `src/exciter/reproduction/*/*.yaml`. Random numbers have fixed
-seeds, which the set-ups state. `make papers` writes this page anew.
+Reports (`<paper>.html`) have the figures; `<paper>.json` and `<paper>.<table>.csv` have all tables as data. "The table"
+and "the figure" below are those of the report. Published figures are data files beside the code of each paper,
+`src/exciter/reproduction/*/*.yaml`. Set-ups state the seeds. `make papers` writes this page anew.
 """
-QUICK = "**This was a quick run**: the same items with fewer starts and repetitions.\n"
 
 
 def page(reproduced: Sequence[Reproduced]) -> str:
     """The whole page."""
-    lines = [INTRODUCTION, *([QUICK] if any(one.effort.quick for one in reproduced) else []), *overview(reproduced)]
+    quick = [f"**{QUICK}**\n"] if reproduced[0].effort.quick else []
+    lines = [INTRODUCTION, f"{SEEDS}\n", *quick, *overview(reproduced)]
     for one in reproduced:
         lines += paper_lines(one)
     return "\n".join(lines).rstrip() + "\n"
@@ -42,6 +42,15 @@ def overview(reproduced: Sequence[Reproduced]) -> Iterator[str]:
         yield row(f"[{one.paper.name}](#{one.paper.name})", *(str(counts.get(verdict, 0)) for verdict in MEANING))
     yield ""
     yield from (f"- **{verdict}**: {words}." for verdict, words in MEANING.items())
+    yield ""
+    yield "Where paper and run disagree, in short; evidence and explanation stand below:\n"
+    yield row("paper", "item", "quantity", "published", "reached")
+    yield rule(5)
+    for one in reproduced:
+        for part, finding in one.rows():
+            if finding.verdict in (Verdict.SHORT, Verdict.DIFFERS):
+                published, reached = text_of(finding.published), text_of(finding.reached)
+                yield row(one.paper.name, part.item, finding.quantity, published, reached)
     yield ""
 
 

@@ -23,10 +23,16 @@ TONES = {
     Verdict.DIFFERS: "fair",
     Verdict.CLOSED: "fair",
 }
+QUICK = "This was a quick run: the same items with fewer starts and repetitions; the figures of searches are less good."
+SEEDS = (
+    "Random numbers have fixed seeds. The end of a search, such as the condition number of a design, can change by "
+    "some per cent, with few starts by ten, when kernels are compiled anew or versions change: local minima are many. "
+    "Everything else repeats to the digits shown."
+)
 FEW = 24  #: rows of a table that is shown at once
 MEANING = {
     Verdict.MET: "the same within what was printed (an optimum: within 0.5 %), or typical of repetitions of ours",
-    Verdict.BEATEN: "better than published",
+    Verdict.BEATEN: "better than published, under the conditions that the paper prints; what it leaves open is assumed",
     Verdict.SHORT: "worse than published; the note says why",
     Verdict.DIFFERS: "what the paper describes gives something else; the note has the evidence",
     Verdict.CLOSED: "what it takes was never published",
@@ -53,7 +59,8 @@ def summary(reproduced: Reproduced) -> Markup:
     meaning = folded(
         "What the verdicts mean", settings_list({str(verdict): words for verdict, words in MEANING.items()})
     )
-    return joined(element("p", paper.citation), element("p", paper.about), figures(counts), meaning)
+    quick = element("p", QUICK) if reproduced.effort.quick else ""
+    return joined(element("p", paper.citation), element("p", paper.about), quick, figures(counts), meaning)
 
 
 def part_section(number_: int, part: Part) -> Section:
@@ -102,7 +109,4 @@ def how_section(reproduced: Reproduced, versions: Mapping[str, str]) -> Section:
         "processor time": f"{number(reproduced.seconds, 3)} s",
         **versions,
     }
-    text = "Seeds are fixed: a second run gives the same figures up to rounding of the machine's arithmetic."
-    if reproduced.effort.quick:
-        text += " This was a quick run: the same items with fewer starts and repetitions."
-    return Section("how", "How to run it again", text, (settings_list(settings),))
+    return Section("how", "How to run it again", SEEDS, (settings_list(settings),))

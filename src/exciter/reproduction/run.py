@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 
 from joblib import Parallel, delayed
 
@@ -77,11 +81,31 @@ def _run(tasks: Sequence[Task], effort: Effort, jobs: int, progress: Callable[[s
             progress(" ".join(task))
             yield run_study(*task, effort)
         return
-    for done in Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(run_study)(name, key, effort) for name, key in tasks
-    ):
-        progress(" ".join(done[0]))
-        yield done
+    with one_interrupt():
+        for done in Parallel(n_jobs=jobs, return_as="generator_unordered")(
+            delayed(run_study)(name, key, effort) for name, key in tasks
+        ):
+            progress(" ".join(done[0]))
+            yield done
+
+
+@contextmanager
+def one_interrupt() -> Iterator[None]:
+    """The first Ctrl-C ends the work. Further ones, by an impatient hand, must not interrupt the ending of processes:
+    they would stay behind, or be waited for without end."""
+
+    def first(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def run_study(name: str, key: str, effort: Effort) -> Done:

@@ -138,7 +138,7 @@ def _example_1(printed: dict[str, Any]) -> Part:
                 "A X = Y and A (X + δX) = Y + δY hold in fractions",
             ),
             shown("Cond₁(A) in floating point", numeric, f"relative error {abs(numeric / float(cond) - 1):.1e}"),
-            claim("floating point agrees", abs(off) < FLOATING, f"X + δX off by {off:.1e}"),
+            shown("floating point agrees", abs(off) < FLOATING, f"X + δX off by {off:.1e}"),
         ),
         (
             DataTable(

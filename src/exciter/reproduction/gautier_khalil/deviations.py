@@ -138,7 +138,7 @@ def _perturbed_left(drawn: Draws, at: int) -> Finding:
     return shown(
         "share of errors within 2 σ when W has noise too (Y and W)",
         covered,
-        f"{100 * TWO_SIGMA:.1f} % would be honest: σ assumes δW = 0, so it says nothing where positions and "
+        f"{100 * TWO_SIGMA:.1f} % would be right: σ assumes δW = 0, so it says nothing where positions and "
         "velocities "
         "are measured with this noise",
     )
@@ -194,7 +194,7 @@ def _own_sigma(w: Array, table: ParameterTable, effort: Effort) -> list[Finding]
         claim(
             "σ_ρ taken from the residuals: 95 % intervals cover 95 %",
             bool(abs(share - 0.95) <= reach and chance >= ALARM),
-            f"ordinary least squares of the product, Student intervals with {table.r - p} degrees of freedom: "
+            f"ordinary least squares of Exciter, Student intervals with {table.r - p} degrees of freedom: "
             f"{100 * share:.1f} % ± {100 * spread:.1g} % of {len(chosen)} repetitions; errorᵀ C⁻¹ error / {p} "
             "against F"
             f"({p}, {table.r - p}): p = {chance:.2g}",

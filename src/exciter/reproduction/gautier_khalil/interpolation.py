@@ -117,7 +117,9 @@ def _drawn_in(points: Points) -> Way:
     joined = _joined(points, _own_acceleration(), True)
     kept = ", ".join(f"{share:.2f}" for share in joined.kept)
     words = f"positions and velocities of the joints are {kept} times those of the optimum"
-    return Way("points drawn in until no segment leaves", _curve(joined), _passed(joined), words)
+    return Way(
+        "points moved towards the centre until no segment leaves the limits", _curve(joined), _passed(joined), words
+    )
 
 
 def _smaller_limits(effort: Effort) -> Way:

@@ -179,7 +179,7 @@ def _choice(fits: Sequence[Fit]) -> str:
     return (
         "The random columns do not determine the limits: cond(W) depends on them mostly through the ratio of kinetic "
         f"to potential energy, so that a velocity makes up for another range. {ours.limits} and uniform points, which "
-        f"are used for Table 2, have a misfit of {ours.misfit:.3f}; of what was tried, these have no larger one: "
+        f"are used for Table 2, have a misfit of {ours.misfit:.3f}; of what was tried, these fit as well or better: "
         f"{listed}. {ours.limits} was chosen also because cond(W) of the optimum comes near the published one in a "
         "narrow range, so the optimum column of Table 2 is no independent evidence for these limits."
     )

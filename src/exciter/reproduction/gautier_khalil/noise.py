@@ -83,17 +83,19 @@ class Counts:
 def run(effort: Effort) -> Sequence[Part]:
     counts = Counts.of(effort)
     made: dict[tuple[int, str], Experiment] = {}
+    best: dict[int, Experiment] = {}
     compared: dict[tuple[int, str, str], Sequences] = {}
     for r in IDENTIFIED:
         alone, both = optimum_sequences(r, counts.optima)
         made[r, "optimum"] = Experiment.of(both, counts.repeats, r)
+        best[r] = Experiment.of(alone, counts.repeats, r)
         made[r, "random"] = Experiment.of(random_sequences(r, counts.randoms, SEED), 1, r)
         compared[r, "optimum", BOTH] = both.repeated(counts.repeats)
         compared[r, "optimum", "optimum of cond(W) alone"] = alone.repeated(counts.repeats)
         random = made[r, "random"].sequences
         compared[r, "random", NORMAL] = random
         compared[r, "random", "random, uniform"] = random_sequences(r, counts.others, SEED, "uniform")
-    parts = {number: _table_part(number, made, effort) for number in data()["tables"]}
+    parts = {number: _table_part(number, made, best, effort) for number in data()["tables"]}
     drawn = {key: (one.w, one.drawn) for key, one in made.items()}
     samples = {key: one.sample for key, one in made.items()}
     by_parameter = deviation_parts(drawn, samples, effort)
@@ -130,7 +132,9 @@ def set_up(r: int, made: dict[tuple[int, str], Experiment], effort: Effort) -> s
 # -- one table -------------------------------------------------------------------------------------------------------
 
 
-def _table_part(number: str, made: dict[tuple[int, str], Experiment], effort: Effort) -> Part:
+def _table_part(
+    number: str, made: dict[tuple[int, str], Experiment], best: dict[int, Experiment], effort: Effort
+) -> Part:
     table = data()["tables"][number]
     r, noise = table["r"], table["noise"]
     findings: list[Finding] = []
@@ -140,6 +144,7 @@ def _table_part(number: str, made: dict[tuple[int, str], Experiment], effort: Ef
         sample = columns(one.drawn, noise)
         rows += _rows(printed, kind, sample)
         findings += [_finding(printed, kind, key, sample, one) for key in sample]
+    findings.append(_without_equilibrium(best[r], noise))
     findings += [_misprint(wrong, made[r, "random"]) for wrong in _misprints(number)]
     within = sum(row[-1] for row in rows)
     findings.append(
@@ -195,6 +200,17 @@ def _finding(printed: NoiseTable, kind: str, key: str, sample: dict[str, Array],
     if not np.array_equal(printed.corrected[key], [figure.value for figure in printed.columns[key]]):
         note += "; with a misprint corrected"
     return typical(quantity, value, values, note, of=one.sample)
+
+
+def _without_equilibrium(alone: Experiment, noise: str) -> Finding:
+    """What the least condition number buys, were S left out of the criterion."""
+    values = mean_over_k(columns(alone.drawn, noise)["dx"] / np.array(noise_levels()))
+    low, high = np.quantile(values, [CHANCE / 2, 1 - CHANCE / 2])
+    note = (
+        f"{alone.sample}, {100 * (1 - CHANCE):g} % within {low:.3g} … {high:.3g}; cond(W) is "
+        f"{alone.drawn.cond.min():.3g} … {alone.drawn.cond.max():.3g}"
+    )
+    return shown(f"{WORDS['dx']} over k, optimum of cond(W) alone, mean of the three k", float(np.median(values)), note)
 
 
 def _scale_note(printed: NoiseTable, value: float, values: Array, drawn: Draws) -> str:

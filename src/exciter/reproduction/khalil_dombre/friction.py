@@ -138,7 +138,7 @@ def separate_friction(effort: Effort) -> Part:
         f"{words(times)} Friction: every joint in turn to and fro at {len(SETTINGS['paces'])} speeds over "
         f"{100 * SETTINGS['travel']:g} % of its range, {first:.0f} s; then {second:g} s of the other motion. "
         "Whatever else "
-        "acts on an axis at constant velocity is estimated along and forgotten.",
+        "acts on an axis at constant velocity is estimated as well and then discarded.",
         _friction_findings(found, cases, (first, second), certified),
         (error_table("friction-errors", found, seconds_of), _coverage(cases)),
         (error_plot(found, f"Errors of all {len(true)} parameters over {times} logs"),),

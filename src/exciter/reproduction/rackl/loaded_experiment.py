@@ -63,7 +63,7 @@ def part(model: DynamicModel, used: Sequence[Repetition]) -> Part:
             ),
             shown("mass of the payload found, first robot [kg]", first.found.mass, f"known: {payload.mass:.4f} kg"),
             shown(
-                "error of the payload's torque, of its own, median of robots [%]",
+                "torque error of the payload found, relative to the payload's torque, median over robots [%]",
                 float(np.median([load.torque_percent for load in recovered])),
             ),
         ),

@@ -37,11 +37,11 @@ def part(effort: Effort, found: Design, reached: Weighted) -> Part:
             shown(
                 "share of the torque term in (15), ξ₂ = ξ₁ [%]",
                 100.0 * summand / (set_up.XI_1 * reached.condition + summand),
-                "too small to have an effect; what it weighs hangs on the units",
+                "too small to have an effect; its weight depends on the units",
             ),
             shown("duration of the optimised trajectory, ξ₂ = ξ₁ [s]", found.trajectory.duration),
             shown(
-                "Σ mean |τ| with equal summands, of that with ξ₂ = ξ₁",
+                "Σ mean |τ| with equal summands over that with ξ₂ = ξ₁",
                 designs.torque_sum(active, chi) / torque,
                 f"while λ becomes {condition / reached.condition:.2f} times as large",
             ),

@@ -64,7 +64,7 @@ def figure_4(motions: Motions, virtual: Experiment, repeated: Sequence[Repetitio
         f"robots (seeds 1 … {len(cad)}), whose noise and model errors are added as squares; the {len(repeated)} of "
         f"Table I that were identified are the check. CAD: the description, about {set_up.cad_error():g} % off. The "
         "noise of Table I for all joints and findings. Neither it nor the error of CAD is published, and the findings "
-        f"hang on both. The band matters: were the noise of the source white within its own "
+        f"depend on both. The band matters: were the noise of the source white within its own "
         f"{published('rackl')['repeatability']['band']:g} Hz, σ of a sample would be {ratios.wider():.1f} times as "
         f"large; not clearly better would then be: {ratios.hidden(scan[ratios.wider()], better)}.",
         (

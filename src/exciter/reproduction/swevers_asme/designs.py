@@ -111,7 +111,7 @@ def _with_friction(found: Optimum) -> Part:
                 "condition number of A, one start",
                 published,
                 values,
-                f"as if {published} were one run of the optimiser",
+                f"{published} is typical of a single start",
                 of="starts",
             ),
             claim(
@@ -160,7 +160,7 @@ def _without_friction(found: Optimum, free: Optimum) -> Part:
 def _certified(found: Optimum) -> Finding:
     worst = found.certificate.worst
     note = "" if worst is None else f"closest: {worst.what} of {worst.where}, {worst.margin_words} from its limit"
-    return claim("all limits of the paper hold, proved for all time", found.certificate.certified, note)
+    return shown("all limits of the paper hold, proved for all time", found.certificate.certified, note)
 
 
 def _share(values: Array, level: float) -> float:
@@ -220,10 +220,10 @@ def _constraints(runs: Runs) -> Part:
             f"gain by leaving the acceleration limit out, {ALL} and {INERT}, medians of starts [%]",
             f"{_gain(runs.friction, runs.free[True]):.0f}, {_gain(runs.inertial, runs.free[False]):.0f}",
         ),
-        claim(
+        shown(
             "every trajectory of the table is certified",
             _all_certified(everything),
-            f"{len(everything)} designs; from Table 1 none may be missing",
+            f"{len(everything)} designs",
         ),
     ]
     top, near = 1e3 * BASE["height"], 1e3 * BASE["radius"]
@@ -300,7 +300,7 @@ def _scaling(effort: Effort) -> Part:
             shown(
                 f"condition number with unit columns, {INERT}",
                 trap.value,
-                f"a trap: the matrix itself has {trap.figures.condition_number:.3g}, because joint 1 moves with "
+                f"a trap: the matrix itself has {trap.figures.condition_number:.3g}, because joint 1 moves at "
                 f"{speed[False][0]:.2g} rad/s (RMS) only, the others with {others:.2f} rad/s or more. Scaling hides "
                 "columns that hardly rise above noise",
             ),

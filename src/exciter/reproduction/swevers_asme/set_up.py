@@ -67,12 +67,22 @@ def model_words() -> str:
     """For the texts ``set_up`` of the parts."""
     (tool,) = (frame for frame in robot().frames if frame.name == "tool")
     return (
-        f"KUKA IR 361, axes 1 to {robot().n}, {ALL} ({len(INERTIAL)} barycentric, {len(FRICTION)} of friction), "
+        f"Robot kuka-ir361-asme: KUKA IR 361, axes 1 to {robot().n}, {ALL} ({len(INERTIAL)} barycentric, "
+        f"{len(FRICTION)} of friction), "
         f"{FAMILY.harmonics} harmonics of {1.0 / FAMILY.period:g} Hz, {SAMPLES} samples of one period at "
         f"{EXPERIMENT['rate']:g} Hz. Not in the paper: the height of the shoulder "
         f"({robot().joints[0].translation[2]:g} m) and the length from elbow to end effector "
         f"({np.linalg.norm(tool.translation):g} m), which are those of the model of this robot in Orocos KDL; "
         f"g = {np.linalg.norm(robot().gravity):g} m/s²."
+    )
+
+
+def columns_words() -> str:
+    """Eq. (5) and the columns of A, so that anyone can build it."""
+    columns = ", ".join(" − ".join(standard) for standard in {**INERTIAL, **FRICTION}.values())
+    return (
+        "q̇ = Σ (a_l cos lωt + b_l sin lωt) (5); swapped: a_l sin lωt + b_l cos lωt. Columns of A, in standard "
+        f"parameters of the modified-DH frames of this robot, not scaled: {columns}."
     )
 
 

@@ -17,6 +17,7 @@ from exciter.reproduction.swevers_asme.set_up import (
     FAMILY,
     INERT,
     PAPER,
+    columns_words,
     figures,
     heights,
     model_words,
@@ -63,7 +64,8 @@ def evaluated() -> Part:
     return Part(
         "Table 1",
         "The published trajectory, evaluated",
-        f"{model_words()} Extrema are exact, for all time (roots of the derivative's trigonometric polynomial), not of "
+        f"{model_words()} {columns_words()} "
+        "Extrema are exact, for all time (roots of the derivative's trigonometric polynomial), not of "
         "samples. In the swapped reading column a of the table is the amplitude of the sine of q̇ and b that of the "
         "cosine; nothing in the paper says so.",
         tuple(findings),
@@ -136,7 +138,7 @@ def _reach(delta: Array) -> list[Finding]:
             bool(product.max() <= 0.0),
             f"z from {height.min():.3f} to {height.max():.3f} m, r up to {radius.max():.3f} m: above the base and "
             f"within {base['radius']:g} m of its axis all the time, which the product demands of whatever is higher "
-            f"than {base['height']:g} m; the text only forbids to be low and near at once",
+            f"than {base['height']:g} m; the text only forbids being low and near at once",
         )
     ]
 

@@ -43,7 +43,7 @@ def fisher_part(motion: Motion, case: Case) -> Part:
             1.0,
             float(np.median(stated / bound)),
             0.02,
-            f"two independent programs; {case}; ML leaves out some torques at reversals",
+            f"two independent implementations here; {case}; ML leaves out some torques at reversals",
         ),
         claim(
             "ML scatters as the corrected bound (6) says",
@@ -65,7 +65,8 @@ def fisher_part(motion: Motion, case: Case) -> Part:
     return Part(
         "Equation (6)",
         "The Cramér–Rao bound with noisy angles",
-        f"The loudest case of the estimators above, {case}, where angles matter; {len(case.pairs)} logs (seeds 0 …), "
+        f"The case of the estimators above with the most angle noise, "
+        f"{case}, where angles matter; {len(case.pairs)} logs (seeds 0 …), "
         f"{C2}.",
         findings,
         (table,),
@@ -86,7 +87,7 @@ def needless_part(c2: Design) -> Part:
             f"log det of the bound (6) is above that of (9) by {lost[1.0]:.1g}, of {exact:.1f}; "
             + ", ".join(f"{lost[factor]:.1g} for {factor:g} times the parameters" for factor in WRONG),
         ),
-        claim("the motion keeps all limits at every instant", c2.certificate.certified),
+        shown("the motion keeps all limits at every instant", c2.certificate.certified),
     )
     return Part(
         "Sections III-B and V-A, criterion",

@@ -172,7 +172,7 @@ def _set_up() -> str:
 def _kept(name: str, found: Design) -> Finding:
     worst = found.certificate.worst
     assert worst is not None
-    return claim(
+    return shown(
         f"{name}: all limits of the paper are kept",
         found.certificate.certified,
         f"certified for all time, not at samples; closest to its limit: {worst.what} of {worst.where}, "

@@ -162,7 +162,7 @@ def loop_part(loops: dict[str, Looped], ideal: Design, starts: int) -> Part:
             chance > CHANCE,
             f"χ² of {freedom} degrees of freedom, chance {chance:.2g}",
         ),
-        claim("all motions keep all limits at every instant", all(plan.certificate.certified for plan in plans)),
+        shown("all motions keep all limits at every instant", all(plan.certificate.certified for plan in plans)),
         shown(
             "log det of the true bound after the last round, worst loop",
             end,

@@ -152,9 +152,9 @@ def _interval() -> Part:
                 ],
             ),
         ),
-        differences="The printed ends are not what the printed formula gives. Not the ratios have a χ² "
-        "distribution but (N_s − 1) times their squares. The text gives σ² and σ²/N_s as standard deviations; they "
-        "are variances.",
+        differences="The printed ends are not what the printed formula gives. It is (N_s − 1) times "
+        "the squared ratios, not the ratios, that has a χ² distribution. The text gives σ² and σ²/N_s as "
+        "standard deviations; they are variances.",
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.reproduction.finding import claim, same, shown
+from exciter.reproduction.finding import same, shown
 from exciter.reproduction.paper import DataTable, Part
 from exciter.reproduction.swevers_ieee.set_up import (
     MOTION_SEED,
@@ -65,13 +65,13 @@ def part() -> Part:
                 f"Torques of random inertias: largest error {errors[False]:.2g} N·m as printed, {errors[True]:.1g} "
                 f"N·m corrected, when {still} lines differ",
             ),
-            claim(
+            shown(
                 "the embedded robot has the values of Table I",
                 bool(np.allclose(base.base_values(model().nominal), theta(), rtol=0, atol=1e-12)),
                 "largest difference "
                 f"{np.abs(base.base_values(model().nominal) - theta()).max():.1g} over its {len(base)} base parameters",
             ),
-            claim("the embedded robot has the joint limits of section IV-B", _limits_agree()),
+            shown("the embedded robot has the joint limits of section IV-B", _limits_agree()),
             shown(
                 "XX3 − YY3 is at most ZZ3, as for every rigid body",
                 _of_a_body(values),

@@ -43,7 +43,7 @@ def variance_part(case: Case) -> Part:
             f"two-sided chance of its χ²: {chance(right):.2f}",
         ),
         shown(
-            "largest difference of the product's torque variances from divisor 15 N, relative",
+            "largest difference of Exciter's torque variances from divisor 15 N, relative",
             float(np.abs(ours / right[:, 1] - 1.0).max()),
         ),
         claim(
