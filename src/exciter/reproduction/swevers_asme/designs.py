@@ -142,9 +142,8 @@ def _without_friction(found: Optimum, free: Optimum) -> Part:
                 f"one digit is printed, hence ± {ONE_DIGIT:g}. {_spread(found.values)}",
             ),
             _certified(found),
-            at_most(
+            shown(
                 f"condition number of A, {INERT}, {NO_ACCELERATION}",
-                published,
                 free.value,
                 f"{len(free.values)} starts, the other limits certified. Of single starts "
                 f"{_share(found.values, level):.0f} % reach {level:g} or less with the acceleration limit and "
