@@ -75,6 +75,11 @@ def short_search(r: int, seed: int) -> PointSearch:
     return PointSearch(equations=r, starts=STARTS, keep=1, explore=EXPLORE, method=QuasiNewton(ITERATIONS), seed=seed)
 
 
+def best_sequence(r: int) -> Sequences:
+    """The one of least cond(W) by a long search (seed 0)."""
+    return Sequences.of(optimise_points(robot_model(), PointSearch(equations=r, starts=12, keep=3)), r)
+
+
 def optimum_sequences(r: int, count: int) -> tuple[Sequences, Sequences]:
     """Least cond(W) (seeds 0, 1, …), and the points of small cond(W) and S that are found from there."""
     alone = [optimise_points(robot_model(), short_search(r, seed)) for seed in range(count)]
