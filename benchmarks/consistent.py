@@ -46,7 +46,8 @@ from exciter.robot import Motion, load
 
 TERMS = (RotorInertia(), Viscous(), Coulomb(), Offset())
 REAL = Path(__file__).parents[1] / "examples" / "real"
-LOGS = {"lwr4": ("lwr4_run1", "lwr4_run2", 5.0), "kr300": ("kr300_a", "kr300_b", 10.0)}  # train, held out, cut-off [Hz]
+PAIR = ("recording", "held_out")  # to train on, and to be judged by
+CUTOFFS = {"lwr4": 5.0, "kr300": 10.0}  # [Hz]
 
 
 def poor_problem(samples: int) -> Problem:
@@ -100,11 +101,10 @@ def median_time(work: Callable[[], object], rounds: int = 5) -> float:
 
 def recorded(folder: Path, name: str) -> tuple[Problem, Problem]:
     """Two runs of a real robot, to learn from and to be judged by."""
-    first, second, cutoff = LOGS[name]
     robot = load(folder / f"{name}.urdf")
     model = DynamicModel(robot, TERMS)
-    equations = InverseDynamic(ParallelFilter(Butterworth(cutoff, 4)))
-    runs = [Run.of(read_recording(REAL / f"{x}.yaml", folder=folder.parent).arranged(robot)) for x in (first, second)]
+    equations = InverseDynamic(ParallelFilter(Butterworth(CUTOFFS[name], 4)))
+    runs = [Run.of(read_recording(REAL / name / f"{x}.yaml", folder=folder.parent).arranged(robot)) for x in PAIR]
     return Problem(model, (runs[0],), equations), Problem(model, (runs[1],), equations)
 
 
@@ -136,7 +136,7 @@ def main() -> None:
     whole = median_time(lambda: uncompressed(few), 1)
     print(f"{options.uncompressed} samples: compressed {ours:.3f} s, all rows {whole:.2f} s, ratio {whole / ours:.0f}")
 
-    for name in LOGS if options.data else ():
+    for name in CUTOFFS if options.data else ():
         train, held_out = recorded(options.data / name, name)
         print(f"{name}: held-out residual [% of torque]")
         for words, estimator in (

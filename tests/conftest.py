@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from exciter.experiment.recording import Recording, open_recording
 from exciter.robot import Joint, Limits, Motion, Robot, library, load
 
 ROBOTS = Path(__file__).parent / "robots"
@@ -142,6 +144,13 @@ def require_data(name: str) -> Path:
     if not folder.is_dir():
         pytest.skip(f"the recorded logs are not beside the project: {folder.name} is missing")
     return folder
+
+
+def real_recording(robot: str, which: str = "recording") -> Recording:
+    """A log of a real robot as examples/real describes it, whole: without the windows that split it."""
+    require_data(robot)
+    file = open_recording(Path(__file__).parents[1] / "examples" / "real" / robot / f"{which}.yaml", SHARED_DATA)
+    return replace(file, description=replace(file.description, windows=())).read()
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier_piece import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.parameters import terms as t
-from exciter.parameters.terms.ranges import Ranges, cosine, times
+from exciter.parameters.terms.ranges import Interval, Ranges, cosine, times
 from exciter.robot import Motion, Robot, library
 from exciter.robot.geometry import Shape
 from exciter.robot.pinocchio_model import to_pinocchio
@@ -243,8 +243,12 @@ def test_terms_stay_within_their_ranges(name: str) -> None:
     spans = even_spans(curve, 60)
     fraction, motion = inside(spans, curve)
     values = bound.values(motion).reshape(len(bound.rows), 60, len(fraction))
-    load = LOAD.value(motion).T.reshape(3, 60, -1)
-    low, high = bound.value_range(spans.ranges, lambda: (load.min(axis=2) - 1e-9, load.max(axis=2) + 1e-9))
+
+    def load(links: Array | None = None) -> Interval:
+        torque = (LOAD if links is None else LOAD.of(links)).value(motion).T.reshape(3, 60, -1)
+        return torque.min(axis=2) - 1e-9, torque.max(axis=2) + 1e-9
+
+    low, high = bound.value_range(spans.ranges, load)
     curvature = bound.curvature(spans.rates)
     smooth = np.isfinite(curvature).all(axis=1)
     known = np.isfinite(low).all(axis=1) & np.isfinite(high).all(axis=1)
@@ -266,7 +270,7 @@ def test_ranges_become_tight(name: str) -> None:
     def widest(width: float) -> Array:
         start = np.linspace(0.3, 4.7, 40)
         spans = Spans.of(curve, np.zeros(40, dtype=int), start, start + width)
-        low, high = bound.value_range(spans.ranges, lambda: (np.zeros((3, 40)), np.ones((3, 40))))
+        low, high = bound.value_range(spans.ranges, lambda links=None: (np.zeros((3, 40)), np.ones((3, 40))))
         flat = np.isfinite(bound.curvature(spans.rates))
         return np.median(np.where(flat, 0.0, high - low), axis=1)
 

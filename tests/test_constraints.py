@@ -236,10 +236,12 @@ def test_torque_derivatives_are_those_of_pinocchio(robot):
     [
         t.LoadFriction(t.Tanh(0.4)),
         t.DriveCoupling("joint_2", "joint_3", ratio=-0.7, shape=t.Tanh(0.4)),
+        t.CoupledSqrtViscous("joint_2", "joint_3", ratio=-0.7, width=0.2),
         t.Coulomb(t.Tanh(0.4), joints=("joint_4",)),
         t.AsymmetricCoulomb(t.Tanh(0.4)),
         t.Stribeck(t.Tanh(0.3), velocity=0.5),
         t.GravitySpring("joint_2", offset=0.3),
+        t.Ripple(("joint_1", "joint_4")),
     ],
     ids=lambda term: type(term).__name__,
 )

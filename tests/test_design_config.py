@@ -11,6 +11,7 @@ from conftest import ROBOTS, states
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.config.design_config import DesignConfig, home, read_config
+from exciter.excitation.config.terms import term_words
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import LENGTH
 from exciter.excitation.constraints.kinematics import kinematics
@@ -25,7 +26,7 @@ from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.parameters.terms import Coulomb, DriveCoupling, Stribeck, Viscous
+from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, DriveCoupling, Stribeck, Viscous
 from exciter.robot import Motion, library, load
 
 PANDA, SMALL = library.embedded("panda"), library.embedded("gautier-khalil")
@@ -85,6 +86,14 @@ time_limit: 12.5
     assert (given.periods, given.rate, given.samples, given.starts) == (3, 100.0, 300, 5)
     assert (given.seed, given.jobs, given.time_limit) == (7, 2, 12.5)
     assert given.ramps(robot).start == tuple(library.home("gautier-khalil"))
+
+
+def test_coupled_root_by_word(tmp_path):
+    needed = CoupledSqrtViscous("joint_1", "joint_2")
+    every = CoupledSqrtViscous("joint_2", "joint_3", ratio=-0.5, width=0.01)
+    assert term_words((needed,)) == [{"coupled-sqrt-viscous": {"first": "joint_1", "second": "joint_2"}}]
+    text = yaml.safe_dump({"terms": term_words((needed, every))})
+    assert config(tmp_path, text).model(SMALL).terms == (needed, every)
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,14 @@ from exciter.export.python_module import python_module, write_python
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     Coulomb,
+    CoupledSqrtViscous,
     Dahl,
     DriveCoupling,
     GasSpring,
     GravitySpring,
     LoadFriction,
     Offset,
+    Ripple,
     RotorInertia,
     Spring,
     SqrtViscous,
@@ -50,6 +52,14 @@ def with_terms(name, *terms):
     return DynamicModel(CASES[name]() if name in CASES else load(ROBOTS / f"{name}.urdf"), terms)
 
 
+def relieved(name):
+    """Load friction with links that are not the description's, and springs of one and of two parameters."""
+    gas = GasSpring("joint_3", base_arm=0.5, link_arm=0.1, offset=0.2, volume=1e-3, area=1e-3)
+    spring = Spring("joint_2", base_arm=0.4, link_arm=0.15, offset=-0.3, free_length=0.2)
+    links = np.random.default_rng(2).standard_normal((CASES[name]().n, 10))
+    return LoadFriction(Tanh(0.1), links=links, springs=((gas, -30.0), (spring, (200.0, -5.0))))
+
+
 MODELS = {
     "gautier-khalil": lambda: with_terms("gautier-khalil"),
     "kuka-ir361": lambda: with_terms(
@@ -59,8 +69,14 @@ MODELS = {
         GasSpring("joint_3", base_arm=0.5, link_arm=0.1, offset=0.2, volume=1e-3, area=1e-3),
     ),
     "kuka-ir361-asme": lambda: with_terms("kuka-ir361-asme", GravitySpring("joint_2", offset=0.1), SqrtViscous()),
+    "relieved gears": lambda: with_terms("kuka-ir361", *USUAL, Ripple(("joint_3", "joint_1")), relieved("kuka-ir361")),
     "puma560": lambda: with_terms("puma560", *USUAL, Stribeck(Tanh(0.05), velocity=0.3)),
-    "tx40": lambda: with_terms("tx40", *USUAL, DriveCoupling("joint_5", "joint_6", ratio=-0.7)),
+    "tx40": lambda: with_terms(
+        "tx40",
+        *USUAL,
+        DriveCoupling("joint_5", "joint_6", ratio=-0.7),
+        CoupledSqrtViscous("joint_5", "joint_6", ratio=-0.7, width=0.2),
+    ),
     "ur10e": lambda: with_terms("ur10e", RotorInertia(), Viscous(), AsymmetricCoulomb(), Stribeck(velocity=0.2)),
     "lwr4": lambda: with_terms("lwr4", *USUAL),
     "panda": lambda: with_terms("panda", RotorInertia(), Viscous(), Coulomb(Tanh(0.1)), Offset()),
@@ -311,8 +327,9 @@ def test_terms_that_are_refused(write):
         (Coulomb(Dahl(1e-3)), r"pre-sliding.*Dahl.*joint_1.*earlier instants.*tanh"),
         (with_memory, r"pre-sliding.*joint_2"),
         (cubic, r"UserTerm.*of your own.*export yaml"),
+        ((LoadFriction(joints=("joint_1",)), replace(relieved("kuka-ir361"), joints=("joint_2",))), "one set of links"),
     ):
-        model = with_terms("kuka-ir361", term)
+        model = with_terms("kuka-ir361", *(term if isinstance(term, tuple) else (term,)))
         with pytest.raises(ParameterError, match=words):
             write(model, np.zeros(len(model.base)))
 

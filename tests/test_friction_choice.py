@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from conftest import SHARED_DATA, require_data
+from conftest import real_recording, require_data
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.recording import read_recording
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.parallel_filter import ParallelFilter
@@ -229,7 +227,7 @@ def test_a_real_wrist_wants_pre_sliding():
     """Franka Panda, first two thirds of the log: held-out torque gains everywhere, most at the wrist."""
     place = require_data("panda")
     arm = load(place / "panda.urdf")
-    log = read_recording(Path(__file__).parents[1] / "examples" / "real" / "panda.yaml", SHARED_DATA).arranged(arm)
+    log = real_recording("panda").arranged(arm)
     train = log.between(log.time[0], log.time[0] + 0.66 * log.duration)
     run = Run.of(train, FilteredDifferences(cutoff=10.0))
     model = DynamicModel(arm, (RotorInertia(), Viscous(), Coulomb(), Offset()))

@@ -19,12 +19,14 @@ from exciter.excitation.trajectories.trajectory import pullback
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     Coulomb,
+    CoupledSqrtViscous,
     Dahl,
     DriveCoupling,
     GasSpring,
     GravitySpring,
     LoadFriction,
     Offset,
+    Ripple,
     RotorInertia,
     Spring,
     SqrtViscous,
@@ -134,9 +136,11 @@ def check_criterion_gradient(robot, engine, terms, criterion, step_size):
 def test_criterion_gradient_with_springs_coupling_and_a_users_term(name, engine, criterion):
     terms = (
         GravitySpring("joint_2"),
+        Ripple(("joint_1", "joint_6")),
         Spring("joint_3", base_arm=0.5, link_arm=0.2, offset=0.4, free_length=0.3),
         GasSpring("joint_4", base_arm=0.8, link_arm=0.2, offset=1.0, volume=1e-3, area=1e-3),
         DriveCoupling("joint_5", "joint_6", shape=Tanh(0.1)),
+        CoupledSqrtViscous("joint_5", "joint_6", ratio=-0.7, width=0.1),
         UserTerm("Cubic", "joint_1", lambda q, qd, qdd: qd**3, dq=0.0, dqd=lambda q, qd, qdd: 3 * qd**2, dqdd=0.0),
     )
     check_criterion_gradient(load(name), engine, terms, CRITERIA[criterion], 1e-5)

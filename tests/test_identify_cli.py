@@ -82,10 +82,11 @@ def test_files_keys_and_the_truth(folder, tmp_path, capsys):
     assert data["validation"][0]["log"] == str(folder / "other.csv")
     assert data["validation"][0]["total_percent"] < 2.0
     assert data["total_percent"] < 0.5 * data["description"]["total_percent"]
-    assert data["physically_consistent"] is None
+    assert data["physically_consistent"] is True
+    assert {one["setting"] for one in data["automatic"]} == {"filter", "friction", "estimator: weight", "estimator"}
     doubted = [one["name"] for one in data["parameters"] if one["status"] != "well identified"]
     assert [reason.split()[0] for reason in data["reasons"]] == doubted
-    assert not (out / "identified.urdf").exists()
+    assert (out / "identified.urdf").exists()
     truth = {one["name"]: one["value"] for one in json.loads((folder / "truth.json").read_text())["base"]}
     known = [one for one in data["parameters"] if one["name"] in truth]
     errors = np.array([(one["value"] - truth[one["name"]]) / one["std"] for one in known])
@@ -136,7 +137,7 @@ def test_another_result_in_the_same_folder(folder, tmp_path, capsys):
     assert exciter("identify", ARM, folder / "log.csv", "-o", out, "--validate", folder / "log.csv") == 2
     assert "validates nothing" in capsys.readouterr().err
     assert (out / "identified.urdf").exists()
-    assert exciter("identify", ARM, folder / "log.csv", "-o", out) == 0
+    assert exciter("identify", ARM, folder / "log.csv", "-o", out, "--estimator", "wls") == 0
     assert not (out / "identified.urdf").exists()
 
 
@@ -228,7 +229,7 @@ BAD = {
     "fewer rows than parameters": (["few.csv"], FEW, r"equations for \d+ parameters"),
     "a joint that stands still": (
         ["still.csv"],
-        "terms: [viscous]\nidentify: {accept_problems: true}",
+        "terms: [viscous]\nidentify: {accept_problems: true, estimator: wls}",
         r"do not determine all .*Fv2",
     ),
     "other joints": (["others.csv"], "", r"no joint 'joint_3'"),

@@ -13,7 +13,17 @@ from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numba_engine import NumbaEngine
 from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.errors import ExciterError, ParameterError
-from exciter.parameters.terms import Coulomb, DriveCoupling, GravitySpring, Offset, RotorInertia, UserTerm, Viscous
+from exciter.parameters.terms import (
+    Coulomb,
+    CoupledSqrtViscous,
+    DriveCoupling,
+    GravitySpring,
+    Offset,
+    RotorInertia,
+    SqrtViscous,
+    UserTerm,
+    Viscous,
+)
 from exciter.robot import Motion, library, load
 from exciter.robot.mdh import MDHRow, MDHTable
 from exciter.robot.pinocchio_model import to_pinocchio
@@ -79,7 +89,13 @@ def test_energy_rows_say_which_columns_store_energy():
 # What the recorded sets' baselines count: rotor inertia, viscous, Coulomb and offset per joint.
 @pytest.mark.parametrize(
     ("robot", "extra", "count"),
-    [("panda", (), 69), ("lwr4", (), 69), ("tx40", (DriveCoupling("joint_5", "joint_6"),), 61)],
+    [
+        ("panda", (), 69),
+        ("lwr4", (), 69),
+        ("tx40", (DriveCoupling("joint_5", "joint_6"),), 61),
+        ("tx40", (DriveCoupling("joint_5", "joint_6"), CoupledSqrtViscous("joint_5", "joint_6")), 61 + 1),
+        ("tx40", (SqrtViscous(), CoupledSqrtViscous("joint_5", "joint_6")), 58 + 6 + 1),
+    ],
 )
 def test_base_counts_with_joint_terms(robot, extra, count):
     model = model_of(load(robot), (*USUAL, *extra))

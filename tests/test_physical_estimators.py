@@ -18,7 +18,6 @@ from exciter.identification.estimators.prior import Prior
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.information import Information
 from exciter.identification.physical.bounds import CentreBox, CentreSphere, MassBound
-from exciter.identification.physical.dummies import dummies
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import Entropic, PseudoInertia
 from exciter.identification.physical.nonnegative_base import coefficient_matrix, nonnegative_base
@@ -33,6 +32,7 @@ from exciter.identification.residuals import Residuals
 from exciter.identification.run import Run
 from exciter.parameters import inertial
 from exciter.parameters.consistency import consistency
+from exciter.parameters.dummies import dummies
 from exciter.parameters.terms import Coulomb, DriveCoupling, Offset, RotorInertia, Viscous
 from exciter.robot import library, load
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia

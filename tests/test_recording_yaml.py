@@ -11,7 +11,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import SHARED_DATA, require_data
+from conftest import SHARED_DATA, real_recording, require_data
 from exciter.errors import RecordingError
 from exciter.experiment.recording import AnalogFilter, Payload, Recording, SourceFile, open_recording, read_recording
 from exciter.experiment.recording.description import KEYS
@@ -509,9 +509,8 @@ def test_units_are_told_apart():
 # -- the real sets -----------------------------------------------------------------------------------------------------
 
 
-def real(name: str, robot: str) -> tuple[Recording, Path]:
-    folder = require_data(robot)
-    return read_recording(REAL / f"{name}.yaml", folder=SHARED_DATA), folder
+def real(robot: str, which: str = "recording") -> tuple[Recording, Path]:
+    return real_recording(robot, which), require_data(robot)
 
 
 def urdf_joints(folder: Path) -> tuple[str, ...]:
@@ -520,7 +519,7 @@ def urdf_joints(folder: Path) -> tuple[str, ...]:
 
 
 def test_tx40():
-    recording, folder = real("tx40", "tx40")
+    recording, folder = real("tx40")
     motor = np.loadtxt(folder / "pos_read_data.csv", delimiter=",", skiprows=1)
     torque = np.loadtxt(folder / "curr_data.csv", delimiter=",", skiprows=1)
     rows = 45_000  # 9 s at 5 kHz
@@ -542,7 +541,7 @@ def test_tx40():
 
 
 def test_panda():
-    recording, folder = real("panda", "panda")
+    recording, folder = real("panda")
     assert recording.joints == urdf_joints(folder)
     assert recording.q.shape == (20_544, 7)
     np.testing.assert_array_equal(recording.time, np.loadtxt(folder / "exciting_traj_time.txt"))
@@ -553,7 +552,7 @@ def test_panda():
 
 @pytest.mark.parametrize("run", [1, 2])
 def test_lwr4(run):
-    recording, folder = real(f"lwr4_run{run}", "lwr4")
+    recording, folder = real("lwr4", "recording" if run == 1 else "held_out")
     assert recording.joints == urdf_joints(folder)
     with np.load(folder / f"measurements_{run}.npz", allow_pickle=False) as data:
         for name, key in (("time", "times"), ("q", "positions"), ("qd", "velocities"), ("torque", "torques")):
@@ -563,7 +562,7 @@ def test_lwr4(run):
 
 @pytest.mark.parametrize("run", ["A", "B"])
 def test_kr300(run):
-    recording, folder = real(f"kr300_{run.lower()}", "kr300")
+    recording, folder = real("kr300", "recording" if run == "A" else "held_out")
     assert recording.joints == urdf_joints(folder)
     rec = scipy.io.loadmat(folder / f"data_{run}.mat")["rec"][0, 0]
     assert recording.q.shape == (2501, 6)
@@ -575,11 +574,25 @@ def test_kr300(run):
 
 def test_every_real_description_is_read():
     """None is there without a test of its own, and each says where its data come from."""
-    assert {path.stem for path in REAL.glob("*.yaml")} == {
-        "tx40", "panda", "lwr4_run1", "lwr4_run2", "kr300_a", "kr300_b",
-    }  # fmt: skip
-    for path in REAL.glob("*.yaml"):
-        assert {"robot", "data"} <= yaml.safe_load(path.read_text(encoding="utf-8"))["notes"].keys()
+    assert {path.parent.name for path in REAL.glob("*/*.yaml")} == {"tx40", "panda", "lwr4", "kr300"}
+    for path in REAL.glob("*/recording.yaml"):
+        train, held_out = (
+            yaml.safe_load((path.parent / f"{name}.yaml").read_text()) for name in ("recording", "held_out")
+        )
+        assert {"robot", "data"} <= train["notes"].keys()
+        for key in ("windows", "file"):  # two parts of one log, or two logs
+            train.pop(key, None), held_out.pop(key, None)
+        assert train == held_out
+
+
+@pytest.mark.parametrize(("robot", "last", "first"), [("tx40", 24_999, 25_000), ("panda", 13_558, 13_559)])
+def test_a_log_is_split_where_its_readme_says(robot, last, first):
+    """TX40 0 … 5 s and 5 … 7.45 s, Panda the first 66 % of the samples and the rest."""
+    whole, _ = real(robot)
+    train, held_out = (read_recording(REAL / robot / f"{name}.yaml", SHARED_DATA) for name in ("recording", "held_out"))
+    np.testing.assert_array_equal(train.time, whole.time[: last + 1])
+    np.testing.assert_array_equal(held_out.q, whole.q[first : first + len(held_out)])
+    assert held_out.time[-1] == (7.45 if robot == "tx40" else whole.time[-1])
 
 
 # -- the document ------------------------------------------------------------------------------------------------------

@@ -38,20 +38,30 @@ GANTRY = make_robot("prismatic", "revolute", "prismatic")
 class SmoothLoad:
     """A stand-in for the rigid torque: couples all joints, derivatives by hand."""
 
+    scale: Array | float = 1.0  # of each joint, (n,)
     mixing = np.array([[0.8, -0.3, 0.2], [0.1, 1.1, -0.4], [0.5, 0.2, 0.9]])
 
     def value(self, motion: Motion) -> Array:
-        return 3.0 + np.sin(motion.q) @ self.mixing.T + (motion.qd**2 + 0.3 * motion.qdd) @ self.mixing
+        torque = 3.0 + np.sin(motion.q) @ self.mixing.T + (motion.qd**2 + 0.3 * motion.qdd) @ self.mixing
+        return torque * self.scale
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        seed = seed * self.scale
         onto = seed @ self.mixing.T
         return MotionGradient(np.cos(motion.q) * (seed @ self.mixing), 2 * motion.qd * onto, 0.3 * onto)
+
+    def of(self, links: Array) -> SmoothLoad:
+        other = SmoothLoad()
+        other.scale = links[:, 0]
+        return other
 
 
 LOAD = SmoothLoad()
 TWO = ("joint_3", "joint_1")
 LEVER = {"base_arm": 0.8, "link_arm": 0.2, "offset": 1.66}
 GAS = t.GasSpring("joint_2", **LEVER, volume=0.96e-3, area=np.pi * (0.055**2 - 0.030**2) / 4)
+LINKS = tuple((mass, *([0.1] * 9)) for mass in (2.0, 0.7, -1.3))
+SPRINGS = ((GAS, -40.0), (t.GravitySpring("joint_2", offset=0.4), (1.5, -0.8)), (t.Ripple(("joint_2",)), (0.2, 0.3)))
 
 
 def cubic(joints: str | tuple[str, ...] = "joint_2", **derivatives: Any) -> t.UserTerm:
@@ -82,16 +92,22 @@ TERMS: dict[str, tuple[t.JointTerm, str]] = {
     "load-sign": (t.LoadFriction(), "d"),
     "load-tanh": (t.LoadFriction(t.Tanh([0.2, 0.3, 0.4])), "d"),
     "load-dahl": (t.LoadFriction(t.Dahl(0.2)), "m"),
+    "load-links": (t.LoadFriction(links=LINKS), "d"),
+    "load-springs": (t.LoadFriction(t.Tanh(0.3), links=LINKS, springs=SPRINGS), "d"),
+    "load-springs-dahl": (t.LoadFriction(t.Dahl(0.2), springs=SPRINGS), "m"),
     "stribeck-sign": (t.Stribeck(velocity=0.8), "d"),
     "stribeck-tanh": (t.Stribeck(t.Tanh(0.2), velocity=(0.5, 0.8, 1.1)), "d"),
     "stribeck-dahl": (t.Stribeck(t.Dahl(0.2), velocity=0.8), "m"),
     "offset": (t.Offset(), ""),
+    "ripple": (t.Ripple(), ""),
     "gravity-spring": (t.GravitySpring("joint_2", offset=0.4), ""),
     "spring": (t.Spring("joint_2", **LEVER, free_length=0.5), ""),
     "gas-spring": (GAS, ""),
     "coupling-sign": (t.DriveCoupling("joint_2", "joint_3"), ""),
     "coupling-tanh": (t.DriveCoupling("joint_3", "joint_1", ratio=-0.7, shape=t.Tanh(0.3)), ""),
     "coupling-dahl": (t.DriveCoupling("joint_2", "joint_3", shape=t.Dahl(0.2)), "m"),
+    "coupling-sqrt": (t.CoupledSqrtViscous("joint_2", "joint_3"), "d"),
+    "coupling-sqrt-reversed": (t.CoupledSqrtViscous("joint_3", "joint_1", ratio=-0.7, width={"joint_1": 0.1}), "d"),
     "user": (cubic(dq=lambda q, qd, qdd: 3 * q**2 + qd, dqd=lambda q, qd, qdd: q, dqdd=-2.0), ""),
     "user-numeric": (cubic(), ""),
     "user-two-joints": (t.UserTerm("G", TWO, geared, dq=geared_dq), ""),
@@ -108,14 +124,16 @@ SUBSETS: dict[str, tuple[t.JointTerm, str]] = {
         "coulomb-tanh",
         "coulomb-dahl-per-joint",
         "load-sign",
+        "load-springs",
         "offset",
+        "ripple",
     )
 }
 CASES = [
     pytest.param(robot, term, tags, id=f"{name}-{where}")
     for where, robot in (("arm", ARM), ("gantry", GANTRY))
     for name, (term, tags) in {**TERMS, **SUBSETS}.items()
-    if not (robot is GANTRY and name.startswith("coupling"))
+    if not (robot is GANTRY and name.startswith(("coupling", "ripple-subset")))  # those need joints that turn
 ]
 every_term = pytest.mark.parametrize(("robot", "term", "tags"), CASES)
 
@@ -332,11 +350,14 @@ def test_names_and_units_follow_the_joint() -> None:
     assert described(t.Coulomb(joints=("joint_1",))) == {"Fs1": "N"}
     assert described(t.Offset(("joint_2",))) == {"off2": "N·m"}
     assert described(t.LoadFriction(joints=("joint_2",))) == {"Fl2": "1"}
+    assert described(t.Ripple()) == {"Rs2": "N·m", "Rc2": "N·m"}
+    assert t.Ripple(TWO).bind(ARM).names == ("Rs3", "Rs1", "Rc3", "Rc1")
     assert described(t.DriveCoupling("joint_2", "joint_3"), ARM) == {
         "Iam3": "kg·m²",
         "fvm3": "N·m·s/rad",
         "fsm3": "N·m",
     }
+    assert described(t.CoupledSqrtViscous("joint_3", "joint_2"), ARM) == {"fqm2": described(t.SqrtViscous())["Fr2"]}
     assert t.AsymmetricCoulomb(joints=("joint_1", "joint_3")).bind(ARM).names == (
         "Fsp1",
         "Fsp3",
@@ -367,6 +388,8 @@ def test_names_and_units_follow_the_joint() -> None:
         (lambda: t.LoadFriction().bind(ARM), "needs the rigid-body torque"),
         (lambda: t.GravitySpring("joint_2", offset=np.nan), "offset of GravitySpring is nan"),
         (lambda: t.GravitySpring("joint_1").bind(GANTRY), "'joint_1' is prismatic"),
+        (lambda: t.Ripple(("joint_2", "joint_3")).bind(GANTRY), "every turn, but joint 'joint_3' is prismatic"),
+        (lambda: t.Ripple().bind(make_robot("prismatic")), "no joint of robot 'test' turns"),
         (lambda: t.Spring("joint_2", 0.2, 0.2, 0.0, 0.1), "length could vanish"),
         (lambda: t.Spring("joint_2", -0.2, 0.3, 0.0, 0.1), "base_arm is -0.2"),
         (lambda: t.Spring("joint_2", 0.2, 0.3, np.inf, 0.1), "offset is inf"),
@@ -376,6 +399,14 @@ def test_names_and_units_follow_the_joint() -> None:
         (lambda: t.DriveCoupling("joint_1", "joint_1"), "two different joints"),
         (lambda: t.DriveCoupling("joint_1", "joint_2", ratio=0.0), "ratio of DriveCoupling is 0"),
         (lambda: t.DriveCoupling("joint_1", "joint_2").bind(GANTRY), "two revolute joints"),
+        (lambda: t.CoupledSqrtViscous("joint_1", "joint_1"), "CoupledSqrtViscous was given joint 'joint_1' twice"),
+        (lambda: t.CoupledSqrtViscous("joint_1", "joint_2", ratio=np.nan), "ratio of CoupledSqrtViscous is nan"),
+        (lambda: t.CoupledSqrtViscous("joint_1", "joint_2", width=0.0), "width of CoupledSqrtViscous is 0"),
+        (lambda: t.CoupledSqrtViscous("joint_1", "joint_2").bind(GANTRY), "two revolute joints"),
+        (
+            lambda: t.CoupledSqrtViscous("joint_1", "joint_2", width={"joint_1": 0.1}).bind(ARM),
+            "width of CoupledSqrtViscous is given for joint_1 but not for 'joint_2'",
+        ),
     ],
 )
 def test_bad_settings_say_what_is_wrong(make: Callable[[], object], words: str) -> None:
@@ -442,10 +473,31 @@ def test_drive_coupling_is_what_one_motor_on_two_joints_leaves(ratio: float) -> 
     np.testing.assert_allclose(columns[..., 2], np.multiply.outer(np.sign(motion.qd @ arms), arms))
 
 
+@pytest.mark.parametrize("ratio", [1.0, -0.6])
+def test_coupled_root_is_that_of_the_motor_on_both_joints(ratio: float) -> None:
+    motion = random_motion(18)
+    term = t.CoupledSqrtViscous("joint_3", "joint_1", ratio, width=1e-6)
+    columns = dense(term.bind(ARM), term.bind(ARM).values(motion))[..., 0]
+    arms = np.array([1.0, 0.0, ratio])
+    speed = motion.qd @ arms
+    np.testing.assert_allclose(columns, np.multiply.outer(np.sqrt(np.abs(speed)) * np.sign(speed), arms), rtol=1e-6)
+    assert not term.bind(ARM).values(Motion.at(np.ones((1, 3)))).any()
+    width = replace(term, width=0.3).bind(ARM)
+    alone = replace(motion, qd=motion.qd * [1.0, 1.0, 0.0])  # the first joint rests: the motor is that of the second
+    np.testing.assert_allclose(width.values(alone)[1], t.SqrtViscous(("joint_1",), 0.3).bind(ARM).values(alone)[0])
+
+
 def test_load_friction_reads_the_rigid_torque() -> None:
     motion = random_motion(12)
     expected = np.sign(motion.qd) * np.abs(LOAD.value(motion))
     np.testing.assert_allclose(t.LoadFriction(joints=TWO).bind(ARM, LOAD).values(motion), expected.T[[2, 0]])
+
+
+def test_ripple_is_a_sine_of_any_phase() -> None:
+    motion = random_motion(17)
+    rows = t.Ripple(TWO).bind(ARM).values(motion)
+    q = motion.q.T[[2, 0]]
+    np.testing.assert_allclose(np.cos(0.7) * rows[:2] + np.sin(0.7) * rows[2:], np.sin(q + 0.7), atol=1e-14)
 
 
 def spring_ends(q: Array, base_arm: float, link_arm: float, offset: float) -> tuple[Array, Array]:

@@ -18,6 +18,7 @@ from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.signals.processed import Processed
 from exciter.identification.compress import compress
+from exciter.identification.estimators import weighted
 from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.robust import Huber
@@ -335,6 +336,14 @@ def test_estimates_that_are_not_least_squares_are_refused():
         with_correlated_errors(problem, replace(estimate, names=estimate.names[::-1]))
     with pytest.raises(ParameterError, match="lags"):
         StationaryErrors(-1)
+
+
+def test_weights_that_do_not_settle_are_still_those_of_the_values(monkeypatch):
+    """Few equations can take more rounds than there are; the estimate is least squares by the noise it tells."""
+    monkeypatch.setattr(weighted, "ROUNDS", 1)
+    problem = autoregressive(seconds=2.0).draw(3)
+    found = WeightedLeastSquares().estimate(problem)
+    assert LinearFit.of(problem.compressed, found.values, found.noise, np.arange(len(found.values))).is_least_squares
 
 
 def test_fading_is_not_fooled_by_a_slow_zero():

@@ -23,12 +23,14 @@ from exciter.experiment.recording import Payload
 from exciter.export.full_set import left_out
 from exciter.export.urdf import identified_urdf
 from exciter.files import json_text, staged
+from exciter.identification.config.automatic import Automatic
+from exciter.identification.config.evaluation import judged_words
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.uncertainty import with_uncertainty
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
-from exciter.identification.identification import Identification, Judged, identify
+from exciter.identification.identification import Identification, Judged, identify, judging
 from exciter.identification.identified import RESULT, read_result
 from exciter.identification.payload import identify_payload, payload_between
 from exciter.identification.payload_estimate import PayloadEstimate
@@ -55,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     config.refuse_early(robot, planned=arguments.planned is not None)
     methods = tuple(Words.of(text) for text in arguments.compare)
     count = len((*arguments.logs, *arguments.validate, *arguments.loaded))
-    with output_folder(arguments.output) as folder, steps(count + 5) as step:
+    with output_folder(arguments.output) as folder, steps(count + 7) as step:
         before = files_of_result(folder)
         refuse_foreign(folder / copy_name(arguments.robot), description_path(arguments.robot), before)
         logs = Logs(config, robot, arguments.data, step)
@@ -63,10 +65,17 @@ def run(arguments: argparse.Namespace) -> int:
         loaded = logs.read(arguments.loaded, loaded=True)
         logs.refuse_repeated((*runs, *loaded), seen)
         logs.note_payloads((*runs, *seen))
+        config = logs.sided((*runs, *loaded), seen)
         if (known := config.known_parameters) is not None:
             step("finding drive gains")
             runs, seen, loaded = logs.with_gains(known, (runs, seen, loaded))
+        automatic: Automatic | None = None
+        if config.automatic and not loaded and (settled := logs.chosen(runs, seen)) is not None:
+            automatic, seen = settled
+            config, runs = automatic.config, automatic.runs
         found, extras = identified(config, logs, arguments, (runs, seen, loaded), step)
+        if automatic is not None:
+            extras = replace(extras, friction=automatic.chosen.friction, choices=automatic.choices)
         if methods:
             step("comparing")
             extras = replace(extras, comparison=compared(config, found, methods, seen))
@@ -132,22 +141,24 @@ def identified(
     planned = None if arguments.planned is None else read_trajectory(arguments.planned, logs.robot)
     estimator = config.estimator(logs.robot, planned, arguments.periods, runs)
     problem = config.problem(config.model(logs.robot), runs)
-    logs.note_rest(config.judge(runs), problem.model, runs)
+    judge, shown_by = config.judge(runs), config.evaluation(runs, seen)
+    logs.note_rest(judge, problem.model, runs)
     friction: FrictionChoice | None = None
     if config.chooses_friction:
         step("choosing friction models")
-        friction = choose_friction(replace(problem, formulation=config.judge(runs)))
+        friction = choose_friction(replace(problem, formulation=judge))
         problem = replace(problem, model=replace(problem.model, terms=friction.terms))
     step("identifying")
 
-    found = identify(problem, estimator, seen, config.judge(runs), honest(estimator, config.uncertainty))
+    found = identify(problem, estimator, seen, shown_by, honest(estimator, config.uncertainty))
     step("checking")
-    payload = payload_of(config, found.judge, loaded, logs.stated) if loaded else None
-    known = known_load_of(payload, found.judge, loaded, logs.stated) if payload is not None else None
+    equations = found.judge if shown_by == judge else judging(problem, judge)
+    payload = payload_of(config, equations, loaded, logs.stated) if loaded else None
+    known = known_load_of(payload, equations, loaded, logs.stated) if payload is not None else None
     inertia = inertia_of(found)
     if inertia is not None and not (found.physically_consistent or inertia.sure):
         logs.notes.append(inertia.words[0])
-    return found, Extras(payload, friction, logs.gains, drifts_of(found.judge), inertia, known)
+    return found, Extras(payload, friction, logs.gains, drifts_of(equations), inertia, known)
 
 
 def inertia_of(found: Identification) -> InertiaMatrix | None:
@@ -221,6 +232,8 @@ def print_result(found: Identification, extras: Extras, logs: Logs) -> None:
     out.print(table)
     out.print()
     print_residuals(out, (found.fit, *found.validation))
+    if "evaluation" in logs.config.section:
+        out.print(judged_words(found.judge.formulation), markup=False)
     out.print(f"σ rest on this: {estimate.assumption}", markup=False)
     out.print(
         "poorly identified: σ % more than ten times the smallest one [12.10]; not significant: zero is within the 95 % "

@@ -11,20 +11,26 @@ import numpy as np
 from exciter.commands.inspect import naming
 from exciter.commands.progress import Step
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import RecordingError
+from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.quality import Quality, Repairs, check, repair
+from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Payload, Recording, open_recording
+from exciter.experiment.recording.about import LINK
+from exciter.experiment.signals.route import Route
+from exciter.identification.config.automatic import Automatic, choose_automatically
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import DriveGains, current_run, identify_gains
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.known_parameters import Known
-from exciter.identification.run import Run
+from exciter.identification.run import Run, common_side
+from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
 from exciter.parameters.terms.dry_friction import BoundDryFriction
 from exciter.robot import Robot
 
 SLOW = 2e-3  #: of the fastest: slower is rest
 LONG = 0.1  #: of the time: more is worth a note
 STILL = 0.02  #: [rad or m] a locked joint may have moved
+BESIDE = (DriveCoupling, CoupledSqrtViscous, GasSpring, GravitySpring, Spring)  #: terms that no other can stand for
 EXPLAINED = "explained torque"  #: a finding of the quality check
 Groups = tuple[tuple[Run, ...], tuple[Run, ...], tuple[Run, ...]]
 
@@ -93,7 +99,7 @@ class Logs:
                     )
 
     def _judge(self, recording: Recording, repairs: Repairs, path: Path, loaded: bool) -> None:
-        quality = self.quality[str(path)] = check(repair(recording, repairs).recording, self.robot)
+        quality = self.quality[str(path)] = check(repair(recording, repairs).recording, self.robot, self._usual_model())
         if not quality.usable and not self.config.accept_problems:
             raise RecordingError(
                 f"{quality.verdict} ({quality.problems[0].words}); see exciter inspect, repair the log, or say "
@@ -104,6 +110,11 @@ class Logs:
                 continue  # of course not by the robot without its load
             joint = "" if finding.joint is None else f" of {finding.joint}"
             self.notes.append(f"{path.name}: {finding.what}{joint}: {finding.words}")
+
+    def _usual_model(self) -> DynamicModel:
+        """What a log is judged by: usual drives, and what the configuration knows of couplings and springs."""
+        given = (term for term in self.config.model(self.robot).terms if isinstance(term, BESIDE))
+        return DynamicModel(self.robot, (*USUAL_TERMS, *given))
 
     def note_rest(self, judge: InverseDynamic, model: DynamicModel, runs: Sequence[Run]) -> None:
         """What becomes of joints at rest: at rest, dry friction is whatever holds them."""
@@ -116,11 +127,14 @@ class Logs:
         for run in runs:
             speed = np.concatenate([np.abs(part.motion.qd) for part in run.parts])
             rest = (speed < np.maximum(zone, SLOW * speed.max(axis=0))).mean(axis=0)
-            for joint in sorted(dry):
-                if rest[joint] > LONG:
-                    share = f"{run.name}: {names[joint]} rests for {100 * rest[joint]:.0f} % of the time"
-                    spoilt = "noise decides the sign of its friction then; give it a dead_zone:, or cut those stretches"
-                    self.notes.append(f"{share}, and has no equation then" if zone[joint] else f"{share}; {spoilt}")
+            long = [joint for joint in sorted(dry) if rest[joint] > LONG]
+            for resting, what in (
+                ([j for j in long if zone[j]], "and have no equation then"),
+                ([j for j in long if not zone[j]], "so that noise decides the sign of friction; give a dead_zone:"),
+            ):
+                if resting:
+                    share = ", ".join(f"{names[j]} {100 * rest[j]:.0f} %" for j in resting)
+                    self.notes.append(f"{run.name}: joints rest for part of the time, {what}: {share}")
 
     def note_payloads(self, runs: Sequence[Run]) -> None:
         """A load that only some of the logs state may have been forgotten in the others."""
@@ -128,6 +142,21 @@ class Logs:
         if len({round(mass, 6) for mass in masses.values()}) > 1:
             stated = ", ".join(f"{Path(name).name} {mass:g} kg" for name, mass in masses.items())
             self.notes.append(f"logs state different payloads ({stated}), which are taken off: was none forgotten?")
+
+    def sided(self, runs: Sequence[Run], seen: Sequence[Run]) -> IdentifyConfig:
+        """The configuration for torques of the side on which runs measure them; others are told."""
+        side = common_side(runs)
+        self.config = replace(self.config, side=side)
+        if side == LINK and self.config.terms is None:
+            self.words.append("torques are measured on the links: they have no rotor inertia in them")
+        for run in seen:
+            other = None if run.recording is None else run.recording.side
+            if None not in (side, other) and side != other:
+                self.notes.append(
+                    f"{Path(run.name).name} has torques measured on the {other}s, the model is of torques on the "
+                    f"{side}s: rotors and gears make a difference"
+                )
+        return self.config
 
     def refuse_repeated(self, runs: Sequence[Run], seen: Sequence[Run]) -> None:
         """Samples count once, and those that were identified from validate nothing."""
@@ -140,6 +169,27 @@ class Logs:
                     raise RecordingError(
                         f"{other.name} has samples that are identified from: it validates nothing; give other motion"
                     )
+
+    def again(self, runs: Sequence[Run], route: Route) -> tuple[Run, ...]:
+        """The same logs through another route."""
+        return tuple(
+            run if run.recording is None else Run.of(run.recording, route, self.repairs[run.name], run.name)
+            for run in runs
+        )
+
+    def chosen(self, runs: tuple[Run, ...], seen: tuple[Run, ...]) -> tuple[Automatic, tuple[Run, ...]] | None:
+        """Settings that were left open, chosen from ``runs`` alone, and ``seen`` through the same route; None where the
+        logs are too little to choose from."""
+        try:
+            found = choose_automatically(
+                self.config, self.robot, runs, lambda route: self.again(runs, route), self.step
+            )
+        except (ParameterError, RecordingError) as error:
+            self.notes.append(f"settings were not chosen from the logs, usual ones are taken: {error}")
+            return None
+        self.config = found.config
+        route = found.config.route
+        return found, seen if route is None else self.again(seen, route)
 
     def with_gains(self, known: Sequence[Known], groups: Groups) -> Groups:
         """Runs of currents as runs of torques, with the gains that the first group of them gives."""

@@ -52,7 +52,7 @@ def compared(config: IdentifyConfig, found: Identification, words: Sequence[Word
         if one.name not in [method.name for method in methods]:
             methods.append(Method(one.name, other.formulation(runs), other.estimator(model.robot, runs=runs)))
     covariances = {method.name: honest(method.estimator, config.uncertainty) for method in methods}
-    return compare(model, runs, methods, seen, config.judge(runs), covariances)
+    return compare(model, runs, methods, seen, config.evaluation(runs, tuple(seen)), covariances)
 
 
 def honest(estimator: Estimator, word: str) -> Uncertainty:

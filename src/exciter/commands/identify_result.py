@@ -8,6 +8,8 @@ from typing import Any
 from exciter.commands.common import description_hash, description_path, versions
 from exciter.commands.identify_logs import Logs
 from exciter.excitation.config.terms import term_words
+from exciter.identification.automatic.choice import Choice
+from exciter.identification.config.evaluation import judged_words
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.routes import filter_words
 from exciter.identification.drive_gains import DriveGains
@@ -42,6 +44,7 @@ class Extras:
     inertia: InertiaMatrix | None = None
     known_load: KnownLoad | None = None
     comparison: Comparison | None = None
+    choices: tuple[Choice, ...] = ()
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -51,12 +54,21 @@ class Extras:
     @property
     def answers(self) -> Answers:
         """For the report."""
-        return Answers(self.payload, self.gains, self.friction, self.comparison, self.inertia, self.known_load)
+        return Answers(
+            self.payload,
+            self.gains,
+            self.friction,
+            self.comparison,
+            self.inertia,
+            self.known_load,
+            choices=self.choices,
+        )
 
     @property
     def lines(self) -> tuple[str, ...]:
         """Answers, for people."""
-        lines = list(self.friction.words) if self.friction is not None else []
+        lines = [f"chosen {choice.words}" for choice in self.choices if choice.setting != "friction"]
+        lines += list(self.friction.words) if self.friction is not None else []
         if self.gains is not None:
             each = zip(self.gains.joints, self.gains.gains, self.gains.std, strict=True)
             lines.append(
@@ -104,6 +116,7 @@ def result_data(
         },
         "payload": None if extras.payload is None else extras.payload.to_dict(),
         "friction": None if extras.friction is None else extras.friction.to_dict(),
+        "automatic": [choice.to_dict() for choice in extras.choices],
         "gains": None if extras.gains is None else extras.gains.to_dict(),
         "drift": [drift.words for drift in extras.drifts],
         "inertia_matrix": None if extras.inertia is None else extras.inertia.to_dict(),
@@ -111,6 +124,7 @@ def result_data(
         "comparison": None if extras.comparison is None else extras.comparison.to_dict(),
         "words": [*estimate.words, *found.words, *logs.words],
         "reasons": list(explain(problem.compressed, estimate)),
+        "quality": {name: quality.verdict for name, quality in logs.quality.items()},
         "notes": logs.notes,
         "runs": [_run(one) for one in problem.runs],
         "robot": {
@@ -126,14 +140,15 @@ def result_data(
 
 
 def _judge(problem: Problem) -> dict[str, Any]:
-    """What residuals were judged through, and which equations were left out, as a configuration has them."""
+    """What residuals were judged through, and which equations were left out, as a configuration has them; in words."""
     judge = problem.formulation
     if not isinstance(judge, InverseDynamic):  # a force plate's
-        return {"judged_through": "none", "dead_zone": {}}
+        return {"judged_through": "none", "dead_zone": {}, "percentages": judged_words(judge)}
     zone = judge.zone(problem.model).tolist()
     return {
         "judged_through": filter_words(judge.parallel_filter),
         "dead_zone": dict(zip(problem.model.robot.joint_names, zone, strict=True)),
+        "percentages": judged_words(judge),
     }
 
 

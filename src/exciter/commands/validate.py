@@ -20,6 +20,7 @@ from exciter.commands.identify_logs import Logs
 from exciter.commands.progress import Step, steps
 from exciter.errors import RecordingError
 from exciter.files import json_text, staged
+from exciter.identification.config.evaluation import judged_words
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
@@ -63,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(json_text(data), end="")
     else:
         print_validation(console(), checked, logs)
+        if "evaluation" in found.config.section:
+            console().print(judged_words(found.config.evaluation(())), markup=False)
         if folder is not None:
             console().print(f"written to {folder}: {REPORT}, {DATA}", markup=False)
     return 0
@@ -106,16 +109,16 @@ def in_gravity(found: IdentifiedModel, robot: Robot) -> IdentifiedModel:
 
 def check(found: IdentifiedModel, runs: tuple[Run, ...], step: Step) -> Checked:
     estimate, model = found.estimate, found.model
-    judge = found.config.judge(())
-    problem = Problem(model, runs, judge)
+    problem = Problem(model, runs, found.config.evaluation((), runs))
     step("predicting")
     validation = validate(problem, estimate)
     step("searching the inertia matrix")
     inertia = check_inertia_matrix(model, estimate.values, estimate.covariance)
     simulations = []
+    zone = found.config.dead_zone(())
     for one in runs:
         step(f"simulating {Path(one.name).name}")
-        simulations.append(simulate_run(model, estimate.values, one, dead_zone=judge.dead_zone))
+        simulations.append(simulate_run(model, estimate.values, one, dead_zone=zone))
     return Checked(validation, inertia, tuple(simulations))
 
 
@@ -130,6 +133,7 @@ def validation_data(found: IdentifiedModel, checked: Checked, logs: Logs, folder
         "simulation": [one.to_dict() for one in checked.simulations],
         "notes": logs.notes,
         "judged_through": found.data["judged_through"],
+        "percentages": judged_words(found.config.evaluation(())),
         "versions": versions(),
     }
 

@@ -35,15 +35,20 @@ NOMINAL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symb
 
 @dataclass(frozen=True, eq=False)
 class RigidBodies:
-    """Torque of the robot's nominal rigid bodies, for terms that depend on the load."""
+    """Torque of rigid bodies with known inertias (n, 10), the robot's own unless given, for terms that depend on the
+    load."""
 
     dynamics: Dynamics
+    links: Array | None = None
 
     def value(self, motion: Motion) -> Array:
-        return self.dynamics.inverse_dynamics(motion)
+        return self.dynamics.inverse_dynamics(motion, self.links)
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
-        return self.dynamics.torque_pullback(motion, seed)
+        return self.dynamics.torque_pullback(motion, seed, self.links)
+
+    def of(self, links: Array) -> RigidBodies:
+        return RigidBodies(self.dynamics, links)
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,7 +77,7 @@ def _terms(tables: CodeTables) -> str:
 
 
 LOAD_TABLE = """
-/* Bodies of the description, for friction that grows with load: the same ten numbers of each link, SI units. */
+/* Bodies whose torque loads the gears, for friction that grows with it: ten numbers of each link, SI units. */
 static const double load_bodies[N * 10] = {{
 {load_bodies}
 }};

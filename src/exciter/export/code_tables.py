@@ -20,6 +20,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.export.term_expressions import Helper, expressions, number, used_helpers, used_words
 from exciter.parameters import inertial
+from exciter.parameters.terms import LoadFriction
 
 Array = NDArray[np.float64]
 ASCII_UNITS = str.maketrans({"·": "*", "²": "^2", "½": "(1/2)"})
@@ -56,8 +57,8 @@ class CodeTables:
 
     name: of the robot, for people; prefix: the same as an identifier. chain: every axis along z of its link's frame.
     values (p,), std (p,) or None. body_parameter (n, 10): which parameter stands for M, MX, MY, MZ, XX, XY, YY, XZ, YZ,
-    ZZ of each link, −1 for none. entries: of the joint terms. load_bodies (n, 10): of the description, with which
-    friction that grows with load is computed.
+    ZZ of each link, −1 for none. entries: of the joint terms. load_bodies (n, 10): with which friction that
+    grows with load is computed.
     """
 
     name: str
@@ -92,7 +93,7 @@ class CodeTables:
             std=None if std is None else np.asarray(std, dtype=float),
             body_parameter=np.array(bodies).reshape(n, 10),
             entries=entries,
-            load_bodies=model.dynamics.chain_inertias(None),
+            load_bodies=model.dynamics.chain_inertias(_load_links(model)),
         )
 
     @property
@@ -169,6 +170,15 @@ def _entries(model: DynamicModel, column: dict[int, int]) -> tuple[Entry, ...]:
                 entries.append(Entry(joint, column[at + k], text))
         at += len(bound.names)
     return tuple(entries)
+
+
+def _load_links(model: DynamicModel) -> Array | None:
+    """(n, 10) of the terms that depend on load, None for the description's; code has room for one set."""
+    sets = {term.links for term in model.terms if isinstance(term, LoadFriction)}
+    if len(sets) > 1:
+        raise ParameterError("code can be written with one set of links for load friction; give all its terms the same")
+    links = next(iter(sets), None)
+    return None if links is None else np.array(links)
 
 
 def _checked(values: ArrayLike, count: int, robot: str) -> Array:

@@ -37,7 +37,7 @@ def write_python(path: Path, model: DynamicModel, values: ArrayLike, *, std: Arr
 
 
 LOAD_TABLE = """
-# Bodies of the description, for friction that grows with load: the same ten numbers of each link, SI units.
+# Bodies whose torque loads the gears, for friction that grows with it: ten numbers of each link, SI units.
 LOAD_BODIES = np.array([
 {load_bodies}
 ])

@@ -1,7 +1,7 @@
 """Joint terms as source text: one expression per entry, in the arithmetic that C and NumPy have in common.
 
 ``q[2]``, ``qd[2]``, ``qdd[2]`` are position, velocity and acceleration of the third joint, a number in C and a row over
-samples in Python; ``load[2]`` is the torque that the description's bodies need there. Functions are those of C's
+samples in Python; ``load[2]`` is the torque that known bodies need there. Functions are those of C's
 math.h, which NumPy has under the same names, and the few ``HELPERS``.
 """
 
@@ -18,6 +18,7 @@ from exciter.errors import ParameterError
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     Coulomb,
+    CoupledSqrtViscous,
     Dahl,
     DriveCoupling,
     FrictionShape,
@@ -26,6 +27,7 @@ from exciter.parameters.terms import (
     JointTerm,
     LoadFriction,
     Offset,
+    Ripple,
     RotorInertia,
     Sign,
     Spring,
@@ -34,7 +36,7 @@ from exciter.parameters.terms import (
     Tanh,
     Viscous,
 )
-from exciter.parameters.terms.columns import joint_indices
+from exciter.parameters.terms.columns import joint_indices, revolute_indices
 from exciter.parameters.terms.dry_friction import DryFriction
 from exciter.parameters.terms.lever import Lever
 from exciter.parameters.terms.per_joint import per_joint
@@ -60,6 +62,12 @@ HELPERS = (
         ("velocity",),
         f"copysign(1.0, velocity) * (fabs(velocity) > {REST!r})",
         f"Direction of motion: -1, 1, or 0 at rest (slower than {REST:g} rad/s or m/s).",
+    ),
+    Helper(
+        "signed_root",
+        ("velocity", "width"),
+        "velocity / sqrt(sqrt(velocity * velocity + width * width))",
+        "Root of the speed with its direction, rounded off within width.",
     ),
     Helper("bell", ("x",), "exp(-x * x)", "What is left of the Stribeck effect at x times its velocity."),
     Helper(
@@ -172,10 +180,7 @@ def _root(term: SqrtViscous, robot: Robot) -> list[str]:
     joints = joint_indices(robot, term.joints)
     names = [robot.joint_names[j] for j in joints]
     widths = per_joint(term.width, names, "the width of SqrtViscous")[:, 0]
-    return [
-        f"qd[{j}] / sqrt(sqrt(qd[{j}] * qd[{j}] + {number(width)} * {number(width)}))"
-        for j, width in zip(joints, widths, strict=True)
-    ]
+    return [f"signed_root(qd[{j}], {number(width)})" for j, width in zip(joints, widths, strict=True)]
 
 
 def _stribeck(term: Stribeck, robot: Robot) -> list[str]:
@@ -188,7 +193,12 @@ def _stribeck(term: Stribeck, robot: Robot) -> list[str]:
 
 
 def _load(term: LoadFriction, robot: Robot) -> list[str]:
-    return [f"{one} * fabs(load[{j}])" for j, one in zip(*_dry(term, robot), strict=True)]
+    carried = {j: f"load[{j}]" for j in range(robot.n)}
+    for spring, value in term.springs:
+        bound, values = spring.bind(robot), np.atleast_1d(value)
+        for (joint, column), text in zip(bound.rows, expressions(spring, robot), strict=True):
+            carried[joint] += f" + {number(values[column])} * ({text})"
+    return [f"{one} * fabs({carried[j]})" for j, one in zip(*_dry(term, robot), strict=True)]
 
 
 def _lever(term: Spring | GasSpring, robot: Robot) -> tuple[str, str]:
@@ -214,12 +224,27 @@ def _gravity_spring(term: GravitySpring, robot: Robot) -> list[str]:
     return [f"sin({angle})", f"cos({angle})"]
 
 
+def _ripple(term: Ripple, robot: Robot) -> list[str]:
+    joints = revolute_indices(robot, term.joints, "Ripple")
+    return [f"{function}(q[{j}])" for function in ("sin", "cos") for j in joints]
+
+
 def _drive_coupling(term: DriveCoupling, robot: Robot) -> list[str]:
     first, second, ratio = robot.index(term.first), robot.index(term.second), term.ratio
-    motor = f"{_times(ratio, f'qd[{first}]')} + qd[{second}]"
-    (z,) = _direction(term.shape, [term.second], [motor])
+    (z,) = _direction(term.shape, [term.second], [_motor(term, robot)])
     linear = [_times(ratio, f"{x}[{j}]") for x in ("qdd", "qd") for j in (second, first)]
     return [*linear, _times(ratio, z), z]
+
+
+def _coupled_root(term: CoupledSqrtViscous, robot: Robot) -> list[str]:
+    width = float(per_joint(term.width, [term.second], "the width of CoupledSqrtViscous")[0, 0])
+    root = f"signed_root({_motor(term, robot)}, {number(width)})"
+    return [_times(term.ratio, root), root]
+
+
+def _motor(term: DriveCoupling | CoupledSqrtViscous, robot: Robot) -> str:
+    """Speed of a motor that turns with two joints."""
+    return f"{_times(term.ratio, f'qd[{robot.index(term.first)}]')} + qd[{robot.index(term.second)}]"
 
 
 WRITERS: dict[type[JointTerm], Callable[[Any, Robot], list[str]]] = {
@@ -231,8 +256,10 @@ WRITERS: dict[type[JointTerm], Callable[[Any, Robot], list[str]]] = {
     SqrtViscous: _root,
     Stribeck: _stribeck,
     LoadFriction: _load,
+    Ripple: _ripple,
     Spring: _spring,
     GasSpring: _gas_spring,
     GravitySpring: _gravity_spring,
     DriveCoupling: _drive_coupling,
+    CoupledSqrtViscous: _coupled_root,
 }

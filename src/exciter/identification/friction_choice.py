@@ -7,7 +7,7 @@ held out, rigid parameters fitted anew each time, until no joint changes its min
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from exciter.errors import ParameterError
 from exciter.identification.cross_validation import Score, simplest_within_error
 from exciter.identification.friction_candidates import FrictionCandidate, on_joints, usual_candidates
 from exciter.identification.friction_equations import FrictionEquations, friction_equations
+from exciter.identification.physical.reference import Reference
 from exciter.identification.problem import Problem
 from exciter.parameters.terms import JointTerm
 
@@ -99,13 +100,21 @@ class FrictionChoice:
         }
 
 
-def choose_friction(problem: Problem, candidates: Sequence[FrictionCandidate] | None = None) -> FrictionChoice:
+def choose_friction(
+    problem: Problem,
+    candidates: Sequence[FrictionCandidate] | None = None,
+    pull: tuple[Reference, float] | None = None,
+    barred: Mapping[str, Sequence[JointTerm]] | None = None,
+) -> FrictionChoice:
     """For every joint the simplest candidate that is not worse than the best by more than the error of the difference;
     of candidates of one family the best.
 
     candidates: from the simplest on; ``usual_candidates()`` unless given. Terms of the problem's model stay, but for
     those of kinds that candidates have. Folds are ``problem.folds`` pieces of time, of the period where a run repeats.
     Candidates with pre-sliding need runs that are not cut into pieces.
+
+    pull: a prior on the links and its weight, that counts in every fit: where the motion excites poorly, friction must
+    not be judged by rigid parameters that nothing holds. barred: terms that a joint cannot have, by its name.
     """
     candidates = usual_candidates() if candidates is None else tuple(candidates)
     names = [candidate.name for candidate in candidates]
@@ -115,7 +124,8 @@ def choose_friction(problem: Problem, candidates: Sequence[FrictionCandidate] | 
         raise ParameterError(f"{problem.folds} fold; cross-validation needs at least 2: give folds=10 to the problem")
     kinds = tuple({type(term) for candidate in candidates for term in candidate.terms})
     kept = tuple(term for term in problem.model.terms if not isinstance(term, kinds))
-    search = _Search(friction_equations(problem, kept, candidates), candidates)
+    allowed = [_allowed(candidates, (barred or {}).get(joint, ())) for joint in problem.joints]
+    search = _Search(friction_equations(problem, kept, candidates, pull), candidates, allowed)
     settled = search.run()
     per_joint = tuple(_table(search, j, joint) for j, joint in enumerate(problem.joints))
     terms = (*kept, *_put_together(problem.model, candidates, search.choice))
@@ -128,13 +138,15 @@ def choose_friction(problem: Problem, candidates: Sequence[FrictionCandidate] | 
 class _Search:
     """choice (J,): the candidate of each joint, changed until it stays."""
 
-    def __init__(self, equations: FrictionEquations, candidates: Sequence[FrictionCandidate]) -> None:
-        self.equations = equations
+    def __init__(
+        self, equations: FrictionEquations, candidates: Sequence[FrictionCandidate], allowed: Sequence[Sequence[int]]
+    ) -> None:
+        """allowed: which candidates each joint has, in order."""
+        self.equations, self.allowed = equations, allowed
         self.families = [candidate.family for candidate in candidates]
         self.columns = [equations.columns(candidate) for candidate in candidates]
-        richest = int(np.argmax([len(columns) for columns in self.columns]))
-        self.choice = [richest] * len(equations.joints)
-        self.noise = equations.noise([self.columns[richest]] * len(equations.joints))
+        self.choice = [max(some, key=lambda k: len(self.columns[k])) for some in allowed]  # the richest
+        self.noise = equations.noise([self.columns[k] for k in self.choice])
         self.scores: list[list[Score]] = [[] for _ in equations.joints]
         self._seen: list[tuple[int, ...]] = [()] * len(equations.joints)
 
@@ -153,25 +165,35 @@ class _Search:
             return  # nothing it depends on has changed
         self._seen[j] = others
         self.scores[j] = self.equations.scores(j, self.columns, [self.columns[k] for k in self.choice], self.noise)
-        family = self.families[simplest_within_error(self.scores[j])]
-        alike = [k for k, other in enumerate(self.families) if other == family]
+        some = self.allowed[j]
+        family = self.families[some[simplest_within_error([self.scores[j][k] for k in some])]]
+        alike = [k for k in some if self.families[k] == family]
         self.choice[j] = min(alike, key=lambda k: self.scores[j][k].mean)
 
 
 def _table(search: _Search, j: int, joint: str) -> JointFriction:
-    scores, candidates = search.scores[j], search.equations.candidates
+    some, candidates = search.allowed[j], search.equations.candidates
+    scores = [search.scores[j][k] for k in some]
     best = min(scores, key=lambda score: score.mean)
     rows = tuple(
         Judged(
-            candidate,
+            candidates[k],
             float(search.noise[j] * np.sqrt(score.mean)),
             score.mean / best.mean - 1.0,
             score.error_of_difference(best) / best.mean,
             k == search.choice[j],
         )
-        for k, (candidate, score) in enumerate(zip(candidates, scores, strict=True))
+        for k, score in zip(some, scores, strict=True)
     )
     return JointFriction(joint, rows)
+
+
+def _allowed(candidates: Sequence[FrictionCandidate], barred: Sequence[JointTerm]) -> list[int]:
+    """Numbers of the candidates without barred terms."""
+    found = [k for k, one in enumerate(candidates) if not any(term in barred for term in one.terms)]
+    if not found:
+        raise ParameterError("every candidate has a term that is barred for a joint; give one without")
+    return found
 
 
 def _put_together(

@@ -20,6 +20,8 @@ from exciter.identification.compress import compress
 from exciter.identification.cross_validation import Score
 from exciter.identification.friction_candidates import FrictionCandidate, on_joints
 from exciter.identification.information import Information
+from exciter.identification.physical.base_prior import base_prior
+from exciter.identification.physical.reference import Reference
 from exciter.identification.problem import Problem
 from exciter.parameters.terms import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
@@ -47,7 +49,8 @@ class FrictionEquations:
     """p rigid columns and c friction columns of the own joint, in factors (J, p + c + 1, p + c + 1).
 
     train: without each of K folds (K, J, …); held: of the fold alone; whole: all of it (J, …). rows (K, J): in a fold.
-    slots: columns 0 … c − 1 of every distinct term. nonnegative (c,).
+    slots: columns 0 … c − 1 of every distinct term. nonnegative (c,). prior (m, p + 1): what is known of the rigid
+    parameters beforehand, as rows and right sides that count in every fit; none where nothing is.
     """
 
     joints: tuple[str, ...]
@@ -59,6 +62,7 @@ class FrictionEquations:
     held: Array
     whole: Array
     rows: Array
+    prior: Array
 
     def columns(self, candidate: FrictionCandidate) -> IntArray:
         """Which friction columns a candidate has."""
@@ -72,7 +76,8 @@ class FrictionEquations:
         agreement."""
         noise = self._rms(np.abs(self.whole[:, -1, -1]))  # each joint on its own, with all columns: to begin with
         for _ in range(ROUNDS):
-            upper = _merged([self._marginal(self.whole[j], chosen[j]) / noise[j] for j in range(len(noise))])
+            seen = [self._marginal(self.whole[j], chosen[j]) / noise[j] for j in range(len(noise))]
+            upper = _merged([*seen, self.prior])
             beta = _solved(upper[:-1, :-1], upper[:-1, -1])
             left = []
             for factor, columns in zip(self.whole, chosen, strict=True):
@@ -97,10 +102,9 @@ class FrictionEquations:
         p = self.rigid
         others = [self._marginal(self.train[k, i], chosen[i]) / noise[i] for i in range(len(noise)) if i != j]
         own = self.train[k, j] / noise[j]
-        wide = np.zeros((sum(map(len, others)), own.shape[1]))
-        if others:
-            both = np.vstack(others)
-            wide[:, :p], wide[:, -1] = both[:, :-1], both[:, -1]
+        both = np.vstack([*others, self.prior])
+        wide = np.zeros((len(both), own.shape[1]))
+        wide[:, :p], wide[:, -1] = both[:, :-1], both[:, -1]
         # rigid columns first: below them is what friction has to explain when the rigid part does its best
         upper = _merged([wide, own])
         inverse = np.linalg.pinv(upper[:p, :p], rcond=SINGULAR)
@@ -137,15 +141,20 @@ class FrictionEquations:
 
 
 def friction_equations(
-    problem: Problem, kept: Sequence[JointTerm], candidates: Sequence[FrictionCandidate]
+    problem: Problem,
+    kept: Sequence[JointTerm],
+    candidates: Sequence[FrictionCandidate],
+    pull: tuple[Reference, float] | None = None,
 ) -> FrictionEquations:
-    """Go through the runs once, with the columns of all candidates."""
+    """Go through the runs once, with the columns of all candidates. pull: a prior on the links, and its weight."""
     model = problem.model
     if problem.joints != model.robot.joint_names:
         name = type(problem.formulation).__name__
         raise ParameterError(f"{name} mixes joints, and friction is chosen for each; use inverse dynamics")
     rigid_model = DynamicModel(model.robot, tuple(kept), model.engine)
-    rigid = problem.formulation.base(rigid_model).independent
+    base = problem.formulation.base(rigid_model)
+    rigid = base.independent
+    prior = np.zeros((0, len(rigid) + 1)) if pull is None else pull[1] ** 0.5 * base_prior(base, pull[0])
     distinct: list[JointTerm] = []
     for candidate in candidates:
         distinct += [term for term in candidate.terms if term not in distinct]
@@ -171,9 +180,11 @@ def friction_equations(
     whole = np.array([_merged(factors) for factors in by_joint])
     counts = np.array([found.rows[found.fold == k].sum(axis=0) for k in folds], dtype=float)
     p = len(rigid)
-    together = _merged(list(whole))
-    Information(together[:p, :p], together[:p, -1], 0.0, int(found.rows.sum())).refuse_singular(parameters[:p])
-    return FrictionEquations(problem.joints, tuple(candidates), p, slots, nonnegative, train, held, whole, counts)
+    together = _merged([*whole[:, :, [*range(p), -1]], prior])
+    Information(together[:p, :p], together[:p, p], 0.0, int(found.rows.sum())).refuse_singular(parameters[:p])
+    return FrictionEquations(
+        problem.joints, tuple(candidates), p, slots, nonnegative, train, held, whole, counts, prior
+    )
 
 
 def _own_columns(

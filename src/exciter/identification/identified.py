@@ -77,8 +77,10 @@ class IdentifiedModel:
                 f"the result in '{folder}' is of other parameters than joint torques show (formulation base-wrench?): "
                 "it predicts none"
             )
-        judge = {"filter": data["judged_through"], "dead_zone": data["dead_zone"]}
-        section = replace(config.section, data={**config.section.data, **judge})
+        section = config.section
+        if "evaluation" not in section:  # else judged by that, and what was identified from does not matter
+            judge = {"filter": data["judged_through"], "dead_zone": data["dead_zone"]}
+            section = replace(section, data={**section.data, **judge})
         return cls(model, estimate, replace(config, section=section, terms=data["terms"] or "none"), data, folder)
 
     @property

@@ -12,6 +12,7 @@ from exciter.errors import RecordingError
 from exciter.experiment.process import process
 from exciter.experiment.quality.repairs import Repairs
 from exciter.experiment.recording import Payload, Recording
+from exciter.experiment.recording.about import LINK, MOTOR
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
 from exciter.robot.motion import Motion
@@ -78,3 +79,16 @@ class Run:
         else:
             phase = (time - first) / max(last - first, 1e-300)
         return np.asarray(np.clip((phase * folds).astype(np.int64), 0, folds - 1))
+
+
+def common_side(runs: Iterable[Run]) -> str | None:
+    """Of the gears on which all runs measure torque, ``motor`` or ``link``; None where one does not say. Refused where
+    they differ: rotors and friction of the gears are in one and not in the other."""
+    sides = {run.name: None if run.recording is None else run.recording.side for run in runs}
+    named = {side: name for name, side in sides.items() if side is not None}
+    if len(named) > 1:
+        raise RecordingError(
+            f"{named[LINK]} has torques measured on the links, {named[MOTOR]} on the motors: one model cannot be of "
+            "both; identify them one by one, or correct side: under torque: in their recording.yaml"
+        )
+    return None if None in sides.values() else next(iter(named), None)

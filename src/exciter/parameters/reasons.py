@@ -17,6 +17,7 @@ from exciter.robot.robot import BASE, Robot
 
 Array = NDArray[np.float64]
 _SMALL = 1e-7
+SINE_SYMBOLS = ("Rs", "Rc", "Gs", "Gc")  #: of Ripple and GravitySpring
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,9 @@ class Reasons:
         if symbol == OFFSET_SYMBOL:
             with_all = f"it is felt together with {_listed(partners)}"
             return f"gravity also gives a constant load at joint {number}: {with_all}"
+        if symbol in SINE_SYMBOLS and any(is_inertial(partner) for partner in partners):
+            with_all = f"it is felt together with {_listed(partners)}"
+            return f"weight also gives a sine of the angle of joint {number}: {with_all}"
         return f"its effect is the same as a combination of {_listed(partners)}"
 
     def _carrier(self, i: int, with_link: str, with_base: str) -> str:

@@ -48,7 +48,9 @@ NAMES = {
     "AsymmetricCoulomb": "asymmetric Coulomb friction",
     "Stribeck": "Stribeck friction",
     "SqrtViscous": "friction with the root of the speed",
+    "CoupledSqrtViscous": "friction with the root of the speed of a motor that turns with two joints",
     "LoadFriction": "friction that grows with the load",
+    "Ripple": "torque that repeats every turn",
     "Offset": "offset",
     "Dahl": "Dahl pre-sliding",
     "UserTerm": "a term of the user",
@@ -90,14 +92,19 @@ def _usual(field: Field[Any], value: Any) -> bool:
     return value is default or bool(np.all(value == default))
 
 
+def _size(value: Any) -> int:
+    """Of a tuple in tuples, which need not be a matrix."""
+    return sum(map(_size, value)) if isinstance(value, tuple | list) else int(np.size(value))
+
+
 def _plain(value: Any, depth: int) -> str:
     if isinstance(value, float):
         return number(value)
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {in_full(one, depth - 1)}" for key, one in value.items()) or "none"
     if isinstance(value, tuple | list | np.ndarray):
-        if np.size(value) > LONG:
-            return f"{np.size(value)} values"
+        if (size := _size(value)) > LONG:
+            return f"{size} values"
         return ", ".join(in_full(one, depth - 1) for one in value) or "none"
     if value is None:
         return "not given"

@@ -20,7 +20,7 @@ MOST = 8192  #: instants that are looked at; more are put together in blocks, fo
 ADVICE = {
     "velocity": "the friction model misses something; try friction: choose, or a term {stribeck: {velocity: 0.1}}",
     "load": "friction that grows with load, or a drive gain that is off; try a term load-friction, or gains: identify",
-    "position": "a spring, a hose, or a zero position that is off; try a term {gravity-spring: {joint: …}}",
+    "position": "a spring, a hose, or a zero position that is off; try a term ripple, or {gravity-spring: {joint: …}}",
     "time": "drift or warm-up; let the robot warm up, or cut the beginning (windows)",
     "temperature": "friction changes as the drive warms up; identify at the temperature the model is used at",
 }

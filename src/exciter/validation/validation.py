@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.identification.estimate import Estimate
 from exciter.identification.one_thread import one_thread
 from exciter.identification.problem import Problem
@@ -139,11 +140,22 @@ def _validated(problem: Problem, estimate: Estimate) -> RunValidation:
         prediction,
         baselines,
         histograms(prediction),
-        residual_whiteness(prediction),
+        residual_whiteness(_apart(prediction, problem)),
         joint_correlation(prediction),
         structures(prediction),
         noise_floor(problem, baselines.signal),
     )
+
+
+def _apart(prediction: Prediction, problem: Problem) -> Prediction:
+    """Of rows that were filtered and not decimated, instants so far apart that the filter alone leaves them different:
+    1 / (2 · its noise bandwidth)."""
+    both = getattr(problem.formulation, "parallel_filter", None)
+    if not isinstance(both, ParallelFilter) or both.factor != 1 or not len(prediction):
+        return prediction
+    step = max(1, int(0.5 * prediction.rate / both.at(prediction.rate)[0].noise_bandwidth(prediction.rate)))
+    counted = tuple(count / step for count in prediction.counted)
+    return replace(prediction[::step], rate=prediction.rate / step, counted=counted)
 
 
 def _also(why: str) -> str:

@@ -40,8 +40,8 @@ def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
     ends, curvature = rigid_torque(dynamics.chain, dynamics.chain_inertias(chi[: 10 * n]), spans)
     jumping_low, jumping_high = np.zeros((2, n, len(width)))
 
-    def load() -> Interval:
-        return chord_range(*rigid_torque(dynamics.chain, dynamics.chain_inertias(None), spans), width)
+    def load(links: Array | None = None) -> Interval:
+        return chord_range(*rigid_torque(dynamics.chain, dynamics.chain_inertias(links), spans), width)
 
     first = 10 * n
     for term in model.bound:

@@ -2,6 +2,7 @@
 
 terms: none
 terms: [rotor, viscous, coulomb, offset, {stribeck: {velocity: 0.1}}, {drive-coupling: {first: j5, second: j6}}]
+terms: [ripple, {load-friction: {links: [[4.2, 0.1, …], …], springs: [{term: {gas-spring: {…}}, value: 900}]}}]
 terms: [{coulomb: {shape: {dahl: {delta: 1e-3}}, joints: [j1]}}]   # shape: sign (unless given), tanh or dahl
 """
 
@@ -16,6 +17,7 @@ from exciter.excitation.config.section import plain, shown
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     Coulomb,
+    CoupledSqrtViscous,
     Dahl,
     DriveCoupling,
     FrictionShape,
@@ -24,6 +26,7 @@ from exciter.parameters.terms import (
     JointTerm,
     LoadFriction,
     Offset,
+    Ripple,
     RotorInertia,
     Sign,
     Spring,
@@ -44,10 +47,12 @@ WORDS: dict[str, Callable[..., JointTerm]] = {
     "sqrt-viscous": SqrtViscous,
     "stribeck": Stribeck,
     "load-friction": LoadFriction,
+    "ripple": Ripple,
     "spring": Spring,
     "gravity-spring": GravitySpring,
     "gas-spring": GasSpring,
     "drive-coupling": DriveCoupling,
+    "coupled-sqrt-viscous": CoupledSqrtViscous,
 }
 SHAPES: dict[str, Callable[..., FrictionShape]] = {"sign": Sign, "tanh": Tanh, "dahl": Dahl}
 
@@ -74,7 +79,7 @@ def _word(given: Any, words: Mapping[str, Callable[..., Any]]) -> Any:
     if word is None or not is_dataclass(given):
         raise ExciterError(f"{type(given).__name__} has no word in a configuration; allowed are {', '.join(words)}")
     settings = {
-        field.name: _plain(getattr(given, field.name))
+        field.name: _plain(getattr(given, field.name), field.name)
         for field in fields(given)
         if getattr(given, field.name) != _default(field)
     }
@@ -85,12 +90,14 @@ def _default(field: Field[Any]) -> Any:
     return field.default_factory() if field.default_factory is not MISSING else field.default
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, name: str) -> Any:
     if isinstance(value, FrictionShape):
         return _word(value, SHAPES)
+    if name == "springs":
+        return [{"term": _word(term, WORDS), "value": _plain(known, "value")} for term, known in value]
     if isinstance(value, Mapping):
         return dict(value)
-    return list(value) if isinstance(value, tuple) else value
+    return [_plain(one, name) for one in value] if isinstance(value, tuple) else value
 
 
 def _term(entry: Any, where: str) -> JointTerm:
@@ -108,12 +115,23 @@ def _made(entry: Any, where: str, words: Mapping[str, Callable[..., Any]], eithe
     given = {str(key): plain(value) for key, value in (settings or {}).items()}
     if words is WORDS and "shape" in given:
         given["shape"] = _made((settings or {})["shape"], f"{where}: {word}: shape", SHAPES)
+    if words is WORDS and "springs" in given:
+        given["springs"] = _springs((settings or {})["springs"], f"{where}: {word}: springs")
     try:
         return words[word](**given)
     except (TypeError, AttributeError):
         keys = ", ".join(_keys(words[word]))
         has = "has no settings" if settings is None else f"has {shown(settings)}"
         raise ExciterError(f"{where}: {word} {has}; give it as {{{word}: {{{keys}}}}}") from None
+
+
+def _springs(given: Any, where: str) -> tuple[Any, ...]:
+    """Pairs of a term and the value of its parameter, or values."""
+    entries = given if isinstance(given, list | tuple) else [given]
+    for entry in entries:
+        if not isinstance(entry, Mapping) or set(entry) != {"term", "value"}:
+            raise ExciterError(f"{where} has {shown(entry)}; give a list of {{term: {{gas-spring: …}}, value: …}}")
+    return tuple((_made(entry["term"], where, WORDS), plain(entry["value"])) for entry in entries)
 
 
 def _keys(kind: Callable[..., Any]) -> list[str]:

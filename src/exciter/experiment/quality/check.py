@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.constant import repeated_rows, stuck
+from exciter.experiment.quality.coupling import coupled_drives
 from exciter.experiment.quality.delay import delay
 from exciter.experiment.quality.evidence import Evidence
 from exciter.experiment.quality.excitation import excitation, moves_too_little
@@ -56,6 +57,7 @@ FURTHER: tuple[Check, ...] = (
     torque_scale,
     zero,
     explained,
+    coupled_drives,
     delay,
     low_pass,
     periodicity,

@@ -33,6 +33,7 @@ PART = 0.1  # of the longest piece, at most: rows that a shift would push over i
 PER_PERIOD = 4.0  # points of the scan per period of the cut-off
 STEPS = 20
 EXPLAINED = 0.1  # of the delay that a filter explains: fast motion is delayed a little more
+DOUBTFUL = 2.0  # errors: such a delay is as well none
 BEYOND_DOUBT = 10.0  # errors: such a delay is told even if it explains little
 FITS = 0.5  # of the residual's power without shift: a valley so much lower is no chance
 
@@ -198,10 +199,14 @@ def delay(evidence: Evidence) -> Iterator[Finding]:
         "per_joint": {evidence.joints[j]: value for j, (value, _) in found.joints.items()},
         "per_joint_error": {evidence.joints[j]: value for j, (_, value) in found.joints.items()},
     }
+    where = "after" if mean >= 0 else "before"
     words = (
-        f"the torque comes {number(1e3 * abs(mean))} ± {number(1e3 * error, 2)} ms "
-        f"{'after' if mean >= 0 else 'before'} the position ({mean / interval:+.2g} samples)"
+        f"{number(1e3 * abs(mean))} ± {number(1e3 * error, 2)} ms {where} the position ({mean / interval:+.2g} samples)"
     )
+    if abs(mean) > DOUBTFUL * error:
+        words = f"the torque comes {words}"
+    else:
+        words = f"none shows between torque and position: the torque fits best {words}"
     sure = abs(mean) > max(limits.delay_errors * error, limits.delay_samples * interval)
     if evidence.regressor is None:  # what q, q̇, q̈ of each joint alone cannot explain may look like a delay
         words += ", roughly: without a robot coupled motion is not understood"

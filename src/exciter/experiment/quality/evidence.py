@@ -22,6 +22,7 @@ from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.units import foreign_units
 from exciter.experiment.recording.recording import Recording
 from exciter.parameters.consistency import consistency
+from exciter.parameters.dummies import dummies
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot.robot import Robot
 
@@ -111,12 +112,8 @@ class Evidence:
 
     @cached_property
     def inertias_known(self) -> bool:
-        """Whether the description's inertias can be those of the robot: physical, with mass, not all alike."""
-        if self.robot is None:
-            return False
-        inertias = self.robot.inertias
-        alike = len(inertias) > 1 and np.allclose(inertias, inertias[0], rtol=1e-6, atol=1e-12)
-        return not alike and bool(inertias[:, 0].sum() > 0) and consistency(inertias).consistent
+        """Whether the description's inertias can be those of the robot: physical, and no placeholders."""
+        return self.robot is not None and not dummies(self.robot) and consistency(self.robot.inertias).consistent
 
     @cached_property
     def match(self) -> Match | None:

@@ -1,8 +1,8 @@
 """How much of the measured torque the robot explains, joint by joint: the plausibility test behind all others.
 
 Explained is 1 − Σr²/Σ(τ − mean)², once by the inertias of the description, where they are known (offset, friction and
-rotor inertia of every joint fitted), and once by a plain fit of all base parameters. A fault nobody looked for, such as
-the zero of a joint, leaves torque unexplained here, whatever it is.
+rotor inertia of every joint fitted, as are joint terms of a model that was given), and once by a plain fit of all base
+parameters. A fault nobody looked for, such as the zero of a joint, leaves torque unexplained here, whatever it is.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def explained_of(evidence: Evidence) -> Explained | None:
     described = None
     if evidence.inertias_known and evidence.survey.about.payload is None:
         left = effort - DynamicModel(robot).torque(smooth.motion)
-        beside = unknown_terms(smooth.motion)
+        beside = unknown_terms(smooth.motion, evidence.given_model)
         described = share(np.column_stack([r - u @ (u.T @ r) for r, u in zip(left.T, beside, strict=True)]))
     return Explained(described, share(effort - rows @ fit.values))
 

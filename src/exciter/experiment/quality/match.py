@@ -33,10 +33,24 @@ class Match:
         return float((np.maximum(self.correlation.diagonal(), 0.0) ** 2).sum())
 
 
-def unknown_terms(motion: Motion) -> list[Array]:
-    """(N, 4) per joint: an orthonormal basis of offset, friction and rotor inertia, whatever their coefficients."""
+def unknown_terms(motion: Motion, model: DynamicModel | None = None) -> list[Array]:
+    """(N, 4) per joint: an orthonormal basis of offset, friction and rotor inertia, whatever their coefficients; and of
+    the joint terms of a model, where one is given."""
     columns = ((np.ones_like(qd), qd, np.sign(qd), qdd) for qd, qdd in zip(motion.qd.T, motion.qdd.T, strict=True))
-    return [np.asarray(np.linalg.qr(np.column_stack(terms))[0]) for terms in columns]
+    usual = [np.asarray(np.linalg.qr(np.column_stack(terms))[0]) for terms in columns]
+    if model is None:
+        return usual
+    more = model.regressor(motion)[:, :, 10 * model.n :]
+    return [_completed(basis, more[:, j]) for j, basis in enumerate(usual)]
+
+
+def _completed(basis: Array, columns: Array) -> Array:
+    """An orthonormal basis (N, 4 + r) that also spans columns (N, c)."""
+    norms = np.linalg.norm(columns, axis=0)
+    own = columns[:, norms > 0] / norms[norms > 0]
+    own = own - basis @ (basis.T @ own)
+    u, s, _ = np.linalg.svd(own, full_matrices=False)
+    return np.column_stack([basis, u[:, s > VISIBLE]])
 
 
 def match(model: DynamicModel, motion: Motion, effort: Array, unknown: Sequence[Array] | None = None) -> Match:

@@ -75,7 +75,8 @@ def periodicity(evidence: Evidence) -> Iterator[Finding]:
     duration = float(grid[-1] - grid[0])
     if given is None:
         if found is not None:
-            words = f"the motion repeats every {found:.4g} s ({duration / found:.3g} times); say period: … to average"
+            words = f"the motion repeats every {found:.4g} s ({duration / found:.3g} times)"
+            words += "; say period: … to average" if duration >= 2.0 * found else ": parts of it are seen twice"
             yield note("period", words, period=found, repeats=duration / found)
         return
     if duration < 2.0 * given:

@@ -1,4 +1,4 @@
-"""Rest: where sign(q̇) is meaningless, and standstill that is worth cutting."""
+"""Rest: where sign(q̇) is meaningless. Worth knowing, but no fault: identification leaves it out."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation, maximum_filter1d, minimum_filter1d
 
 from exciter.experiment.quality.coarse import Coarse
-from exciter.experiment.quality.finding import Finding, note, problem, warning
+from exciter.experiment.quality.finding import Finding, note, problem
 from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence
 
+LEFT_OUT = "identification leaves it out, or takes friction with pre-sliding"
 NOISE = 6.0  # standard deviations of the coarse positions that noise makes of rest
 
 
@@ -75,12 +76,10 @@ def standstill(evidence: Evidence) -> Iterator[Finding]:
     for where, start, end in (("before", timing.first, rest.start), ("after", rest.end, timing.last)):
         if end - start > least:
             words = (
-                f"the robot stands still {where} its motion, {start:.4g} … {end:.4g} s ({end - start:.3g} s): there "
-                "sign(q̇) is meaningless; keep the motion with windows, or repair: {cut_standstill: true}"
+                f"the robot stands still {where} its motion, {start:.4g} … {end:.4g} s ({end - start:.3g} s): friction "
+                f"has no sign there; {LEFT_OUT}; windows, or repair: {{cut_standstill: true}}, cut it off"
             )
-            long = end - start > evidence.thresholds.standstill_share * timing.duration
-            numbers = {"where": where, "start": start, "end": end, "duration": end - start}
-            yield (warning if long else note)("standstill", words, **numbers)
+            yield note("standstill", words, where=where, start=start, end=end, duration=end - start)
 
 
 def resting_joints(evidence: Evidence) -> Iterator[Finding]:
@@ -89,7 +88,6 @@ def resting_joints(evidence: Evidence) -> Iterator[Finding]:
     for j, joint in enumerate(evidence.joints):
         if share[j] > evidence.thresholds.rest_share and not still[j] and evidence.rest.start is not None:
             words = (
-                f"the joint rests for {100 * share[j]:.0f} % of the motion: there its friction has no sign; use a "
-                "friction model with pre-sliding, or leave those samples out"
+                f"the joint rests for {100 * share[j]:.0f} % of the motion: its friction has no sign then; {LEFT_OUT}"
             )
-            yield warning("rest", words, joint, share=float(share[j]))
+            yield note("rest", words, joint, share=float(share[j]))

@@ -64,11 +64,9 @@ class Thresholds:
     #: a sine of 0.03 Hz or faster never looks like this at its turning points.
     rest_window: float = 0.25
     rest_speed: float = 0.005
-    #: [s] Standstill of the whole robot at the start or end that is worth a word, and the share of the log from which
-    #: on it changes weights and noise estimates so much that it should be cut.
+    #: [s] Standstill of the whole robot at the start or end that is worth a word.
     standstill: float = 0.5
-    standstill_share: float = 0.1
-    #: Share of the moving time a single joint rests: beyond it sign(q̇) is meaningless for much of its data.
+    #: Share of the moving time a single joint rests that is worth a word: sign(q̇) is meaningless for much of its data.
     rest_share: float = 0.25
 
     # -- meaning ----------------------------------------------------------------------------------------------------
@@ -90,6 +88,9 @@ class Thresholds:
     #: … that a fit of all parameters must explain: 99 % from models, 69 % and more of every joint of four real arms.
     explained: float = 0.6
     explained_problem: float = 0.5
+    #: What another joint's motion may leave of a joint's residual power, and the other way round, before their drives
+    #: are taken for coupled: 0.1 and 0.2 on a coupled wrist; else one of the two is above 0.6, on four real arms.
+    coupled: float = 0.4
     #: Measured velocity over the derivative of position.
     velocity_factor: float = 0.05
     #: Delays [samples] below this are within what time stamps mean; and standard errors to be sure of one.

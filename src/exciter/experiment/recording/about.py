@@ -11,6 +11,8 @@ from typing import Any
 from exciter.errors import RecordingError, unknown_name
 
 Triple = tuple[float, float, float]
+MOTOR, LINK = "motor", "link"
+SIDES = (MOTOR, LINK)  #: of the gears, on which torques are measured
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,9 @@ class About:
 
     gravity: in the base frame [m/s²], None: as the robot description says. filter: before the sampling of torque or
     current. gains: torque at the joint per ampere [N·m/A]. notes: anything else, in words.
+
+    side: of the gears on which torque is measured, None: unknown. ``motor``: what the motors do, so that rotor inertia
+    and all friction of the gears are in it. ``link``: a sensor behind the gear; only what is behind it is in it.
     """
 
     period: float | None = None
@@ -76,9 +81,12 @@ class About:
     gains: tuple[float, ...] | None = None
     sources: tuple[SourceFile, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+    side: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
+        if self.side not in (None, *SIDES):
+            raise RecordingError(f"side is {self.side!r}; allowed are {', '.join(SIDES)}")
         if self.period is not None and not 0.0 < self.period < float("inf"):
             raise RecordingError(f"period is {self.period!r}; give a positive number of seconds")
         if self.settled is not None and not isfinite(self.settled):

@@ -9,7 +9,7 @@ from typing import Any
 
 from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.config.section import Section, number, per_joint, shown
-from exciter.experiment.recording.about import About, AnalogFilter, Payload, SourceFile
+from exciter.experiment.recording.about import LINK, MOTOR, SIDES, About, AnalogFilter, Payload, SourceFile
 from exciter.experiment.recording.columns import JOINT
 from exciter.experiment.recording.drive import Drive, drive_from
 from exciter.experiment.recording.formats import FORMATS, preset
@@ -158,7 +158,28 @@ def _about(top: Section, joints: Sequence[str]) -> About:
         gains=None if gains is None else tuple(per_joint(gains, where, joints).tolist()),
         sources=tuple(_source(entry, top.at("sources")) for entry in top.entries("sources")),
         notes=notes,
+        side=_side(top),
     )
+
+
+def _side(top: Section) -> str | None:
+    """Where torques are measured: as given, else on the motors where ``drive`` takes them through the gears."""
+    torque, current = (_given_side(top, name) for name in ("torque", "current"))
+    if current == LINK:
+        raise RecordingError(f"{top.at('current')}: side is link, but currents are the motors'; leave side out")
+    geared = "torque" in top.section("drive", ("position", "torque"))
+    if geared and torque == LINK:
+        raise RecordingError(
+            f"{top.at('torque')}: side is link, but drive: torque brings torques of motors to the joints; leave out "
+            "one of the two"
+        )
+    return torque or (MOTOR if geared else None)
+
+
+def _given_side(top: Section, name: str) -> str | None:
+    part = top.get(name)
+    given = Section(part, top.at(name)) if isinstance(part, Mapping) else None
+    return None if given is None or given.get("side") is None else given.word("side", SIDES, MOTOR)
 
 
 def _payload(top: Section) -> Payload:

@@ -77,8 +77,8 @@ def companion(path: Path) -> Path | None:
 def said(about: About) -> dict[str, Any]:
     """What is known of a recording, under the keys of recording.yaml; lists and numbers as YAML has them."""
     data: dict[str, Any] = json.loads(json.dumps(about.to_dict(), default=float))
-    gains = data.pop("gains", None)
-    return data if gains is None else {"current": {"gains": gains}, **data}
+    parts = {"current": {"gains": data.pop("gains", None)}, "torque": {"side": data.pop("side", None)}}
+    return {key: part for key, part in parts.items() if None not in part.values()} | data
 
 
 def native_npz(path: Path) -> dict[str, Any]:
@@ -103,7 +103,8 @@ def native_npz(path: Path) -> dict[str, Any]:
         raise RecordingError(f"{path}: about cannot be read as JSON: {error}") from None
     except RecordingError as error:
         raise RecordingError(f"{path}: about: {error}") from None
-    known["current"] = {**known["current"], **extra.pop("current", {})}
+    for name in ("torque", "current"):
+        known[name] = {**known[name], **extra.pop(name, {})}
     return {**known, **extra, "joints": [str(name) for name in joints]}
 
 

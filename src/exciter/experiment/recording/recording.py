@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
-from exciter.experiment.recording.about import About
+from exciter.experiment.recording.about import MOTOR, About
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -147,6 +147,12 @@ class Recording:
         signals: dict[str, Any] = {name: self._signal(name)[:, columns] for name in own}
         gains = None if self.about.gains is None else tuple(self.about.gains[k] for k in columns)
         return replace(self, joints=robot.joint_names, about=replace(self.about, gains=gains), **signals)
+
+    @property
+    def side(self) -> str | None:
+        """Of the gears on which torques are measured: ``motor``, ``link``, None: unknown. Currents are the motors'."""
+        from_currents = self.about.gains is not None or (self.torque is None and self.current is not None)
+        return self.about.side or (MOTOR if from_currents else None)
 
     def needed_torque(self) -> Array:
         """(N, n) torque, also from currents where their gains are known; zero where a wrench was recorded instead."""

@@ -16,6 +16,7 @@ from exciter.experiment.recording.units import LARGEST, UNITS, Unit, unit_of, un
 
 Array = NDArray[np.float64]
 KEYS = ("file", "columns", "unit", "factor", "interleaved")
+MORE_KEYS = {"torque": ("side",), "current": ("gains", "side")}
 TIME_KEYS = ("file", "column", "unit", "rate", "start")
 
 
@@ -82,7 +83,7 @@ class TimeSource:
 
 def signal_from(top: Section, name: str, joints: Sequence[str], *, required: bool) -> Signal:
     """The part ``name`` of a recording.yaml."""
-    section = top.section(name, (*KEYS, "gains") if name == "current" else KEYS)
+    section = top.section(name, (*KEYS, *MORE_KEYS.get(name, ())))
     joints = columns_of(name, joints)
     columns = columns_from(section.get("columns"), section.at("columns"))
     units = units_of(name, section.get("unit"), section.at("unit"), joints)

@@ -17,6 +17,7 @@ from exciter.parameters.terms import (
     GravitySpring,
     JointTerm,
     Offset,
+    Ripple,
     RotorInertia,
     Spring,
     SqrtViscous,
@@ -38,6 +39,7 @@ PLACES: dict[type[JointTerm], tuple[tuple[int, ...], ...]] = {
     Stribeck: ((row.STRIBECK,),),
     Offset: ((row.OFFSET,),),
     GravitySpring: ((row.SINE,), (row.COSINE,)),
+    Ripple: ((row.SINE,), (row.COSINE,)),
     Spring: ((row.STIFFNESS,), (row.PRELOAD,)),
 }
 
@@ -55,12 +57,12 @@ def refuse_other_terms(model: DynamicModel) -> None:
 
 
 def joint_forces(model: DynamicModel, chi: Array) -> Array:
-    """(18, n) of standard parameters χ (p,). Dry friction below zero, which no joint has, acts as none."""
+    """(17, n) of standard parameters χ (p,). Dry friction below zero, which no joint has, acts as none."""
     refuse_other_terms(model)
     forces = np.zeros((row.COUNT, model.n))
     at = 10 * model.n
     for term, bound in zip(model.terms, model.bound, strict=True):
-        values = chi[at : at + len(bound.names)]
+        values = _at_zero(term, chi[at : at + len(bound.names)])
         at += len(bound.names)
         places = PLACES[type(term)]
         joints = bound.columns.joints[: len(values) // len(places)]
@@ -71,6 +73,15 @@ def joint_forces(model: DynamicModel, chi: Array) -> Array:
     return forces
 
 
+def _at_zero(term: JointTerm, values: Array) -> Array:
+    """Parameters of a sine and a cosine of q + offset as those of q: several terms of a joint then add up."""
+    if not isinstance(term, GravitySpring):
+        return values
+    sine, cosine = values
+    cos, sin = np.cos(term.offset), np.sin(term.offset)
+    return np.array([sine * cos - cosine * sin, sine * sin + cosine * cos])
+
+
 def _shape(forces: Array, term: JointTerm, bound: BoundTerm, joints: list[int], names: Sequence[str]) -> None:
     """The settings that are not parameters."""
     named = [names[j] for j in joints]
@@ -78,8 +89,6 @@ def _shape(forces: Array, term: JointTerm, bound: BoundTerm, joints: list[int], 
         forces[row.ROOT_WIDTH, joints] = per_joint(term.width, named, "the width of SqrtViscous")[:, 0]
     elif isinstance(term, Stribeck):
         forces[row.STRIBECK_VELOCITY, joints] = per_joint(term.velocity, named, "the velocity of Stribeck")[:, 0]
-    elif isinstance(term, GravitySpring):
-        forces[row.SINE_OFFSET, joints] = term.offset
     elif isinstance(term, Spring):
         places = [row.BASE_ARM, row.LINK_ARM, row.ARM_OFFSET, row.FREE_LENGTH]
         forces[np.ix_(places, joints)] = np.array([[term.base_arm], [term.link_arm], [term.offset], [term.free_length]])

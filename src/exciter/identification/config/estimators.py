@@ -3,7 +3,7 @@
 estimator: wls                             # ols; irls: Tukey's bisquare; huber; tls; nonnegative; essential; …
 estimator: {huber: {k: 1.345}}
 estimator: {consistent: {weight: auto, metric: entropic, values: rods, bounds: [{mass: 40}]}}
-estimator: {prior: {weight: 0.1}}
+estimator: {prior: {weight: 0.1, nonnegative: true}}
 estimator: links                           # link by link; {two-step: {wrist: 3}}: the wrist, then the shoulder
 estimator: {static: {runs: [poses.csv]}}   # gravity from poses at rest, then the rest
 estimator: friction-first                  # from constant velocities, axis by axis, then the rest
@@ -92,7 +92,8 @@ def _prior(section: Section, usual: float | None) -> Prior:
     else:
         weight = section.number("weight", 0.0, least=0.0)
     metric = METRICS[section.word("metric", tuple(METRICS), "pseudo-inertia")]()
-    return Prior(metric, VALUES[section.word("values", tuple(VALUES), "best-known")](), weight)
+    values = VALUES[section.word("values", tuple(VALUES), "best-known")]()
+    return Prior(metric, values, weight, section.flag("nonnegative", False))
 
 
 def _consistent(section: Section, known: Known) -> Estimator:
@@ -158,7 +159,7 @@ WORDS: dict[str, tuple[tuple[str, ...], Make]] = {
     "sequential": ((), lambda section, known: Sequential(known.sigma())),
     "nonnegative": ((), lambda section, known: NonNegative()),
     "consistent": ((*PRIOR, "bounds", "margin"), _consistent),
-    "prior": (PRIOR, lambda section, known: _prior(section, None)),
+    "prior": ((*PRIOR, "nonnegative"), lambda section, known: _prior(section, None)),
     "essential": (("level", "keep"), _essential),
     "links": ((), lambda section, known: LinkByLink()),
     "two-step": (("wrist",), _two_step),

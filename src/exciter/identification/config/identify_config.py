@@ -1,18 +1,21 @@
 """``identify:`` of the file of ``--config``, beside ``terms:`` and what is said of the robot.
 
-terms: [rotor, viscous, coulomb, offset]   # these unless given
+terms: [rotor, viscous, coulomb, offset]   # these unless given; without rotor where torques are measured on the links
 identify:
+  automatic: true                          # what is left open below is chosen from the logs; so unless an estimator,
+                                           # or a formulation that has no joint torques, is asked for
   formulation: dynamic                     # see ``formulations``
   estimator: wls                           # see ``estimators``
   route: {method: differences, cutoff: 20, measured_velocity: true}   # or fourier, spline; chosen unless given
   filter: {cutoff: 10}                     # both sides of the equations [Hz]; none; the cut-off of route: unless given
   dead_zone: 0.02                          # [rad/s, m/s], one or by joint: slower joints have no equation; 0: all have
+  evaluation: {cutoff: 10, order: 4}       # percentages are of every sample through this [Hz]; as fitted unless given
   noise: [1.0, 1.0, 0.5]                   # σ of the torques [N·m], one or per joint; from residuals unless given
   uncertainty: correlated                  # or hac, independent
   folds: 10                                # of cross-validation
   control: {law: computed-torque, bandwidth: 20}   # for iv and didim, as under simulate:
   payload: flange                          # frame that carries the load of --loaded
-  friction: choose                         # the friction model of each joint by cross-validation
+  friction: choose                         # the friction model of each joint by cross-validation; as-given
   gains: identify                          # drive gains of currents, from the known payload of one of the logs; or
   # gains: {M7: 0.74, ZZR1: [1.2, 0.1]}    # from parameters known beforehand: value, or value and σ (SI)
   accept_problems: false                   # also use logs that exciter inspect finds useless
@@ -33,11 +36,13 @@ from exciter.excitation.config.robot_part import read_section, robot_options, wh
 from exciter.excitation.config.section import Section, number, shown
 from exciter.excitation.config.terms import joint_terms
 from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.recording.about import LINK
 from exciter.experiment.signals.route import Route
 from exciter.experiment.virtual.config import KEYS as SIMULATE_KEYS
 from exciter.experiment.virtual.config import control_of
 from exciter.identification.config.estimators import WORDS as ESTIMATORS
 from exciter.identification.config.estimators import Known, estimator_of
+from exciter.identification.config.evaluation import evaluation_of
 from exciter.identification.config.formulations import WORDS as FORMULATIONS
 from exciter.identification.config.formulations import formulation_of
 from exciter.identification.config.routes import differentiated, filter_of, noise_share, route_of
@@ -54,11 +59,13 @@ from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
 
 KEYS = (
+    "automatic",
     "formulation",
     "estimator",
     "route",
     "filter",
     "dead_zone",
+    "evaluation",
     "noise",
     "uncertainty",
     "folds",
@@ -76,11 +83,14 @@ TERMS = ["rotor", "viscous", "coulomb", "offset"]  #: what a drive has, unless t
 
 @dataclass(frozen=True, eq=False)
 class IdentifyConfig:
-    """An identification as it was asked for; what depends on robot and logs is made when these are there."""
+    """An identification as it was asked for; what depends on robot and logs is made when these are there.
+
+    side: of the gears on which all logs measure torque (``Recording.side``); behind them no rotor is felt."""
 
     robot: RobotOptions = field(default_factory=RobotOptions)
     terms: Any = None
     section: Section = field(default_factory=lambda: Section({}, "configuration: identify"))
+    side: str | None = None
 
     @classmethod
     def read(cls, path: Path | None) -> IdentifyConfig:
@@ -121,13 +131,19 @@ class IdentifyConfig:
             robot.frame(self.payload_frame)
         self.model(robot)
         per_joint(self.dead_zone(()), robot.joint_names, self.section.at("dead_zone"))
-        _ = self.route, self.uncertainty, self._folds, self.known_parameters, self.chooses_friction
+        _ = self.route, self.uncertainty, self.folds, self.known_parameters, self.chooses_friction, self.automatic
+        self.evaluation(())
 
     # -- made for a robot and its logs -----------------------------------------------------------------------------
 
     def model(self, robot: Robot) -> DynamicModel:
-        given = TERMS if self.terms is None else self.terms
-        return DynamicModel(robot, joint_terms(given, robot, "terms"))
+        return DynamicModel(robot, joint_terms(self.terms_or_usual, robot, "terms"))
+
+    @property
+    def terms_or_usual(self) -> Any:
+        """``terms:``; unless given, what a drive has, seen from the side on which its torque is measured."""
+        usual = [word for word in TERMS if word != "rotor"] if self.side == LINK else TERMS
+        return usual if self.terms is None else self.terms
 
     @property
     def route(self) -> Route | None:
@@ -157,7 +173,7 @@ class IdentifyConfig:
         return 0.0 if given is None else number(given, where, least=0.0)
 
     @property
-    def _folds(self) -> int:
+    def folds(self) -> int:
         folds = self.section.whole("folds", FOLDS, least=2)
         if folds > MOST_FOLDS:
             raise ExciterError(f"{self.section.at('folds')} is {folds}; give at most {MOST_FOLDS}")
@@ -171,18 +187,25 @@ class IdentifyConfig:
     @property
     def method_name(self) -> str:
         """Formulation and estimator, by their words."""
+        return f"{self._formulation_word}/{self._estimator_word}"
+
+    @property
+    def _formulation_word(self) -> str:
         given = self.section.get("formulation") or "dynamic"
-        word, _ = word_with_settings(given, self.section.at("formulation"), tuple(FORMULATIONS))
-        return f"{word}/{self._estimator_word}"
+        return word_with_settings(given, self.section.at("formulation"), tuple(FORMULATIONS))[0]
 
     def judge(self, runs: tuple[Run, ...]) -> InverseDynamic:
-        """Joint torques, through the same filter: what every estimate is measured by."""
+        """Joint torques, through the same filter: what every estimate is measured by unless ``evaluation`` is given."""
         return InverseDynamic(
             filter_of(self.section, [part for run in runs for part in run.parts]), self.dead_zone(runs)
         )
 
+    def evaluation(self, runs: tuple[Run, ...], others: tuple[Run, ...] = ()) -> InverseDynamic:
+        """What percentages of residuals are of, on these runs and on others: ``evaluation:``, else as ``judge``."""
+        return evaluation_of(self.section, (*runs, *others)) or self.judge(runs)
+
     def problem(self, model: DynamicModel, runs: tuple[Run, ...]) -> Problem:
-        return Problem(model, runs, self.formulation(runs), self._folds)
+        return Problem(model, runs, self.formulation(runs), self.folds)
 
     def estimator(
         self,
@@ -202,6 +225,18 @@ class IdentifyConfig:
     @property
     def uncertainty(self) -> str:
         return self.section.word("uncertainty", tuple(UNCERTAINTY), "correlated")
+
+    @property
+    def automatic(self) -> bool:
+        """Whether settings that were left open are chosen from the logs: asked for, or nothing else was."""
+        possible = self._formulation_word == "dynamic" and self.known_parameters is None
+        wanted = self.section.flag("automatic", possible and "estimator" not in self.section)
+        if wanted and not possible:
+            raise ExciterError(
+                f"{self.section.at('automatic')} chooses settings for joint torques in N·m; leave it out, or take the "
+                "formulation dynamic and logs whose gains are known"
+            )
+        return wanted
 
     @property
     def accept_problems(self) -> bool:
@@ -241,6 +276,5 @@ class IdentifyConfig:
             "gravity": None if self.robot.gravity is None else list(self.robot.gravity),
             "lock": dict(self.robot.lock),
         }
-        terms = TERMS if self.terms is None else self.terms
-        plain = {**robot, "terms": terms, "identify": dict(self.section.data)}
+        plain = {**robot, "terms": self.terms_or_usual, "identify": dict(self.section.data)}
         return {key: value for key, value in plain.items() if value not in (None, {}, [])}

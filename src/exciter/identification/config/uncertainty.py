@@ -12,9 +12,11 @@ from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.sequential import Sequential
 from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.physical.settle import PhysicalEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, StationaryErrors, with_correlated_errors
 from exciter.identification.uncertainty.hac import HeteroscedasticErrors
+from exciter.identification.uncertainty.pulled import with_correlated_errors_and_prior
 
 WORDS: dict[str, CorrelatedErrors | None] = {
     "correlated": StationaryErrors(),
@@ -33,6 +35,8 @@ def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate,
         return with_correlated_errors(problem, estimate, errors)
     if isinstance(estimator, PhysicallyConsistent) and not estimator.prior.weight:
         return _of_the_free_fit(problem, estimate, errors)
+    if isinstance(estimate, PhysicalEstimate) and estimate.prior is not None:
+        return with_correlated_errors_and_prior(problem, estimate, errors)
     own = f"uncertainty: {word} is for least squares; {type(estimator).__name__} has a covariance of its own"
     return replace(estimate, words=(*estimate.words, own))
 

@@ -58,7 +58,8 @@ class PhysicallyConsistent(Estimator):
         found = Settled(chi, found.factor, found.weights, found.noise)
         words = (*pull.words, *self._active(chi, equations, reference))
         assumption = f"{pull.assumption}; {UNBOUNDED}" if objective.weight else UNBOUNDED
-        return physical_estimate(problem, equations, found, pull.free, assumption, words, pull.choice)
+        prior = pull.rows(problem)
+        return physical_estimate(problem, equations, found, pull.free, assumption, words, pull.choice, prior)
 
     def _limits(self, equations: Equations, reference: Reference) -> list[Cone]:
         given = [cone for bound in self.bounds for cone in bound.cones(equations.model, reference)]

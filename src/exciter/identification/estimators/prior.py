@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from exciter.errors import ParameterError
 from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.physical.base_prior import base_prior
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import Metric, PseudoInertia
 from exciter.identification.physical.objective import Objective
+from exciter.identification.physical.physics import physical_terms
 from exciter.identification.physical.prior_weight import WeightChoice, choose_weight
 from exciter.identification.physical.reference import BestKnown, PriorValues, Reference
 from exciter.identification.physical.settle import (
@@ -28,6 +33,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows
 from exciter.parameters.consistency import consistency
 
+Array = NDArray[np.float64]
 Limits = Callable[[Equations, Reference], Sequence[Cone]]
 
 
@@ -41,6 +47,15 @@ class Pull:
     choice: WeightChoice | None
     words: tuple[str, ...]
 
+    def rows(self, problem: Problem) -> Array | None:
+        """(m, b + 1) of the prior for base parameters; None where there is none, or it is not least squares."""
+        objective, base = self.objective, problem.base
+        links = objective.equations.links
+        alike = base.standard[:links] == problem.model.standard[:links]
+        if not (objective.weight and objective.metric.quadratic and alike):
+            return None
+        return np.asarray(objective.weight**0.5 * base_prior(base, objective.reference))
+
     @property
     def assumption(self) -> str:
         if not self.objective.weight:
@@ -52,27 +67,32 @@ class Pull:
 @dataclass(frozen=True)
 class Prior(Estimator):
     """metric: distance from the prior. values: where it comes from. weight: λ; None: by cross-validation; 1/√λ is how
-    well every number of a link is taken to be known, relative to the body's size."""
+    well every number of a link is taken to be known, relative to the body's size. nonnegative: whether friction, rotor
+    inertia and stiffness are kept ≥ 0."""
 
     metric: Metric = field(default_factory=PseudoInertia)
     values: PriorValues = field(default_factory=BestKnown)
     weight: float | None = None
+    nonnegative: bool = False
 
     def __post_init__(self) -> None:
         if self.weight is not None and not 0.0 <= self.weight < float("inf"):
             raise ParameterError(f"the weight of the prior is {self.weight}; give a number ≥ 0, or none to choose it")
 
     def estimate(self, problem: Problem) -> PhysicalEstimate:
-        pull = self.pull(problem)
+        pull = self.pull(problem, (lambda equations, _: physical_terms(equations)) if self.nonnegative else None)
         objective = pull.objective
-        found = settled(objective, pull.free.noise)
+        found = settled(objective, pull.free.noise, pull.cones)
         links = found.chi[: objective.equations.links].reshape(-1, 10)
         verdict = consistency(links, problem.model.robot.joint_names)
         bad = [link.name for link in verdict.links if not link.consistent]
         words = pull.words
         if bad:
             words += (f"no body can have the inertias found for {', '.join(bad)}; PhysicallyConsistent prevents that",)
-        return physical_estimate(problem, objective.equations, found, pull.free, pull.assumption, words, pull.choice)
+        prior = pull.rows(problem)
+        return physical_estimate(
+            problem, objective.equations, found, pull.free, pull.assumption, words, pull.choice, prior
+        )
 
     def pull(self, problem: Problem, limits: Limits | None = None) -> Pull:
         """What is to be minimised for this problem; limits: bounds within which it will be."""

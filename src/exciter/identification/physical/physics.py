@@ -17,7 +17,12 @@ Array = NDArray[np.float64]
 
 def physics(equations: Equations, reference: Reference, margin: float) -> list[Cone]:
     """margin: J ⪰ margin · J₀ for every link, so that the inertia matrix is ⪰ margin times the reference's, too."""
-    return [*_bodies(equations, reference, margin), *_terms(equations), *_rotors(equations)]
+    return [*_bodies(equations, reference, margin), *physical_terms(equations)]
+
+
+def physical_terms(equations: Equations) -> list[Cone]:
+    """What physics asks of joint terms alone: friction, rotor inertia and stiffness ≥ 0."""
+    return [*_terms(equations), *_rotors(equations)]
 
 
 def _bodies(equations: Equations, reference: Reference, margin: float) -> list[Cone]:

@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
-from exciter.identification.physical.dummies import dummies
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.rods import uniform_rods
 from exciter.identification.physical.whitening import whitened_links, whitening
+from exciter.parameters.dummies import dummies
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, transform_inertia
 
 Array = NDArray[np.float64]
 OFF = 10.0  #: masses that are wrong by more than this factor are scaled
 WORSE = 2.0  # times the residuals, which a wrong factor must cause
 LEAST = 1e-3  # of the torque: a smaller share of the links is not believed
-THIN = 1e-2  #: of a rod in its place: the least that a reference body has in any direction
+THIN = 1e-2  #: of a rod in its place: a body with less in any direction is repaired
+REPAIRED = 0.1  #: of that rod: what it then has at least; a prior must not be sure of directions nobody described
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +151,7 @@ def _thickened(links: Array, rods: Array) -> tuple[Array, list[int]]:
     lower: Array = np.asarray(np.linalg.cholesky(pseudo_inertia(rods)))
     values, vectors = np.linalg.eigh(whitened_links(links, lower))
     thin = values[:, 0] < THIN
-    thicker = vectors * np.maximum(values, THIN)[:, None, :] @ vectors.swapaxes(1, 2)
+    thicker = vectors * np.maximum(values, REPAIRED)[:, None, :] @ vectors.swapaxes(1, 2)
     repaired = from_pseudo_inertia(lower @ thicker @ lower.swapaxes(1, 2))
     return np.where(thin[:, None], repaired, links), [int(k) for k in np.flatnonzero(thin)]
 

@@ -29,10 +29,15 @@ EXACT = 1e-4  # [%] residuals that are as good as none
 @dataclass(frozen=True, eq=False)
 class PhysicalEstimate(Estimate):
     """choice: how the weight of the prior was found, where it was. free: residuals of the fit without prior and bounds,
-    on the same equations."""
+    on the same equations. weights (J,): what rows were divided by. prior (m, b + 1): what the prior says of the base
+    parameters, as rows and right sides over their standard deviations; none where it is not least squares. pulled:
+    what is assumed of it, in words."""
 
     choice: WeightChoice | None = None
     free: Residuals | None = None
+    weights: Array | None = None
+    prior: Array | None = None
+    pulled: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +81,7 @@ def physical_estimate(
     assumption: str,
     words: Sequence[str],
     choice: WeightChoice | None = None,
+    prior: Array | None = None,
 ) -> PhysicalEstimate:
     """free: the unconstrained fit, to compare residuals with."""
     before, after = (Residuals.of(equations.whole, equations.grouping @ x.chi) for x in (free, found))
@@ -97,6 +103,9 @@ def physical_estimate(
         (*words, rise(before, after)),
         choice,
         before,
+        found.weights,
+        prior,
+        assumption,
     )
 
 

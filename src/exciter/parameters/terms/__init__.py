@@ -2,12 +2,14 @@
 
 from exciter.parameters.terms.asymmetric_coulomb import AsymmetricCoulomb
 from exciter.parameters.terms.coulomb import Coulomb
+from exciter.parameters.terms.coupled_sqrt_viscous import CoupledSqrtViscous
 from exciter.parameters.terms.dahl import Dahl
 from exciter.parameters.terms.drive_coupling import DriveCoupling
 from exciter.parameters.terms.gas_spring import GasSpring
 from exciter.parameters.terms.gravity_spring import GravitySpring
 from exciter.parameters.terms.load_friction import LoadFriction
 from exciter.parameters.terms.offset import Offset
+from exciter.parameters.terms.ripple import Ripple
 from exciter.parameters.terms.rotor_inertia import RotorInertia
 from exciter.parameters.terms.shape import FrictionShape, Sign, Tanh
 from exciter.parameters.terms.spring import Spring
@@ -21,6 +23,7 @@ __all__ = [
     "AsymmetricCoulomb",
     "BoundTerm",
     "Coulomb",
+    "CoupledSqrtViscous",
     "Dahl",
     "DriveCoupling",
     "FrictionShape",
@@ -30,6 +33,7 @@ __all__ = [
     "LoadFriction",
     "Offset",
     "RigidTorque",
+    "Ripple",
     "RotorInertia",
     "Sign",
     "Spring",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from exciter.parameters.terms.columns import TORQUE, Column
 from exciter.parameters.terms.dry_friction import BoundDryFriction, DryFriction
-from exciter.parameters.terms.ranges import Interval, Ranges
+from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges
 from exciter.parameters.terms.term import BoundTerm, RigidTorque, scatter
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
@@ -33,7 +32,7 @@ class _AsymmetricCoulomb(BoundDryFriction):
         z = self.direction(self.samples(motion))
         return np.concatenate([np.maximum(z, 0.0), np.minimum(z, 0.0)])
 
-    def value_range(self, ranges: Ranges, load: Callable[[], Interval]) -> Interval:
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
         low, high = (np.concatenate([np.maximum(z, 0.0), np.minimum(z, 0.0)]) for z in self.direction_range(ranges))
         return low, high
 

@@ -74,3 +74,17 @@ def revolute_index(robot: Robot, joint: str, what: str) -> int:
             f"{what} acts on a lever that turns, but joint '{joint}' is prismatic; name a revolute one"
         )
     return index
+
+
+def revolute_indices(robot: Robot, joints: tuple[str, ...] | str | None, what: str) -> list[int]:
+    """Indices of the named joints, which must turn; all that turn for None."""
+    turning = [index for index, joint in enumerate(robot.joints) if not joint.is_prismatic]
+    wanted = turning if joints is None else joint_indices(robot, joints)
+    if not wanted:
+        raise ParameterError(
+            f"{what} repeats every turn, but no joint of robot '{robot.name}' turns; leave the term out"
+        )
+    sliding = [robot.joint_names[index] for index in wanted if index not in turning]
+    if sliding:
+        raise ParameterError(f"{what} repeats every turn, but joint '{sliding[0]}' is prismatic; name revolute joints")
+    return wanted

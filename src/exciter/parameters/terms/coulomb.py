@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from exciter.parameters.terms.columns import TORQUE, Column
 from exciter.parameters.terms.dry_friction import BoundDryFriction, DryFriction
-from exciter.parameters.terms.ranges import Interval, Ranges
+from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges
 from exciter.parameters.terms.term import BoundTerm, RigidTorque, scatter
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
@@ -34,7 +33,7 @@ class _Coulomb(BoundDryFriction):
     def values(self, motion: Motion) -> Array:
         return self.direction(self.samples(motion))
 
-    def value_range(self, ranges: Ranges, load: Callable[[], Interval]) -> Interval:
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
         return self.direction_range(ranges)
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:

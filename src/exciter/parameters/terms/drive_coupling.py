@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from exciter.errors import ParameterError
 from exciter.parameters.terms.columns import Columns
 from exciter.parameters.terms.pointwise import Samples
-from exciter.parameters.terms.ranges import Interval, Ranges, times
+from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, times
 from exciter.parameters.terms.shape import BoundShape, FrictionShape, Sign
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque, scatter
 from exciter.robot.motion import Motion, MotionGradient
@@ -29,8 +28,8 @@ class DriveCoupling(JointTerm):
     Its rotor and friction act on both joints. What only one joint feels is already in that joint's Ia, Fv,
     Fs; left are
 
-        Γ_first  = Iam r q̈_second + fvm r q̇_second + fsm r z Γ_second = Iam r q̈_first  + fvm r q̇_first
-        + fsm z,      z = sgn(r q̇_first + q̇_second) or another shape.
+        Γ_first  = Iam r q̈_second + fvm r q̇_second + fsm r z
+        Γ_second = Iam r q̈_first  + fvm r q̇_first  + fsm z,      z = sgn(r q̇_first + q̇_second) or another shape.
 
     Stäubli TX40: ``DriveCoupling("joint_5", "joint_6")``. A shape with settings per joint is looked up
     under ``second``.
@@ -42,18 +41,13 @@ class DriveCoupling(JointTerm):
     shape: FrictionShape = field(default_factory=Sign)
 
     def __post_init__(self) -> None:
-        if self.first == self.second:
-            raise ParameterError(f"DriveCoupling was given joint '{self.first}' twice; name two different joints")
-        if not math.isfinite(self.ratio) or self.ratio == 0:
-            raise ParameterError(f"the ratio of DriveCoupling is {self.ratio}; it must be finite and not 0")
+        check_coupling(self.first, self.second, self.ratio, "DriveCoupling")
 
     def smoothed(self, width: float) -> Self:
         return replace(self, shape=self.shape.smoothed(width))
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
-        joints = [robot.index(self.first), robot.index(self.second)]
-        if any(robot.joints[j].is_prismatic for j in joints):
-            raise ParameterError(f"DriveCoupling of '{self.first}' and '{self.second}' needs two revolute joints")
+        joints = coupled_indices(robot, self.first, self.second, "DriveCoupling")
         number = joints[1] + 1
         columns = Columns(
             n=robot.n,
@@ -78,7 +72,7 @@ class _DriveCoupling(BoundTerm):
 
     def values(self, motion: Motion) -> Array:
         at = self._samples(motion)
-        z = self.shape.values(self._motor(at.q), self._motor(at.qd))
+        z = self.shape.values(of_motor(at.q, self.ratio), of_motor(at.qd, self.ratio))
         return np.concatenate([self.ratio * at.qdd[::-1], self.ratio * at.qd[::-1], self.ratio * z, z])
 
     def curvature(self, rates: Array) -> Array:
@@ -86,14 +80,12 @@ class _DriveCoupling(BoundTerm):
         swapped = abs(self.ratio) * rates[:, self.joints[::-1]]
         return np.concatenate([swapped[3], swapped[2], np.full_like(swapped[0], np.inf)])
 
-    def value_range(self, ranges: Ranges, load: Callable[[], Interval]) -> Interval:
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
         swapped = self.joints[::-1]
         ratio = np.full((1, 1), self.ratio)
         inertia = times((ratio, ratio), (ranges.qdd_low[swapped], ranges.qdd_high[swapped]))
         viscous = times((ratio, ratio), (ranges.qd_low[swapped], ranges.qd_high[swapped]))
-        first = times((ratio, ratio), (ranges.qd_low[self.joints[:1]], ranges.qd_high[self.joints[:1]]))
-        second = ranges.qd_low[self.joints[1:]], ranges.qd_high[self.joints[1:]]
-        z = self.shape.value_range(first[0] + second[0], first[1] + second[1])
+        z = self.shape.value_range(*motor_range(ranges, self.joints, self.ratio))
         dry = times((ratio, ratio), z)
         return np.concatenate([inertia[0], viscous[0], dry[0], z[0]]), np.concatenate(
             [inertia[1], viscous[1], dry[1], z[1]]
@@ -102,8 +94,8 @@ class _DriveCoupling(BoundTerm):
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         at = self._samples(motion)
         inertia, viscous, coulomb = seed[0:2], seed[2:4], seed[4:6]
-        onto_z = self._motor(coulomb)
-        q, qd = self.shape.pullback(self._motor(at.q), self._motor(at.qd), onto_z)
+        onto_z = of_motor(coulomb, self.ratio)
+        q, qd = self.shape.pullback(of_motor(at.q, self.ratio), of_motor(at.qd, self.ratio), onto_z)
         arms = np.array([[self.ratio], [1.0]])  # ∂ motor / ∂ (first, second)
         from_z = 0.0 if qd is None else arms * qd
         return scatter(
@@ -130,6 +122,34 @@ class _DriveCoupling(BoundTerm):
         self.check(motion)
         return Samples.of(motion, self.joints)
 
-    def _motor(self, rows: Array) -> Array:
-        """(1, N) r first + second of rows (2, N)."""
-        return self.ratio * rows[:1] + rows[1:]
+
+# -- of every term of a motor that turns with two joints -----------------------------------------------
+
+
+def check_coupling(first: str, second: str, ratio: float, what: str) -> None:
+    """Refuse one joint twice, and a ratio that couples nothing."""
+    if first == second:
+        raise ParameterError(f"{what} was given joint '{first}' twice; name two different joints")
+    if not math.isfinite(ratio) or ratio == 0:
+        raise ParameterError(f"the ratio of {what} is {ratio}; it must be finite and not 0")
+
+
+def coupled_indices(robot: Robot, first: str, second: str, what: str) -> list[int]:
+    """Indices of the two joints, which must turn."""
+    joints = [robot.index(first), robot.index(second)]
+    if any(robot.joints[j].is_prismatic for j in joints):
+        raise ParameterError(f"{what} of '{first}' and '{second}' needs two revolute joints")
+    return joints
+
+
+def of_motor(rows: Array, ratio: float) -> Array:
+    """(1, N) r first + second of rows (2, N)."""
+    return ratio * rows[:1] + rows[1:]
+
+
+def motor_range(ranges: Ranges, joints: list[int], ratio: float) -> Interval:
+    """Lowest and highest speed r q̇_first + q̇_second of the motor, each (1, M) [rad/s]."""
+    low, high = ranges.qd_low[joints], ranges.qd_high[joints]
+    if ratio < 0:
+        low, high = np.stack([high[0], low[1]]), np.stack([low[0], high[1]])
+    return of_motor(low, ratio), of_motor(high, ratio)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,7 @@ from exciter.parameters.terms.columns import Column, joint_columns, revolute_ind
 from exciter.parameters.terms.lever import Lever
 from exciter.parameters.terms.per_joint import check_positive
 from exciter.parameters.terms.pointwise import Partials, PotentialTerm, Samples
-from exciter.parameters.terms.ranges import Interval, Ranges, times
+from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, times
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
 
@@ -68,7 +67,7 @@ class _GasSpring(PotentialTerm):
         pressure = self._pressure(length)
         return Partials(q=slope * pressure + arm**2 * self.rate * pressure**2)
 
-    def value_range(self, ranges: Ranges, load: Callable[[], Interval]) -> Interval:
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
         joints = self.columns.joints
         length, arm = self.lever.ranges((ranges.q_low[joints], ranges.q_high[joints]))
         return times(arm, (self._pressure(length[0]), self._pressure(length[1])))

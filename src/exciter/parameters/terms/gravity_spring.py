@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.errors import ParameterError
 from exciter.parameters.terms.columns import TORQUE, Column, joint_columns, revolute_index
-from exciter.parameters.terms.pointwise import Partials, PotentialTerm, Samples
+from exciter.parameters.terms.sinusoid import Sinusoid
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
 
-Array = NDArray[np.float64]
 SINE = Column("Gs", TORQUE, conservative=True)
 COSINE = Column("Gc", TORQUE, conservative=True)
 
@@ -38,26 +34,4 @@ class GravitySpring(JointTerm):
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         joint = revolute_index(robot, self.joint, "GravitySpring")
-        return _GravitySpring(joint_columns(robot, [joint], SINE, COSINE), self.offset)
-
-
-@dataclass(frozen=True, eq=False)
-class _GravitySpring(PotentialTerm):
-    offset: float
-
-    def entries(self, at: Samples) -> Array:
-        angle = at.q[0] + self.offset
-        return np.stack([np.sin(angle), np.cos(angle)])
-
-    def partials(self, at: Samples) -> Partials:
-        angle = at.q[0] + self.offset
-        return Partials(q=np.stack([np.cos(angle), -np.sin(angle)]))
-
-    def energies(self, at: Samples) -> Array:
-        angle = at.q[0] + self.offset
-        return np.stack([-np.cos(angle), np.sin(angle)])
-
-    def curvature(self, rates: Array) -> Array:
-        """|d²/dt² sin| ≤ q̇² + |q̈|, and the same of the cosine."""
-        curvature: Array = rates[0, self.columns.joints] ** 2 + rates[1, self.columns.joints]
-        return curvature
+        return Sinusoid(joint_columns(robot, [joint], SINE, COSINE), self.offset)

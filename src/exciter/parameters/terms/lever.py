@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.parameters.terms.per_joint import check_positive
-from exciter.parameters.terms.ranges import Interval, cosine, times
+from exciter.parameters.terms.ranges import Interval, cosine, sine, times
 
 Array = NDArray[np.float64]
 
@@ -52,12 +52,12 @@ class Lever:
     def ranges(self, q: Interval) -> tuple[Interval, Interval]:
         """Lowest and highest length L and lever arm h while q stays within an interval."""
         product = self.base_arm * self.link_arm
-        nearest = cosine((q[0] + self.offset, q[1] + self.offset))
+        angle = q[0] + self.offset, q[1] + self.offset
+        nearest = cosine(angle)
         low, high = (
             np.sqrt(self.base_arm**2 + self.link_arm**2 - 2.0 * product * cos) for cos in (nearest[1], nearest[0])
         )
-        sine = cosine((q[0] + self.offset - 0.5 * np.pi, q[1] + self.offset - 0.5 * np.pi))
-        arm = times(sine, (product / high, product / low))
+        arm = times(sine(angle), (product / high, product / low))
         reach = min(self.base_arm, self.link_arm)  # no line through the end of an arm passes the axis further away
         return (low, high), (np.maximum(arm[0], -reach), np.minimum(arm[1], reach))
 

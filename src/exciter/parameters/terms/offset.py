@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from exciter.parameters.terms.columns import TORQUE, Column, joint_columns, joint_indices
 from exciter.parameters.terms.pointwise import Partials, PotentialTerm, Samples
+from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
 
@@ -38,3 +39,7 @@ class _Offset(PotentialTerm):
 
     def curvature(self, rates: Array) -> Array:
         return np.zeros_like(rates[0, self.columns.joints])
+
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+        ones = np.ones_like(ranges.q_low[self.columns.joints])
+        return ones, ones

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,13 @@ class Ranges:
     qdd_high: Array
 
 
+class LoadRange(Protocol):
+    """What the torque of the rigid bodies can be over the same M intervals."""
+
+    def __call__(self, links: Array | None = None) -> Interval:
+        """Lowest and highest torque (n, M) [N·m or N] of links (n, 10), the description's unless given."""
+
+
 def times(a: Interval, b: Interval) -> Interval:
     """Every product of a number of a and one of b."""
     products = (a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1])
@@ -34,6 +42,16 @@ def absolute(a: Interval) -> Interval:
     """|x| for every x of a."""
     low = np.maximum(0.0, np.maximum(a[0], -a[1]))
     return low, np.maximum(np.abs(a[0]), np.abs(a[1]))
+
+
+def plus(a: Interval, b: Interval) -> Interval:
+    """Every sum of a number of a and one of b."""
+    return a[0] + b[0], a[1] + b[1]
+
+
+def sine(angle: Interval) -> Interval:
+    """sin x for every x of an interval of angles [rad]."""
+    return cosine((angle[0] - 0.5 * np.pi, angle[1] - 0.5 * np.pi))
 
 
 def cosine(angle: Interval) -> Interval:

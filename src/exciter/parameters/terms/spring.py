@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from exciter.parameters.terms.columns import Column, joint_columns, revolute_ind
 from exciter.parameters.terms.lever import Lever
 from exciter.parameters.terms.per_joint import check_within
 from exciter.parameters.terms.pointwise import Partials, PotentialTerm, Samples
-from exciter.parameters.terms.ranges import Interval, Ranges, times
+from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, times
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
 
@@ -59,7 +58,7 @@ class _Spring(PotentialTerm):
         length, arm, slope = self.lever.at(at.q[0])
         return Partials(q=np.stack([arm**2 + (length - self.free_length) * slope, slope]))
 
-    def value_range(self, ranges: Ranges, load: Callable[[], Interval]) -> Interval:
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
         joint = self.columns.joints[0]
         length, arm = self.lever.ranges((ranges.q_low[joint], ranges.q_high[joint]))
         force = times((length[0] - self.free_length, length[1] - self.free_length), arm)

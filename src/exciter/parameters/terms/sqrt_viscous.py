@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from exciter.parameters.terms.columns import Column, joint_columns, joint_indices
 from exciter.parameters.terms.per_joint import PerJoint, check_positive, per_joint
 from exciter.parameters.terms.pointwise import Partials, PointwiseTerm, Samples
-from exciter.parameters.terms.ranges import Interval, Ranges
+from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
 
@@ -44,17 +43,24 @@ class _SqrtViscous(PointwiseTerm):
     width: Array
 
     def entries(self, at: Samples) -> Array:
-        return self._root(at.qd)
+        return rounded_root(at.qd, self.width)
 
-    def _root(self, qd: Array) -> Array:
-        value: Array = qd * (qd**2 + self.width**2) ** -0.25
-        return value
-
-    def value_range(self, ranges: Ranges, load: Callable[[], Interval]) -> Interval:
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
         """It grows with the speed."""
         joints = self.columns.joints
-        return self._root(ranges.qd_low[joints]), self._root(ranges.qd_high[joints])
+        return rounded_root(ranges.qd_low[joints], self.width), rounded_root(ranges.qd_high[joints], self.width)
 
     def partials(self, at: Samples) -> Partials:
-        square = at.qd**2 + self.width**2
-        return Partials(qd=(0.5 * at.qd**2 + self.width**2) * square**-1.25)
+        return Partials(qd=root_slope(at.qd, self.width))
+
+
+def rounded_root(speed: Array, width: Array) -> Array:
+    """√|s| sgn s with a finite slope at rest: s/(s² + w²)^¼. It grows with s everywhere."""
+    value: Array = speed * (speed**2 + width**2) ** -0.25
+    return value
+
+
+def root_slope(speed: Array, width: Array) -> Array:
+    """Its derivative by s."""
+    slope: Array = (0.5 * speed**2 + width**2) * (speed**2 + width**2) ** -1.25
+    return slope

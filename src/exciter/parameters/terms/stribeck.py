@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from exciter.parameters.terms.columns import TORQUE, Column
 from exciter.parameters.terms.dry_friction import BoundDryFriction, DryFriction
 from exciter.parameters.terms.per_joint import PerJoint, check_positive, per_joint
-from exciter.parameters.terms.ranges import Interval, Ranges, absolute, times
+from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, absolute, times
 from exciter.parameters.terms.term import BoundTerm, RigidTorque, scatter
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
@@ -43,7 +42,7 @@ class _Stribeck(BoundDryFriction):
         at = self.samples(motion)
         return self.direction(at) * np.exp(-((at.qd / self.velocity) ** 2))
 
-    def value_range(self, ranges: Ranges, load: Callable[[], Interval]) -> Interval:
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
         slow, fast = absolute((ranges.qd_low[self.joints], ranges.qd_high[self.joints]))
         bell = np.exp(-((fast / self.velocity) ** 2)), np.exp(-((slow / self.velocity) ** 2))
         return times(self.direction_range(ranges), bell)

@@ -13,7 +13,6 @@ ever stored.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import MotionError
 from exciter.parameters.terms.columns import Columns
-from exciter.parameters.terms.ranges import Interval, Ranges
+from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 
@@ -37,6 +36,9 @@ class RigidTorque(Protocol):
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
         """Gradient of Σ seed ⊙ value with respect to the motion; seed (N, n)."""
+
+    def of(self, links: Array) -> RigidTorque:
+        """The same robot with other inertial parameters (n, 10), in the frames and the order of the model's χ."""
 
 
 class JointTerm(ABC):
@@ -118,7 +120,7 @@ class BoundTerm(ABC):
         for entries that are not that smooth, whose range is used instead."""
         return np.full((len(self.rows), rates.shape[2]), np.inf)
 
-    def value_range(self, ranges: Ranges, load: Callable[[], Interval]) -> Interval:
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
         """Lowest and highest value, each (len(rows), M), of every entry while the joints stay within ``ranges``;
         infinite where nothing can be said. ``load`` gives the range of the rigid torque of each joint, (n, M)."""
         unknown = np.full((len(self.rows), ranges.q_low.shape[1]), np.inf)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from exciter.identification.automatic.choice import Choice
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.friction_choice import FrictionChoice, JointFriction
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
@@ -61,6 +63,16 @@ def gains_section(gains: DriveGains) -> Section:
         )
     headings = ("joint", "gain [N·m/A]", "σ [N·m/A]", "σ / gain", "95 % interval", "current noise σ [A]", "status")
     return Section("gains", "Drive gains", text, (Table("Drive gains", headings, rows).html(), *said(gains.words)))
+
+
+def choices_section(choices: Sequence[Choice]) -> Section:
+    text = (
+        "What the configuration left open was chosen from the logs that were identified from, and from nothing else. "
+        "Every setting can be given instead; the file at the end of this report asks for these again."
+    )
+    rows: list[tuple[Cell, ...]] = [(one.setting, one.value, one.reason) for one in choices]
+    table = Table("Settings chosen from the logs", ("setting", "chosen", "why"), rows)
+    return Section("automatic", "Settings that were chosen", text, (table.html(),))
 
 
 def friction_choice_section(choice: FrictionChoice) -> Section:

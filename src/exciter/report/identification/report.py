@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from exciter.experiment.quality.finding import Quality
+from exciter.identification.automatic.choice import Choice
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Identification
 from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
-from exciter.report.identification.answers import friction_choice_section, gains_section, payload_section
+from exciter.report.identification.answers import (
+    choices_section,
+    friction_choice_section,
+    gains_section,
+    payload_section,
+)
 from exciter.report.identification.checks import (
     comparison_section,
     inertia_section,
@@ -48,12 +54,15 @@ class Answers:
     inertia_matrix: InertiaMatrix | None = None
     known_load: KnownLoad | None = None
     simulation: Sequence[SimulatedRun] = ()
+    choices: Sequence[Choice] = ()
 
     def sections(self) -> Iterator[Section]:
         if self.payload is not None:
             yield payload_section(self.payload)
         if self.gains is not None:
             yield gains_section(self.gains)
+        if self.choices:
+            yield choices_section(self.choices)
         if self.friction is not None:
             yield friction_choice_section(self.friction)
 
@@ -103,7 +112,7 @@ def _sections(
 ) -> Iterator[Section]:
     model, estimate = found.judge.model, found.estimate
     yield from answers.sections()
-    yield from run_sections(model.robot, runs)
+    yield from run_sections(model.robot, runs, found.judge.formulation)
     yield parameters_section(found.problem, estimate)
     yield conditioning_section(found.problem, estimate)
     if (friction := friction_section(model, estimate, runs)) is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from exciter.identification.config.evaluation import judged_words
+from exciter.identification.formulations.formulation import Formulation
 from exciter.report.identification.drawn import MOST_RUNS, Drawn, shown_runs
 from exciter.report.identification.parameters import listed
 from exciter.report.markup import percent
@@ -13,11 +15,12 @@ from exciter.report.table import Bar, Cell, Table
 from exciter.validation.baselines import DESCRIPTION, GRAVITY, ZERO
 
 
-def residuals_section(runs: Sequence[Drawn]) -> Section:
+def residuals_section(runs: Sequence[Drawn], judge: Formulation) -> Section:
+    """judge: whose equations they are."""
     text = (
         "Root mean square of measured less predicted torque, also as a percentage of the measured torque. Beside it "
         "what models leave that know less: the description's own parameters, its gravity alone, and none at all. The "
-        "noise floor is what no model can explain."
+        f"noise floor is what no model can explain. {judged_words(judge)}"
     )
     if len(shown_runs(tuple(runs))) < len(runs):
         text += f" Torques are drawn of the first {MOST_RUNS} runs of each kind."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from exciter.identification.formulations.formulation import Formulation
 from exciter.report.identification.drawn import Drawn, decisive, shown_runs
 from exciter.report.identification.histogram import histogram_section
 from exciter.report.identification.replay import replay_section
@@ -16,10 +17,10 @@ from exciter.report.section import Section
 from exciter.robot.robot import Robot
 
 
-def run_sections(robot: Robot, runs: tuple[Drawn, ...]) -> Iterator[Section]:
-    """Residuals of all of them; the robot and the torques of those that are drawn."""
+def run_sections(robot: Robot, runs: tuple[Drawn, ...], judge: Formulation) -> Iterator[Section]:
+    """Residuals of all of them, by the equations of ``judge``; the robot and the torques of those that are drawn."""
     shown = shown_runs(runs)
-    yield residuals_section(runs)
+    yield residuals_section(runs, judge)
     yield replay_section(robot, shown)
     for drawn in shown:
         yield torque_section(drawn)

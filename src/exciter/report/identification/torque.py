@@ -12,11 +12,12 @@ from exciter.report.section import Section
 def torque_section(drawn: Drawn) -> Section:
     prediction = drawn.prediction
     seen = "This run was identified from." if drawn.seen else "This motion was never used for identification."
+    rests = prediction.moves is not None and not prediction.moves.all()
+    resting = "; where a joint with dry friction rests it has no equation, and both drop towards zero" if rests else ""
     text = (
-        f"{seen} Measured and predicted are shown as they enter the equations, filtered alike; where a "
-        "joint with dry friction rests it has no equation, and both drop towards zero. The band is the 95 % confidence "
-        "band of the prediction that the parameters' covariance gives; it is often too narrow to be seen. Click "
-        "into a plot to send the robot above to that instant."
+        f"{seen} Measured and predicted are shown as they enter the equations, filtered alike{resting}. The band is "
+        "the 95 % confidence band of the prediction that the parameters' covariance gives; it is often too narrow to "
+        "be seen. Click into a plot to send the robot above to that instant."
     )
     if not prediction.complete:
         text += f" Only the first {len(prediction)} instants are drawn."

@@ -71,7 +71,7 @@ def write_validation_report(
 
 
 def _sections(identified: IdentifiedModel, runs: tuple[Drawn, ...]) -> Iterator[Section]:
-    yield from run_sections(identified.model.robot, runs)
+    yield from run_sections(identified.model.robot, runs, identified.config.evaluation(()))
     if (friction := friction_section(identified.model, identified.estimate, runs)) is not None:
         yield friction
     yield from misses(runs)

@@ -32,7 +32,6 @@ from exciter.identification.closed_loop.kernels.rows import (
     ROOT_WIDTH,
     ROTOR,
     SINE,
-    SINE_OFFSET,
     STIFFNESS,
     STRIBECK,
     STRIBECK_VELOCITY,
@@ -179,8 +178,7 @@ def smooth(forces, j, q, qd):
     if forces[ROOT, j] != 0.0:
         value += forces[ROOT, j] * qd * (qd * qd + forces[ROOT_WIDTH, j] ** 2) ** -0.25
     if forces[SINE, j] != 0.0 or forces[COSINE, j] != 0.0:
-        angle = q + forces[SINE_OFFSET, j]
-        value += forces[SINE, j] * np.sin(angle) + forces[COSINE, j] * np.cos(angle)
+        value += forces[SINE, j] * np.sin(q) + forces[COSINE, j] * np.cos(q)
     if forces[BASE_ARM, j] != 0.0:
         angle, product = q + forces[ARM_OFFSET, j], forces[BASE_ARM, j] * forces[LINK_ARM, j]
         length = np.sqrt(forces[BASE_ARM, j] ** 2 + forces[LINK_ARM, j] ** 2 - 2.0 * product * np.cos(angle))

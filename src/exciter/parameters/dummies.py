@@ -10,6 +10,7 @@ from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
 ALIKE = 1e-6  # relative difference of what counts as the same number
+POINT = 1e-5  # [m] radius of gyration of what counts as a point
 BALL = 1e-3  # relative difference of the principal moments of what counts as a ball
 
 
@@ -24,7 +25,7 @@ def dummies(robot: Robot) -> str:
     masses = np.array([mass for mass, _, _ in bodies])
     moments = np.array([np.linalg.eigvalsh(inertia) for _, _, inertia in bodies])
     size = np.sqrt(np.abs(moments).max(axis=1) / masses)  # radius of gyration [m]
-    if not moments.any():
+    if (size < POINT).all():
         return "all links are points: mass without moments of inertia"
     if len(bodies) > 1 and _alike(masses):
         if _alike(moments):

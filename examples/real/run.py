@@ -1,0 +1,231 @@
+"""Four real robots, identified with automatic settings, and one table of how well they are predicted.
+
+    python examples/real/run.py [--data DIR] [ROBOT…] [-o DIR] [--estimator WORD] [--json FILE]
+
+For every robot: ``exciter identify`` with recording.yaml, identify.yaml and, never seen, held_out.yaml of its folder.
+Percentages are 100 · RMS(measured − predicted) / RMS(measured) over every sample, both through the evaluation filter of
+identify.yaml. Robots whose data are missing are skipped. Exit code 0: all that was there was identified.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from exciter.arguments import parser
+from exciter.commands import identify, validate
+from exciter.commands.identify_logs import Logs
+from exciter.errors import ExciterError
+from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.identified import IdentifiedModel
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
+from exciter.validation.prediction import Prediction
+
+HERE = Path(__file__).parent
+ROBOTS = ("tx40", "panda", "lwr4", "kr300")
+MOVING = 0.02  #: [rad/s] a joint that is faster moves
+LABEL, CELL, WIDTH = 28, 8, 118
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a model leaves of the torque [%]: of each joint, where it is known, and of all together."""
+
+    joints: tuple[float, ...]
+    total: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of one robot. seconds: the whole command; quality: what the check said of each log; words: what was chosen."""
+
+    robot: str
+    rows: Mapping[str, Left]
+    condition: tuple[float, float]
+    parameters: int
+    physically_consistent: bool | None
+    seconds: float
+    quality: Mapping[str, str]
+    percentages: str
+    words: tuple[str, ...]
+
+
+# -- one robot -------------------------------------------------------------------------------------------------------
+
+
+def missing(robot: str, data: Path) -> str:
+    """Why a robot is skipped; nothing where its data are there."""
+    description = data / robot / f"{robot}.urdf"
+    return "" if description.is_file() else f"there is no '{description}'; give the folder of the data with --data"
+
+
+def run_robot(robot: str, data: Path, output: Path, estimator: str | None = None) -> Outcome:
+    """Identify as the command line does, and read what it wrote."""
+    mine = HERE / robot
+    words = ["identify", str(data / robot / f"{robot}.urdf"), str(mine / "recording.yaml"), "-o", str(output)]
+    words += ["--config", str(mine / "identify.yaml"), "--validate", str(mine / "held_out.yaml"), "--data", str(data)]
+    arguments = parser().parse_args([*words, *(["--estimator", estimator] if estimator else [])])
+    clock = time.perf_counter()
+    with redirect_stdout(io.StringIO()):
+        identify.run(arguments)
+    seconds = time.perf_counter() - clock
+    found = IdentifiedModel.read(output)
+    result, (seen,) = found.data, found.data["validation"]
+    rows = {
+        "identification": _left(result["residuals"], result["total_percent"]),
+        "held out": _left(seen["joints"], seen["total_percent"]),
+        **beside(found, held_out_runs(found, mine / "held_out.yaml", data)),
+        **published(robot),
+    }
+    return Outcome(
+        robot,
+        rows,
+        (result["condition_number"], result["condition_number_normalized"]),
+        len(result["parameters"]),
+        result["physically_consistent"],
+        seconds,
+        {Path(name).name: verdict for name, verdict in result["quality"].items()},
+        result["percentages"],
+        (*result["words"], *(word for run in result["runs"] for word in run["words"])),
+    )
+
+
+def held_out_runs(found: IdentifiedModel, path: Path, data: Path) -> tuple[Run, ...]:
+    """The held-out log, read as ``exciter validate`` reads it."""
+    return validate.read(found, Logs(found.config, found.model.robot, data, lambda _: None), [path])
+
+
+def beside(found: IdentifiedModel, runs: tuple[Run, ...]) -> dict[str, Left]:
+    """Held out, of moving samples only, and unfiltered."""
+    filtered = Prediction.of(Problem(found.model, runs, found.config.evaluation((), runs)), found.estimate)
+    raw = Prediction.of(Problem(found.model, runs, InverseDynamic()), found.estimate)
+    return {
+        "held out, moving": left(filtered, np.abs(filtered.qd) > MOVING),
+        "held out, unfiltered": left(raw, np.ones(raw.measured.shape, dtype=bool)),
+    }
+
+
+def left(prediction: Prediction, counted: np.ndarray) -> Left:
+    """counted (N, n): the samples that count."""
+    error, size = (np.where(counted, x, 0.0) ** 2 for x in (prediction.residual, prediction.measured))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        joints = 100.0 * np.sqrt(error.sum(axis=0) / size.sum(axis=0))
+    return Left(tuple(joints.tolist()), float(100.0 * np.sqrt(error.sum() / size.sum())))
+
+
+def published(robot: str) -> dict[str, Left]:
+    """What others reached on the held-out log."""
+    known = yaml.safe_load((HERE / "baselines.yaml").read_text(encoding="utf-8")).get(robot, {})
+    return {name: Left(tuple(one.get("joints", ())), one["total"]) for name, one in known.items()}
+
+
+def _left(joints: Mapping[str, Mapping[str, float]], total: float) -> Left:
+    return Left(tuple(one["percent"] for one in joints.values()), total)
+
+
+# -- the table -------------------------------------------------------------------------------------------------------
+
+
+def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """One line per robot and kind of residual."""
+    count = max(len(one.rows["held out"].joints) for one in outcomes)
+    headings = [*(f"joint {j + 1}" for j in range(count)), "total"]
+    yield f"{'residual / torque [%]':{LABEL}}" + "".join(f"{text:>{CELL}}" for text in headings)
+    for one in outcomes:
+        for name, row in one.rows.items():
+            cells = [*row.joints, *(float("nan"),) * (count - len(row.joints)), row.total]
+            yield f"{one.robot + ': ' + name:{LABEL}}" + "".join(f"{shown(value):>{CELL}}" for value in cells)
+        raw, scaled = one.condition
+        bodies = {True: ", bodies can have them", False: ", no bodies can have them", None: ""}
+        yield (
+            f"{one.robot}: {one.parameters} base parameters{bodies[one.physically_consistent]}; cond {raw:.4g}, "
+            f"of scaled columns {scaled:.3g}; {one.seconds:.1f} s"
+        )
+        yield ""
+
+
+def shown(value: float | None) -> str:
+    if value is None or np.isnan(value):
+        return ""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def remarks(one: Outcome) -> Iterator[str]:
+    """What the percentages are of, what the check of the logs said, and what was chosen."""
+    yield f"{one.robot}"
+    yield from _wrapped(one.percentages)
+    for name, verdict in one.quality.items():
+        yield from _wrapped(f"{name}: {verdict}")
+    for word in dict.fromkeys(one.words):
+        yield from _wrapped(f"· {word}")
+    yield ""
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+# -- the command -----------------------------------------------------------------------------------------------------
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.add_argument("robots", nargs="*", metavar="ROBOT", help=f"some of {', '.join(ROBOTS)}; all unless given")
+    command.add_argument("--data", type=Path, help="folder of the data; $EXCITER_DATA unless given")
+    command.add_argument("-o", "--output", type=Path, help="keep what exciter identify writes there, robot by robot")
+    command.add_argument("--estimator", help="another one than identify.yaml has, for all robots")
+    command.add_argument("--json", type=Path, help="write all numbers there, too")
+    arguments = command.parse_args(argv)
+    if wrong := [name for name in arguments.robots if name not in ROBOTS]:
+        command.error(f"'{wrong[0]}' is none of {', '.join(ROBOTS)}")
+    data = arguments.data or Path(os.environ.get("EXCITER_DATA") or "data")
+    with tempfile.TemporaryDirectory() as scratch:
+        output = arguments.output or Path(scratch)
+        outcomes, failed = run_all(arguments.robots or ROBOTS, data, output, arguments.estimator)
+    if outcomes:
+        print("\n".join([*table(outcomes), *(line for one in outcomes for line in remarks(one))]))
+    if arguments.json is not None:
+        arguments.json.write_text(as_json(outcomes, failed), encoding="utf-8")
+    return 1 if failed else 0
+
+
+def run_all(
+    robots: Sequence[str], data: Path, output: Path, estimator: str | None
+) -> tuple[list[Outcome], dict[str, str]]:
+    """Those whose data are there, and why others failed; what is skipped or fails is said at once."""
+    outcomes, failed = [], {}
+    for robot in robots:
+        if why := missing(robot, data):
+            print(f"{robot} is skipped: {why}", file=sys.stderr)
+            continue
+        print(f"identifying {robot} …", file=sys.stderr, flush=True)
+        try:
+            outcomes.append(run_robot(robot, data, output / robot, estimator))
+        except ExciterError as error:
+            failed[robot] = str(error)
+            print(f"{robot} failed: {error}", file=sys.stderr)
+    return outcomes, failed
+
+
+def as_json(outcomes: Sequence[Outcome], failed: Mapping[str, str]) -> str:
+    plain: dict[str, Any] = {"robots": {one.robot: asdict(one) for one in outcomes}, "failed": dict(failed)}
+    return json.dumps(plain, ensure_ascii=False, indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

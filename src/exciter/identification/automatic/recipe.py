@@ -1,0 +1,165 @@
+"""Settings for a first run, one after the other, from the training runs alone.
+
+1. The filter of the equations, from the band of the motion.
+2. Coupled motors: pre-sliding and √ friction, where a coupling was named.
+3. The route from positions to accelerations, by cross-validation.
+4. The friction of each joint and the weight of the prior, by cross-validation, twice: what one is depends on the other,
+   and the load that friction grows with on both.
+
+Cross-validation is over stretches of time, of the period where a motion repeats (``Run.fold``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.experiment.recording.about import LINK
+from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.identification.automatic.choice import Choice
+from exciter.identification.automatic.friction import (
+    FRICTION,
+    barred_terms,
+    coupled_variants,
+    friction_candidates,
+    gear_load,
+    starting_terms,
+)
+from exciter.identification.automatic.route import Remake, choose_route
+from exciter.identification.automatic.trial import Trial
+from exciter.identification.automatic.weight import choose_weight
+from exciter.identification.cross_validation import simplest_within_error
+from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.friction_choice import FrictionChoice, choose_friction
+from exciter.identification.physical.equations import Equations
+from exciter.identification.physical.metric import PseudoInertia
+from exciter.identification.physical.objective import Objective
+from exciter.identification.physical.reference import BestKnown, PriorValues
+from exciter.identification.problem import FOLDS, Problem
+from exciter.identification.run import Run, common_side
+from exciter.parameters.terms import JointTerm
+
+Array = NDArray[np.float64]
+ROUNDS = 2  #: of friction and the weight of the prior
+FIRST_WEIGHT = 10.0  #: of the prior, until it is chosen
+WEAK = 1e-3  #: weight with which noise is estimated: residuals of a strong prior would be its own errors
+TRIED = np.array([100.0, 10.0, 1.0])  # weights of the prior, while variants are compared
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What the user fixed, and what the choices are made from.
+
+    model: with the terms that were given; those of friction are chosen anew where ``friction``. route: whether it is to
+    be chosen; remake: runs through a route. weight: of the prior, None: to be chosen.
+    """
+
+    model: DynamicModel
+    runs: tuple[Run, ...]
+    filter: ParallelFilter | None
+    band: float
+    remake: Remake
+    route: bool = True
+    friction: bool = True
+    weight: float | None = None
+    values: PriorValues = field(default_factory=BestKnown)
+    folds: int = FOLDS
+    step: Callable[[str], None] = lambda words: None
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """runs: through the route that was chosen, if one was. terms: of the model. weight: of the prior."""
+
+    runs: tuple[Run, ...]
+    route: object | None
+    terms: tuple[JointTerm, ...]
+    weight: float
+    choices: tuple[Choice, ...]
+    friction: FrictionChoice | None
+
+
+def choose_settings(asked: Asked) -> Chosen:
+    side = common_side(asked.runs)
+    model, choices = asked.model, []
+    kept = tuple(term for term in model.terms if not (asked.friction and isinstance(term, FRICTION)))
+    start = starting_terms(kept, side) if asked.friction else kept
+    runs, route = asked.runs, None
+    if asked.route:
+        asked.step("choosing the cut-off")
+        found = choose_route(
+            asked.remake, lambda some: _trial(asked, replace(model, terms=start), some), asked.band, runs
+        )
+        if found is not None:
+            runs, route = found.runs, found.route
+            choices.append(found.choice)
+    trial = _trial(asked, replace(model, terms=start), runs)
+    friction: FrictionChoice | None = None
+    if asked.friction:
+        asked.step("choosing friction")
+        kept, coupled = _coupled(asked, kept, side, runs)
+        choices += coupled
+        trial, weight, friction, why = _friction_and_weight(asked, kept, side, runs)
+        choices += why
+    else:
+        weight, choice = _weight(asked, trial)
+        choices.append(choice)
+    return Chosen(runs, route, trial.problem.model.terms, weight, tuple(choices), friction)
+
+
+def _trial(asked: Asked, model: DynamicModel, runs: tuple[Run, ...]) -> Trial:
+    return Trial(Problem(model, runs, InverseDynamic(asked.filter), asked.folds), asked.values)
+
+
+def _weight(asked: Asked, trial: Trial) -> tuple[float, Choice]:
+    if asked.weight is not None:
+        return asked.weight, Choice("estimator: weight", f"{asked.weight:.3g}", "as given")
+    return choose_weight(trial, trial.noise(WEAK))
+
+
+def _coupled(
+    asked: Asked, kept: tuple[JointTerm, ...], side: str | None, runs: tuple[Run, ...]
+) -> tuple[tuple[JointTerm, ...], list[Choice]]:
+    variants = coupled_variants(kept, side)
+    if len(variants) == 1:
+        return kept, []
+    trials = [_trial(asked, replace(asked.model, terms=starting_terms(terms, side)), runs) for _, terms in variants]
+    noise = trials[-1].noise(WEAK)
+    scores = [min(trial.scores(TRIED, noise), key=lambda score: score.mean) for trial in trials]
+    chosen = simplest_within_error(scores)
+    listed = ", ".join(f"{score.mean:.4g} with {name}" for (name, _), score in zip(variants, scores, strict=True))
+    choice = Choice("terms: friction of coupled motors", variants[chosen][0], f"squared error left out: {listed}")
+    return variants[chosen][1], [choice]
+
+
+def _friction_and_weight(
+    asked: Asked, kept: tuple[JointTerm, ...], side: str | None, runs: tuple[Run, ...]
+) -> tuple[Trial, float, FrictionChoice, list[Choice]]:
+    """Alternately, until both are of the same model."""
+    model = replace(asked.model, terms=starting_terms(kept, side))
+    trial, weight = _trial(asked, model, runs), asked.weight or FIRST_WEIGHT
+    barred = barred_terms(model.robot, runs)
+    for _ in range(ROUNDS):
+        load = None if side == LINK else gear_load(trial.problem.model, _full_set(trial, weight))
+        candidates = friction_candidates(load, ripple=not any(j.is_prismatic for j in model.robot.joints))
+        problem = replace(trial.problem, model=replace(model, terms=kept))
+        friction = choose_friction(problem, candidates, (trial.reference, weight), barred)
+        trial = _trial(asked, replace(model, terms=friction.terms), runs)
+        weight, why = _weight(asked, trial)
+    listed = "; ".join(f"{one.joint} {one.chosen.candidate.name}" for one in friction.per_joint)
+    reason = (
+        "for every joint the simplest whose torques left out are predicted as well as by the best, with the prior in "
+        "place (see the friction of each joint)"
+    )
+    return trial, weight, friction, [Choice("friction", listed, reason), why]
+
+
+def _full_set(trial: Trial, weight: float) -> Array:
+    """χ (p,) of all equations and the prior."""
+    equations = Equations.of(trial.problem)
+    objective = Objective(equations, trial.reference, PseudoInertia(), weight)
+    return objective.minimum(equations.sides(equations.weights(trial.noise(WEAK))))[0]

@@ -1,0 +1,78 @@
+"""A model on trial: how well it predicts stretches of time that were left out of its fit.
+
+Fits are those of the final estimate, near enough and fast: weighted least squares in base parameters, pulled to the
+prior (``base_prior``), with friction, rotor inertia and stiffness ≥ 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.identification.compressed import Compressed
+from exciter.identification.cross_validation import Score, cross_validate
+from exciter.identification.estimators.nonnegative import bounded
+from exciter.identification.information import Information
+from exciter.identification.physical.base_prior import base_prior
+from exciter.identification.physical.equations import Equations
+from exciter.identification.physical.nonnegative_base import nonnegative_base
+from exciter.identification.physical.reference import PriorValues, Reference
+from exciter.identification.problem import Problem
+
+Array = NDArray[np.float64]
+ROUNDS = 4  # of weights and residuals
+EXACT = 1e-6  # of the torque: less noise than this is not believed
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """problem: of joint torques; values: where the prior comes from."""
+
+    problem: Problem
+    values: PriorValues
+
+    @cached_property
+    def reference(self) -> Reference:
+        return self.values.reference(Equations.of(self.problem))
+
+    @cached_property
+    def _prior(self) -> Array:
+        return base_prior(self.problem.base, self.reference)
+
+    @cached_property
+    def _bound(self) -> NDArray[np.bool_]:
+        return nonnegative_base(self.problem)
+
+    def noise(self, weight: float) -> Array:
+        """(J,) rms of the residuals of a fit that is weighted by them."""
+        compressed = self.problem.compressed
+        rows = np.maximum(compressed.rows.sum(axis=0), 1)
+        signal = np.sqrt(compressed.signal / rows)
+        noise = np.maximum(signal, 1e-300)
+        for _ in range(ROUNDS):
+            squares = compressed.squares(self.fit(compressed.information(noise), weight)).sum(axis=0)
+            noise = np.maximum(np.sqrt(squares / rows), np.maximum(EXACT * signal, 1e-300))
+        return np.asarray(noise)
+
+    def fit(self, information: Information, weight: float) -> Array:
+        """(b,) β of equations over their noise, with a prior of ``weight``."""
+        rows = weight**0.5 * self._prior
+        return bounded(information.add(rows[:, :-1], rows[:, -1]), self._bound)
+
+    def scores(self, weights: Array, noise: Array) -> list[Score]:
+        """Of fits with each of ``weights``, on what was left out; noise (J,): weights of equations, and their unit."""
+        known: dict[bytes, Information] = {}  # of all folds but one
+
+        def score(weight: float) -> Score:
+            def fit(kept: Compressed) -> Array:
+                key = kept.fold.tobytes()
+                if key not in known:
+                    known[key] = kept.information(noise)
+                return self.fit(known[key], weight)
+
+            return cross_validate(self.problem.compressed, fit, noise)
+
+        return [score(float(weight)) for weight in weights]
