@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test check format bench papers clean
+.PHONY: demo test check format bench papers real clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -46,6 +46,9 @@ bench: $(READY)
 papers: $(READY)
 	$(BIN)/exciter reproduce -o reproduced
 	cp reproduced/papers.md docs/papers.md
+
+real: $(READY)  # four robots that others recorded: make real DATA=/path/to/their/logs
+	@$(BIN)/python examples/real/run.py --data $(or $(DATA),$(EXCITER_DATA),../shared/data)
 
 clean:
 	rm -rf demo-out reproduced $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

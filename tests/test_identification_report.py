@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import importlib
 import json
 import re
 from dataclasses import replace
@@ -11,10 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
+import exciter.parameters.terms
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.quality.finding import Quality
+from exciter.experiment.quality.finding import Quality, warning
 from exciter.experiment.recording import Payload
+from exciter.identification.automatic.choice import Choice
+from exciter.identification.automatic.friction import friction_candidates
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.weighted import WeightedLeastSquares
@@ -24,10 +29,15 @@ from exciter.identification.friction_candidates import FrictionCandidate
 from exciter.identification.friction_choice import choose_friction
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.load import load_torque
-from exciter.parameters.terms import Coulomb, Dahl, Viscous
+from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous
+from exciter.parameters.terms.columns import Column
+from exciter.report.identification.choices import PARTS
 from exciter.report.identification.drawn import drawn_runs
-from exciter.report.identification.friction import friction_curves
-from exciter.report.identification.headline import judged_word, merged
+from exciter.report.identification.friction import FrictionColumns, friction_curves
+from exciter.report.identification.headline import judged_word, worst_joint
+from exciter.report.identification.next_steps import next_steps
+from exciter.report.identification.notes import LONGEST, all_notes, merged, shortened
+from exciter.report.identification.parameter_words import DRIVE, meaning, reading_order
 from exciter.report.identification.report import Answers, write_identification_report
 from exciter.report.identification.spectrum import density, stretches
 from exciter.report.identification.validation_report import write_validation_report
@@ -93,14 +103,14 @@ def test_three_sentences_in_plain_language(arm, report):
     )
     assert "by weighted least squares on the inverse dynamic model" in lead
     assert "of motion they never saw (run 2.csv) they leave" in lead
-    assert lead.index("known best") < lead.index("ten times the smallest one") < lead.index("not significant")
+    assert lead.index("well identified") < lead.index("ten times the smallest one") < lead.index("not significant")
     assert "tried on motion never seen" in lead
     assert not re.search(r"WeightedLeast|InverseDynamic|ParallelFilter|\w+\(\w+=", words(report))
 
 
 def test_the_sections_are_there_and_linked(report):
     keys = re.findall(r'<section id="([^"]+)"', report)
-    expected = ["residuals", "robot", "torque-run0", "torque-run1", "parameters", "conditioning", "friction"]
+    expected = ["residuals", "robot", "torque-run0", "torque-run1", "friction", "parameters", "conditioning"]
     assert keys[:7] == expected
     assert keys[7:] == ["histogram", "structure", "spectrum", "whiteness", "quality", "done", "settings"]
     assert all(f'href="#{key}"' in report for key in keys)
@@ -108,7 +118,7 @@ def test_the_sections_are_there_and_linked(report):
 
 
 def test_many_alike_notes_are_one_line(arm, report):
-    notes = re.search(r'<ul class="caveats">(.*?)</ul>', report, re.S)[1]
+    notes = re.findall(r'<ul class="caveats">(.*?)</ul>', report, re.S)[-1]
     joints = ", ".join(arm.found.problem.model.robot.joint_names)
     assert re.findall(r"</span> (.*?)</li>", notes) == [f"run 1.csv: spikes: {joints}", f"run 2.csv: delay: {joints}"]
     assert merged(["a: x of j1: 1", "b: x of j1: 1", "c"], ["j1"]) == ["a: x of j1: 1", "b: x of j1: 1", "c"]
@@ -274,6 +284,135 @@ def test_validation_report(arm, tmp_path):
     ]
 
 
+# -- the head of it ----------------------------------------------------------------------------------------------------
+
+
+def spoilt_run(arm: Identified, percent: list[float]):
+    """The fit, of which so much is left."""
+    (run,) = validate(arm.found.judge, arm.found.estimate).runs
+    found = replace(run.baselines.identified, percent=np.array(percent))
+    return replace(run, baselines=replace(run.baselines, models=(found, *run.baselines.models[1:])))
+
+
+def test_the_worst_joint_is_the_one_of_whose_torque_most_is_left(arm):
+    """Not the one that is most above its noise; and not one that is down to its noise."""
+    run = spoilt_run(arm, [6.0, 40.0, 9.0])
+    sigma = np.array([0.001, 0.3, 0.002]) * run.floor.signal
+    (words,) = {worst_joint(drawn_runs(None, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))}
+    rms, signal = run.baselines.identified.rms[1], run.baselines.signal[1]
+    assert words.startswith("worst is joint_2, with 40")
+    assert f"({rms:.3g} of {signal:.3g} N·m rms)" in words
+    sigma[1] = 0.4 * run.floor.signal[1]
+    words = worst_joint(drawn_runs(None, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))
+    assert words.startswith("worst is joint_3")
+
+
+def test_what_to_do_next_follows_from_what_was_seen(arm):
+    fit, never = drawn_runs(validate(arm.found.judge, arm.found.estimate), None), spoilt_run(arm, [1.0, 1.0, 1.0])
+    log = arm.found.problem.runs[0].name
+    still = Quality(arm.found.judge.joints, 800, 8.0, RATE, (warning("small motion", "it rests", "joint_1"),))
+    alone = " ".join(next_steps(arm.found, fit, {log: still}, ["joint_3"]))
+    assert "--validate" in alone
+    assert "exciter design" in alone
+    assert "Do not rely on the predicted torque of joint_3" in alone
+    tried = " ".join(next_steps(arm.found, drawn_runs(None, Validation((never,))), {"other.csv": still}, []))
+    assert not re.search("--validate|exciter design|Do not rely", tried)  # a log for validation may rest
+
+
+def test_notes_are_short_and_those_of_several_logs_are_one():
+    long = "condition number 5000; " + ", ".join(f"MX{k}" for k in range(100))
+    still = [warning("small motion", f"it moves {k} rad: let it move more", f"j{k}") for k in (1, 2)]
+    one = Quality(("j1", "j2"), 800, 8.0, RATE, (*still, warning("poor excitation", long)))
+    lines = all_notes(["a.csv: poor excitation: " + long, "other"], {"x/a.csv": one, "x/b.csv": one}, ["j1", "j2"])
+    assert lines[0] == "a.csv, b.csv: small motion: j1, j2: let it move more"
+    assert lines[1] == f"a.csv, b.csv: poor excitation: {shortened(long)}"
+    assert lines[2:] == ["other"]
+    assert shortened("as it is") == "as it is"
+    assert len(shortened(long)) <= LONGEST + 2
+    assert shortened(long).endswith(" …")
+
+
+def test_times_of_a_clock_count_from_the_beginning(arm):
+    """Seconds since 1970 have no place in a plot, and float32 has no digits for them."""
+    (run,) = validate(arm.found.judge, arm.found.estimate).runs
+    late = replace(run, prediction=replace(run.prediction, time=run.prediction.time + 1.46e9))
+    (drawn,) = drawn_runs(Validation((late,)), None)
+    np.testing.assert_allclose(drawn.prediction.time, run.prediction.time - run.prediction.time[0], atol=1e-6)
+    (kept,) = drawn_runs(Validation((run,)), None)
+    assert kept.start == 0.0
+
+
+# -- what was chosen ---------------------------------------------------------------------------------------------------
+
+
+def test_choices_say_why_and_how_to_fix_them(arm, tmp_path):
+    choices = [
+        Choice("filter", "10 Hz", "ten times the band"),
+        Choice("friction", "joint_1 …", "the simplest"),
+        Choice("estimator: weight", "31.6", "the strongest"),
+        Choice("estimator", "consistent", "bodies"),
+        Choice("gravity", "[0.01, 0, -9.81] m/s²", "the base leans"),
+        Choice("noise", "from residuals", "always"),
+    ]
+    chosen = {"filter": {"cutoff": 10.0, "order": 4}, "estimator": {"consistent": {"weight": 31.622776, "offset": 0.1}}}
+    settings = {"gravity": [0.0123456, 0.0, -9.81], "identify": {"automatic": False, **chosen}}
+    write_identification_report(arm.found, tmp_path / "r.html", settings, answers=Answers(choices=choices))
+    rows = [row for row in cells(section((tmp_path / "r.html").read_text(encoding="utf-8"), "automatic")) if row]
+    assert [row[0] for row in rows] == [one.setting for one in choices]
+    assert [row[2] for row in rows] == [one.reason for one in choices]
+    assert rows[0][3] == "identify: {filter: {cutoff: 10.0, order: 4}}"
+    assert rows[1][3].startswith("identify: {friction: as-given}")
+    assert rows[2][3] == "identify: {automatic: true, estimator: {consistent: {weight: 31.62}}}"
+    assert rows[3][3] == "identify: {automatic: true, estimator: consistent}"
+    assert rows[4][3] == "gravity: [0.01235, 0.0, -9.81]"
+    assert rows[5][3] == "identify: {noise: …}"
+    for row in (rows[0], *rows[2:5]):  # what is written there is a configuration
+        config = IdentifyConfig.of(yaml.safe_load(row[3]), "report")
+        assert config.automatic
+        config.refuse_early(arm.found.problem.model.robot, planned=False)
+
+
+def test_parts_of_friction_models_are_explained(arm, tmp_path):
+    candidates = friction_candidates(None)[:2] + friction_candidates(None)[8:10]
+    friction = choose_friction(arm.found.problem, candidates)
+    write_identification_report(arm.found, tmp_path / "r.html", answers=Answers(friction=friction))
+    text = words(section((tmp_path / "r.html").read_text(encoding="utf-8"), "friction-choice"))
+    for part in ("viscous Fv q̇", "Dahl Fs z", "√ Fr √|q̇| sgn q̇", "offset constant"):
+        assert part in text
+    assert "Stribeck" not in text
+    names = {part for one in friction_candidates(LoadFriction()) for part in one.name.split(" + ")}
+    assert {name.split()[0] for name in names} <= set(PARTS)
+
+
+def test_friction_of_load_and_of_coupled_motors_is_no_curve_over_velocity(arm):
+    """With pre-sliding they have memory, as a joint's own friction has; but they depend on other joints."""
+    model = arm.found.judge.model
+    first, second = model.robot.joint_names[:2]
+    shape = Dahl(1e-3)
+    others = (LoadFriction(shape), DriveCoupling(first, second, 1.0, shape))
+    both = replace(model, terms=(Viscous(), Coulomb(shape), *others))
+    columns, plain = FrictionColumns.of(both), FrictionColumns.of(replace(model, terms=(Viscous(), Coulomb(shape))))
+    assert [both.base.names[k] for *_, k in columns.entries] == [plain.model.base.names[k] for *_, k in plain.entries]
+
+
+def test_every_parameter_has_words():
+    terms = {kind.symbol for kind in vars_of_columns()}
+    assert terms <= set(DRIVE)
+    assert meaning("ZZR1", ["a", "b"]) == "inertia zz, link of a, and more"
+    assert meaning("MX2", ["a", "b"]) == "mass × centre, x, link of b"
+    assert meaning("Fr2", ["a", "b"]) == "friction with √speed, b"
+    assert meaning("cog", ["a"]) == meaning("Fv3", ["a"]) == "–"
+    names = ["ZZR1", "MX2", "Fv1", "Fs2", "Fv2", "cog", "Fs1"]
+    assert [names[k] for k in reading_order(names)] == ["ZZR1", "MX2", "Fv1", "Fv2", "Fs1", "Fs2", "cog"]
+
+
+def vars_of_columns() -> list[Column]:
+    """Of all terms that the package has."""
+    folder = Path(exciter.parameters.terms.__file__).parent
+    modules = [importlib.import_module(f"exciter.parameters.terms.{path.stem}") for path in folder.glob("*.py")]
+    return [value for module in modules for value in vars(module).values() if isinstance(value, Column)]
+
+
 # -- naming ------------------------------------------------------------------------------------------------------------
 
 
@@ -308,7 +447,6 @@ def test_a_joint_that_is_not_explained_spoils_the_verdict(arm):
     """However little it counts in the total."""
     (run,) = validate(arm.found.judge, arm.found.estimate).runs
     assert judged_word(drawn_runs(Validation((run,)), None)) == ("good fit, not validated", "good")
-    found = replace(run.baselines.identified, percent=np.array([1.0, 20.0, 1.0]))
-    spoilt = replace(run, baselines=replace(run.baselines, models=(found, *run.baselines.models[1:])))
+    spoilt = spoilt_run(arm, [1.0, 20.0, 1.0])
     word = "good model but for joint_2, tried on motion never seen"
     assert judged_word(drawn_runs(Validation((run,)), Validation((spoilt,)))) == (word, "fair")

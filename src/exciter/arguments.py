@@ -100,12 +100,14 @@ ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
         More: docs/quality.md for the checks, docs/recordings.md for logs of any kind.""",
     "identify": """
         Base parameters of a robot from logs: values, standard deviations that hold
-        for filtered data, too, and how well they predict motion never seen. Writes
+        for filtered data, too, and how well they predict motion never seen. Filters,
+        friction of each joint, the weight of prior knowledge and the estimator
+        (consistent) are chosen from the logs unless given; the report says why. Writes
         result.json, report.html, a copy of the description and, where a full set
         exists, identified.urdf.
 
           exciter identify ur10e log.csv -o out --validate other.csv
-          exciter identify arm.urdf recording.yaml -o out --estimator consistent
+          exciter identify arm.urdf recording.yaml -o out --estimator wls
           exciter identify panda empty.csv -o out --loaded with_load.csv
           exciter identify ur10e log.csv -o out --compare ols huber consistent energy
           exciter identify tx40 log.csv -o out --estimator didim --planned trajectory.json
@@ -125,8 +127,8 @@ ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
 
         DIR is a folder that exciter identify wrote. More: docs/validate.md.""",
     "export": """
-        An identified model for other tools. urdf, mjcf and sdf need a full set (exciter
-        identify --estimator consistent); yaml, json, c and python also take base
+        An identified model for other tools. urdf, mjcf and sdf need a full set (as exciter
+        identify gives unless told otherwise); yaml, json, c and python also take base
         parameters. ros2 is the JointTrajectory of a folder of exciter design.
 
           exciter export found --format urdf -o arm.urdf
@@ -271,7 +273,7 @@ def parser() -> Parser:
     )
     identify.add_argument("-o", "--output", type=place, metavar="DIR", required=True, help="folder for the results")
     identify.add_argument("--formulation", metavar="W", help="dynamic (default), filtered, energy, power, base-wrench")
-    identify.add_argument("--estimator", metavar="W", help="wls (default), ols, irls, ml, sequential, consistent, …")
+    identify.add_argument("--estimator", metavar="W", help="consistent with chosen settings (default); wls, ols, ml, …")
     identify.add_argument(
         "--validate", type=Path, nargs="+", default=[], metavar="LOG", help="logs of other motion, to be predicted"
     )

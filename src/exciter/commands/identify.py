@@ -8,29 +8,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from exciter.commands.common import console, description_path, output_folder, print_notes, shown, with_flags
+from exciter.commands.common import console, description_path, output_folder, with_flags
 from exciter.commands.identify_logs import Logs
 from exciter.commands.identify_methods import Words, compared, honest
-from exciter.commands.identify_result import Extras, copy_name, result_data
+from exciter.commands.identify_print import print_result
+from exciter.commands.identify_result import URDF, Extras, copy_name, result_data
 from exciter.commands.progress import Step, steps
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.experiment.recording import Payload
-from exciter.export.full_set import left_out
 from exciter.export.urdf import identified_urdf
 from exciter.files import json_text, staged
 from exciter.identification.config.automatic import Automatic
-from exciter.identification.config.evaluation import judged_words
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.uncertainty import with_uncertainty
-from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
-from exciter.identification.identification import Identification, Judged, identify, judging
+from exciter.identification.identification import Identification, identify, judging
 from exciter.identification.identified import RESULT, read_result
 from exciter.identification.payload import identify_payload, payload_between
 from exciter.identification.payload_estimate import PayloadEstimate
@@ -39,13 +33,8 @@ from exciter.identification.run import Run
 from exciter.identification.uncertainty.drift import Drift, find_drift
 from exciter.report.identification.report import write_identification_report
 from exciter.robot import Robot, load
-from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
-
-URDF = "identified.urdf"
-MOST_NAMED = 3  #: parameters on which methods disagree
-STATUS_STYLES = {WELL: "green", POOR: "yellow", INSIGNIFICANT: "dim"}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -211,83 +200,3 @@ def last_frame(robot: Robot) -> str:
     """The last frame on the last body; the body's own where it has none."""
     own = [frame.name for frame in robot.frames if frame.joint == robot.n - 1]
     return own[-1] if own else robot.joint_names[-1]
-
-
-# -- what is printed -------------------------------------------------------------------------------------------------
-
-
-def print_result(found: Identification, extras: Extras, logs: Logs) -> None:
-    out, estimate = console(), found.estimate
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("parameter", "unit"):
-        table.add_column(heading)
-    for heading in ("value", "σ", "σ %"):
-        table.add_column(heading, justify="right")
-    table.add_column("status")
-    columns = (estimate.names, estimate.units, estimate.values, estimate.std, estimate.relative_std_percent)
-    for name, unit, value, std, relative, status in zip(*columns, estimate.status, strict=True):
-        percent = f"{relative:.2g}" if relative < 1000 else "> 999"
-        words = Text(status, style=STATUS_STYLES[status])
-        table.add_row(Text(name), Text(unit), f"{value:.5g}", f"{std:.2g}", percent, words)
-    out.print(table)
-    out.print()
-    print_residuals(out, (found.fit, *found.validation))
-    if "evaluation" in logs.config.section:
-        out.print(judged_words(found.judge.formulation), markup=False)
-    out.print(f"σ rest on this: {estimate.assumption}", markup=False)
-    out.print(
-        "poorly identified: σ % more than ten times the smallest one [12.10]; not significant: zero is within the 95 % "
-        "interval",
-        markup=False,
-    )
-    if found.physically_consistent and estimate.standard is not None:
-        print_left_out(out, left_out(found.problem.model, estimate.standard))
-    if extras.comparison is not None:
-        print_comparison(out, extras.comparison)
-    for line in extras.lines:
-        out.print(line, markup=False)
-    print_notes(out, (*logs.notes, *extras.remarks), ())
-
-
-def print_left_out(out: Console, lost: Sequence[str]) -> None:
-    if lost:
-        names = ", ".join(word.split()[0] for word in lost)
-        out.print(f"{URDF} has no place for {names}: they are in result.json, and in a comment", markup=False)
-
-
-def print_residuals(out: Console, judged: Sequence[Judged]) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column(Text("residual / torque [%]"))
-    for joint in (*judged[0].residuals.joints, "total"):
-        table.add_column(Text(joint), justify="right")
-    for k, one in enumerate(judged):
-        kind = "fit" if k == 0 else "validation"
-        for name, left in ((f"{kind}: {one.run}", one.residuals), ("  … by the description", one.description)):
-            numbers = [shown(value) for value in (*left.percent, left.total_percent)]
-            table.add_row(Text(name), *numbers)
-    out.print(table)
-    for one in judged[1:]:
-        if one.residuals.total_percent >= one.description.total_percent:
-            out.print(f"on {one.run} the model is no better than the description", style="yellow", markup=False)
-
-
-def print_comparison(out: Console, comparison: Comparison) -> None:
-    """Methods side by side, each beside the first one."""
-    first = comparison.methods[0].name
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("method")
-    for heading in ("fit [%]", "validation [%]", "differs by [% of torque]"):
-        table.add_column(Text(heading), justify="right")
-    table.add_column("disagrees on")
-    beside = {one.second: one for one in comparison.differences if one.first == first}
-    for one in comparison.methods:
-        if one.failed:
-            table.add_row(Text(one.name), "–", "–", "–", Text(one.failed))
-            continue
-        numbers = [] if one.fit is None else [f"{one.fit.residuals.total_percent:.3g}"]
-        numbers.append(", ".join(f"{seen.residuals.total_percent:.3g}" for seen in one.validation) or "–")
-        other = beside.get(one.name)
-        apart = "" if other is None else ", ".join(other.disagree[:MOST_NAMED]) or "nothing"
-        numbers.append("" if other is None else f"{other.torque_percent:.2g}")
-        table.add_row(Text(one.name), *numbers, Text(apart))
-    out.print(table)

@@ -187,7 +187,7 @@ class Logs:
         except (ParameterError, RecordingError) as error:
             self.notes.append(f"settings were not chosen from the logs, usual ones are taken: {error}")
             return None
-        self.config = found.config
+        self.config, self.robot = found.config, found.robot
         route = found.config.route
         return found, seen if route is None else self.again(seen, route)
 

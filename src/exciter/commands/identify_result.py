@@ -27,6 +27,8 @@ from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
 
+URDF = "identified.urdf"
+
 
 def copy_name(source: str) -> str:
     """Of the description's copy beside result.json."""
@@ -66,9 +68,8 @@ class Extras:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Answers, for people."""
-        lines = [f"chosen {choice.words}" for choice in self.choices if choice.setting != "friction"]
-        lines += list(self.friction.words) if self.friction is not None else []
+        """Answers that are no tables, for people."""
+        lines: list[str] = []
         if self.gains is not None:
             each = zip(self.gains.joints, self.gains.gains, self.gains.std, strict=True)
             lines.append(

@@ -42,7 +42,7 @@ def _head(robot: Robot, source: str) -> Iterator[str]:
 def _robot(robot: Robot) -> Iterator[str]:
     yield ""
     yield "# -- the robot -------------------------------------------------------------------------------------------"
-    yield f"gravity: {flow(robot.gravity.tolist())}    # {GRAVITY_BESIDE}"
+    yield f"# gravity: {flow(robot.gravity.tolist())}    # {GRAVITY_BESIDE}"
     yield "limits:                    # one number for all joints, or by name; .inf where there is none"
     for which in ("lower", "upper", "velocity", "acceleration", "jerk", "torque"):
         values = {joint.name: getattr(joint.limits, which) for joint in robot.joints}
@@ -55,7 +55,7 @@ def _robot(robot: Robot) -> Iterator[str]:
         else:
             yield f"  # {which}: {flow(known)}    # as described"
     yield f"# lock: {{{flow(robot.joint_names[-1])}: 0.0}}          # freeze a joint at a position"
-    yield f"terms: {flow(TERMS)}    # what the drives have beside the links; see docs/parameters.md"
+    yield f"terms: {flow(TERMS)}    # of drives; no rotor where sensors on the links measure torque; docs/parameters.md"
 
 
 def _design(robot: Robot) -> Iterator[str]:
@@ -103,11 +103,15 @@ def _identify() -> Iterator[str]:
     yield ""
     yield "# -- exciter identify ------------------------------------------------------------------------------------"
     yield "identify:"
-    yield f"  formulation: dynamic     # {', '.join(FORMULATIONS)}"
-    yield f"  estimator: wls           # {', '.join(ESTIMATORS)}"
-    yield "  # filter: {cutoff: 10}   # Hz, of both sides of the equations; ten times the motion's band unless given"
-    yield "  # friction: choose       # the friction model of each joint by cross-validation"
-    yield "  # uncertainty: correlated    # hac, independent"
+    yield "  uncertainty: correlated  # hac, independent"
+    yield "  # What is left open is chosen from the logs, with its reason in the report, unless an estimator is given."
+    yield "  # automatic: true        # also with the estimator below; false: usual settings, and wls"
+    yield f"  # formulation: dynamic   # {', '.join(FORMULATIONS)}"
+    yield f"  # estimator: consistent  # {', '.join(ESTIMATORS)}"
+    yield "  # filter: {cutoff: 10}   # Hz, of both sides of the equations"
+    yield "  # route: {method: differences, cutoff: 20}    # Hz, of positions before they are differentiated"
+    yield "  # friction: as-given     # that of terms: above, instead of choosing it for each joint"
+    yield "  # evaluation: {cutoff: 10}    # Hz; what percentages are of, to compare them with others'"
 
 
 def flow(value: Any) -> str:

@@ -25,6 +25,7 @@ from exciter.parameters.terms import JointTerm
 
 Array = NDArray[np.float64]
 SWEEPS = 4  # over all joints, at most
+NOTHING = 1e-6  #: of mean squares: a smaller difference is rounding
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,20 @@ class JointFriction:
         return min(self.table, key=lambda row: row.rms)
 
     @property
+    def is_best(self) -> bool:
+        """Whether the chosen one is the best, but for rounding."""
+        return self.chosen.excess <= NOTHING
+
+    @property
     def words(self) -> str:
         chosen, best = self.chosen, self.best
         text = f"{self.joint}: {chosen.candidate.name}, {chosen.rms:.4g} N·m held out"
-        if chosen is not best:
+        if not self.is_best:
+            longer = len(best.candidate.terms) > len(chosen.candidate.terms)
             text += (
                 f"; {best.candidate.name} has {best.rms:.4g} N·m, a difference of {100 * chosen.excess:.2g} ± "
-                f"{100 * chosen.error:.2g} % in squares, which is not worth the longer model"
+                f"{100 * chosen.error:.2g} % in squares: "
+                f"{'not worth the longer model' if longer else 'they cannot be told apart'}"
             )
         return text
 

@@ -51,6 +51,7 @@ NAMES = {
     "CoupledSqrtViscous": "friction with the root of the speed of a motor that turns with two joints",
     "LoadFriction": "friction that grows with the load",
     "Ripple": "torque that repeats every turn",
+    "DriveCoupling": "friction and rotor of a motor that turns with two joints",
     "Offset": "offset",
     "Dahl": "Dahl pre-sliding",
     "UserTerm": "a term of the user",

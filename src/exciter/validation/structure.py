@@ -18,7 +18,7 @@ LEAST = 0.01  #: of the residual's variance: less is not worth a word
 DOUBT = 4.0  #: times the mean square that the parameters' own uncertainty makes: less may be an error of theirs
 MOST = 8192  #: instants that are looked at; more are put together in blocks, for none of this is fast
 ADVICE = {
-    "velocity": "the friction model misses something; try friction: choose, or a term {stribeck: {velocity: 0.1}}",
+    "velocity": "the friction model misses something; try another, such as a term {stribeck: {velocity: 0.1}}",
     "load": "friction that grows with load, or a drive gain that is off; try a term load-friction, or gains: identify",
     "position": "a spring, a hose, or a zero position that is off; try a term ripple, or {gravity-spring: {joint: …}}",
     "time": "drift or warm-up; let the robot warm up, or cut the beginning (windows)",

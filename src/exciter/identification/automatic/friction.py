@@ -91,13 +91,26 @@ def gear_load(model: DynamicModel, chi: ArrayLike) -> LoadFriction:
 
 
 def barred_terms(robot: Robot, runs: Sequence[Run]) -> dict[str, list[JointTerm]]:
-    """What joints cannot have: ripple where there is no turn, or too little of it was seen."""
-    travel = np.max([_travel(run) for run in runs], axis=0)
+    """What joints cannot have: ripple where there is no turn, or too little of it was seen, or where the weight of the
+    links has the same shape: the prior would decide between them, and the load on the gears would be its guess."""
+    travel, alone = np.max([_travel(run) for run in runs], axis=0), _own_ripple(robot)
     return {
         joint.name: [Ripple()]
         for joint, moved in zip(robot.joints, travel, strict=True)
-        if joint.is_prismatic or moved < TURN
+        if joint.name not in alone or moved < TURN
     }
+
+
+def _own_ripple(robot: Robot) -> set[str]:
+    """Joints whose ripple no other parameter can stand for."""
+    turning = [joint.name for joint in robot.joints if not joint.is_prismatic]
+    if not turning:
+        return set()
+    base = DynamicModel(robot, (Ripple(tuple(turning)),)).base
+    members = np.abs(base.grouping) > 0.0
+    single = {base.standard[k] for k, row in zip(base.independent, members, strict=True) if row.sum() == 1}
+    found = [base.standard[10 * robot.n + k :: len(turning)] for k in range(len(turning))]  # Rs1 Rs2 … Rc1 Rc2 …
+    return {name for name, own in zip(turning, found, strict=True) if set(own) <= single}
 
 
 def _travel(run: Run) -> list[float]:

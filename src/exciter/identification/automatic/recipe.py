@@ -5,6 +5,8 @@
 3. The route from positions to accelerations, by cross-validation.
 4. The friction of each joint and the weight of the prior, by cross-validation, twice: what one is depends on the other,
    and the load that friction grows with on both.
+5. How near to zero offsets are, by cross-validation.
+6. Whether the base leans, by cross-validation.
 
 Cross-validation is over stretches of time, of the period where a motion repeats (``Run.fold``).
 """
@@ -29,9 +31,11 @@ from exciter.identification.automatic.friction import (
     gear_load,
     starting_terms,
 )
+from exciter.identification.automatic.offset import choose_offset
 from exciter.identification.automatic.route import Remake, choose_route
+from exciter.identification.automatic.tilt import choose_tilt
 from exciter.identification.automatic.trial import Trial
-from exciter.identification.automatic.weight import choose_weight
+from exciter.identification.automatic.weight import WEIGHTS, choose_weight
 from exciter.identification.cross_validation import simplest_within_error
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
@@ -41,7 +45,7 @@ from exciter.identification.physical.objective import Objective
 from exciter.identification.physical.reference import BestKnown, PriorValues
 from exciter.identification.problem import FOLDS, Problem
 from exciter.identification.run import Run, common_side
-from exciter.parameters.terms import JointTerm
+from exciter.parameters.terms import JointTerm, Offset
 
 Array = NDArray[np.float64]
 ROUNDS = 2  #: of friction and the weight of the prior
@@ -55,7 +59,8 @@ class Asked:
     """What the user fixed, and what the choices are made from.
 
     model: with the terms that were given; those of friction are chosen anew where ``friction``. route: whether it is to
-    be chosen; remake: runs through a route. weight: of the prior, None: to be chosen.
+    be chosen; remake: runs through a route. weight: of the prior, None: to be chosen. offset: whether to choose how
+    near to zero they are; tilt: whether gravity may lean.
     """
 
     model: DynamicModel
@@ -66,6 +71,8 @@ class Asked:
     route: bool = True
     friction: bool = True
     weight: float | None = None
+    offset: bool = True
+    tilt: bool = True
     values: PriorValues = field(default_factory=BestKnown)
     folds: int = FOLDS
     step: Callable[[str], None] = lambda words: None
@@ -73,7 +80,8 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """runs: through the route that was chosen, if one was. terms: of the model. weight: of the prior."""
+    """runs: through the route that was chosen, if one was. terms: of the model. weight: of the prior. offset: see
+    ``Prior``. gravity (3,) [m/s²]: where it leans."""
 
     runs: tuple[Run, ...]
     route: object | None
@@ -81,6 +89,8 @@ class Chosen:
     weight: float
     choices: tuple[Choice, ...]
     friction: FrictionChoice | None
+    offset: float | None = None
+    gravity: Array | None = None
 
 
 def choose_settings(asked: Asked) -> Chosen:
@@ -108,7 +118,15 @@ def choose_settings(asked: Asked) -> Chosen:
     else:
         weight, choice = _weight(asked, trial)
         choices.append(choice)
-    return Chosen(runs, route, trial.problem.model.terms, weight, tuple(choices), friction)
+    offset, gravity, noise = None, None, trial.noise(WEAK)
+    if asked.offset and any(isinstance(term, Offset) for term in trial.problem.model.terms):
+        offset, choice = choose_offset(trial, weight, noise)
+        choices.append(choice)
+    if asked.tilt and np.any(model.robot.gravity):
+        asked.step("looking whether the base leans")
+        gravity, choice = choose_tilt(replace(trial, offset=offset), weight, noise)
+        choices.append(choice)
+    return Chosen(runs, route, trial.problem.model.terms, weight, tuple(choices), friction, offset, gravity)
 
 
 def _trial(asked: Asked, model: DynamicModel, runs: tuple[Run, ...]) -> Trial:
@@ -132,7 +150,7 @@ def _coupled(
     scores = [min(trial.scores(TRIED, noise), key=lambda score: score.mean) for trial in trials]
     chosen = simplest_within_error(scores)
     listed = ", ".join(f"{score.mean:.4g} with {name}" for (name, _), score in zip(variants, scores, strict=True))
-    choice = Choice("terms: friction of coupled motors", variants[chosen][0], f"squared error left out: {listed}")
+    choice = Choice("terms: coupled motors", variants[chosen][0], f"error {listed}")
     return variants[chosen][1], [choice]
 
 
@@ -141,7 +159,9 @@ def _friction_and_weight(
 ) -> tuple[Trial, float, FrictionChoice, list[Choice]]:
     """Alternately, until both are of the same model."""
     model = replace(asked.model, terms=starting_terms(kept, side))
-    trial, weight = _trial(asked, model, runs), asked.weight or FIRST_WEIGHT
+    trial = _trial(asked, model, runs)
+    first, _ = _weight(asked, trial)
+    weight = first if 0.0 < first < WEIGHTS[-1] else asked.weight or FIRST_WEIGHT  # faint: the prior is far off
     barred = barred_terms(model.robot, runs)
     for _ in range(ROUNDS):
         load = None if side == LINK else gear_load(trial.problem.model, _full_set(trial, weight))
@@ -152,8 +172,8 @@ def _friction_and_weight(
         weight, why = _weight(asked, trial)
     listed = "; ".join(f"{one.joint} {one.chosen.candidate.name}" for one in friction.per_joint)
     reason = (
-        "for every joint the simplest whose torques left out are predicted as well as by the best, with the prior in "
-        "place (see the friction of each joint)"
+        "for every joint the simplest model that predicts stretches left out as well as the best, with the prior in "
+        "place"
     )
     return trial, weight, friction, [Choice("friction", listed, reason), why]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ExciterError
+from exciter.errors import RecordingError
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.low_pass import EDGE
@@ -52,7 +52,7 @@ def choose_route(remake: Remake, trial: Try, band: float, runs: Sequence[Run]) -
     cutoff = cutoffs[simplest_within_error(list(found.values()))]
     route = FilteredDifferences(cutoff)
     listed = ", ".join(f"{score.mean:.3g} at {key:.3g} Hz" for key, score in found.items())
-    reason = f"the lowest that is as good as any; squared error of torques left out, over the noise's: {listed}"
+    reason = f"the lowest cut-off that predicts as well as any: error {listed}"
     if all(run.recording is not None and run.recording.qd is not None for run in runs):
         measured = bench.score(replace(route, use_measured_velocity=True))
         better = measured.mean < found[cutoff].mean
@@ -110,5 +110,5 @@ def _within(run: Run, spans: Sequence[tuple[float, float]]) -> Run:
             if end - start > 1:
                 parts.append(part[int(start) : int(end)])
     if not parts:
-        raise ExciterError(f"{run.name}: nothing is left to compare cut-offs with")
+        raise RecordingError(f"{run.name}: nothing is left to compare cut-offs with")
     return replace(run, parts=tuple(parts), span=None)

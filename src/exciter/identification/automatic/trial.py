@@ -29,18 +29,27 @@ EXACT = 1e-6  # of the torque: less noise than this is not believed
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """problem: of joint torques; values: where the prior comes from."""
+    """problem: of joint torques; values: where the prior comes from; offset: see ``Prior``."""
 
     problem: Problem
     values: PriorValues
+    offset: float | None = None
 
     @cached_property
     def reference(self) -> Reference:
-        return self.values.reference(Equations.of(self.problem))
+        equations = Equations.of(self.problem)
+        found = self.values.reference(equations)
+        return found if self.offset is None else found.with_small_offsets(equations, self.offset)
 
     @cached_property
-    def _prior(self) -> Array:
-        return base_prior(self.problem.base, self.reference)
+    def _priors(self) -> dict[float, Array]:
+        return {}
+
+    def prior(self, weight: float) -> Array:
+        """(m, b + 1) see ``base_prior``."""
+        if weight not in self._priors:
+            self._priors[weight] = base_prior(self.problem.base, self.reference, weight)
+        return self._priors[weight]
 
     @cached_property
     def _bound(self) -> NDArray[np.bool_]:
@@ -59,7 +68,7 @@ class Trial:
 
     def fit(self, information: Information, weight: float) -> Array:
         """(b,) β of equations over their noise, with a prior of ``weight``."""
-        rows = weight**0.5 * self._prior
+        rows = self.prior(weight)
         return bounded(information.add(rows[:, :-1], rows[:, -1]), self._bound)
 
     def scores(self, weights: Array, noise: Array) -> list[Score]:

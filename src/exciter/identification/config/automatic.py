@@ -23,6 +23,7 @@ from exciter.identification.config.routes import HIGHEST, LOWEST, WIDE, filter_o
 from exciter.identification.config.words import word_with_settings
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.prior import Prior
+from exciter.identification.one_thread import one_thread
 from exciter.identification.run import Run
 from exciter.robot.robot import Robot
 
@@ -31,9 +32,10 @@ PULLED = ("consistent", "prior")  #: estimators with a prior, whose weight is ch
 
 @dataclass(frozen=True, eq=False)
 class Automatic:
-    """config: with everything chosen in it. runs: those identified from, through the route that was chosen."""
+    """config: with everything chosen in it. robot: as it stands. runs: identified from, through the route chosen."""
 
     config: IdentifyConfig
+    robot: Robot
     runs: tuple[Run, ...]
     chosen: Chosen
     choices: tuple[Choice, ...]
@@ -50,23 +52,33 @@ def choose_automatically(
     both, first = equation_filter(config, runs)
     known = config.estimator(robot, runs=runs) if "estimator" in config.section else None
     prior = known.prior if isinstance(known, PhysicallyConsistent) else known if isinstance(known, Prior) else Prior()
-    weighted = "weight" in _estimator(config)[1]
+    word, given = _estimator(config)
     asked = Asked(
         config.model(robot),
         runs,
         both,
-        max(motion_band(part) for run in runs for part in run.parts),
+        motion_band(part for run in runs for part in run.parts),
         remake,
         route=config.route is None and all(part.series is None for run in runs for part in run.parts),
         friction=config.section.get("friction") != "as-given",
-        weight=prior.weight if weighted else None,
+        weight=prior.weight if "weight" in given else None,
+        offset=word in PULLED and "offset" not in given,
+        tilt=config.robot.gravity is None and all(_gravity_is_open(run) for run in runs),
         values=prior.values,
         folds=config.folds,
         step=step,
     )
-    chosen = choose_settings(asked)
-    last = _estimator_choice(config)
-    return Automatic(_settled(config, both, chosen), chosen.runs, chosen, (*first, *chosen.choices, *last))
+    with one_thread():
+        chosen = choose_settings(asked)
+    stands = robot if chosen.gravity is None else robot.with_gravity(chosen.gravity)
+    settled = _settled(config, both, chosen)
+    last = (*_rest_choice(config, settled, stands, chosen.runs), *_estimator_choices(config))
+    found = [one for one in chosen.choices if word in PULLED or one.setting != "estimator: weight"]
+    return Automatic(settled, stands, chosen.runs, chosen, (*first, *found, *last))
+
+
+def _gravity_is_open(run: Run) -> bool:
+    return run.recording is None or run.recording.about.gravity is None
 
 
 def equation_filter(config: IdentifyConfig, runs: tuple[Run, ...]) -> tuple[ParallelFilter | None, tuple[Choice, ...]]:
@@ -74,16 +86,16 @@ def equation_filter(config: IdentifyConfig, runs: tuple[Run, ...]) -> tuple[Para
     parts = [part for run in runs for part in run.parts]
     if "filter" in config.section:
         return filter_of(config.section, parts), ()
-    rate, band = min(part.rate for part in parts), max(motion_band(part) for part in parts)
+    rate, band = min(part.rate for part in parts), motion_band(parts)
     limit = min(part.torque_bandwidth for part in parts)
     low_pass = Butterworth(float(f"{min(max(WIDE * band, LOWEST), HIGHEST * rate):.3g}"))
-    reason = f"{WIDE:g} times the band of the motion, which ends at {band:.2g} Hz, and {LOWEST:g} Hz at least"
+    reason = f"{WIDE:g} times the highest frequency of the motion ({band:.2g} Hz), at least {LOWEST:g} Hz"
     if low_pass.stop(rate) > limit:
         low_pass = low_pass.stopped_at(limit, rate)
         reason = f"the torque has nothing above {limit:.3g} Hz"
     both = ParallelFilter(low_pass)
     factor = both.at(rate, limit)[1]
-    reason += f"; one of {factor} rows is kept: no more of them are independent"
+    reason += f"; one sample of {factor} is kept: once filtered, those between tell nothing new"
     return both, (Choice("filter", f"both sides of the equations through {low_pass.cutoff:.3g} Hz", reason),)
 
 
@@ -95,13 +107,34 @@ def _estimator(config: IdentifyConfig) -> tuple[str, dict[str, Any]]:
     return word, dict(settings or {})
 
 
-def _estimator_choice(config: IdentifyConfig) -> tuple[Choice, ...]:
+def _rest_choice(
+    config: IdentifyConfig, settled: IdentifyConfig, robot: Robot, runs: tuple[Run, ...]
+) -> tuple[Choice, ...]:
+    """Which joints have no equation while they rest."""
+    if "dead_zone" in config.section:
+        return ()
+    zone = settled.judge(runs).zone(settled.model(robot))
+    slow = ", ".join(f"{name} {z:.2g}" for name, z in zip(robot.joint_names, zone, strict=True) if z)
+    if not slow:
+        return (Choice("dead_zone", "none", "pre-sliding friction holds at rest too: no equation is left out"),)
+    reason = "a hundredth of the fastest: a joint that is slower rests, and a sign cannot say what friction holds it"
+    return (Choice("dead_zone", f"{slow} rad/s (m/s where joints slide)", reason),)
+
+
+def _estimator_choices(config: IdentifyConfig) -> tuple[Choice, ...]:
+    """The estimator, and how joints are weighted."""
     if "estimator" in config.section:
         return ()
     reason = (
-        "every link a body that can exist, friction, rotor inertia and stiffness ≥ 0; joints weighted by their noise"
+        "least squares; every link a body that can exist, friction, rotor inertia and "
+        "stiffness ≥ 0; where the motion tells little, the prior holds: inertias of the description, uniform rods "
+        "where these are placeholders"
     )
-    return (Choice("estimator", "consistent", reason),)
+    noise = "1 N·m means little at a shoulder and much at a wrist: σ is taken from the residuals of each joint"
+    return (
+        Choice("estimator", "consistent", reason),
+        Choice("noise", "equations of a joint over the σ of its torque", noise),
+    )
 
 
 def _settled(config: IdentifyConfig, both: ParallelFilter | None, chosen: Chosen) -> IdentifyConfig:
@@ -112,9 +145,15 @@ def _settled(config: IdentifyConfig, both: ParallelFilter | None, chosen: Chosen
         if route.use_measured_velocity:
             data["route"]["measured_velocity"] = True
     word, settings = _estimator(config)
-    if word in PULLED and "weight" not in settings:
+    if word in PULLED and settings.get("weight") in (None, "auto"):
         settings["weight"] = chosen.weight
+    if chosen.offset is not None:
+        settings["offset"] = chosen.offset
     data["estimator"] = {word: settings} if settings else word
     if data.get("friction") == "choose":
         data["friction"] = "as-given"  # it was
-    return replace(config, section=Section(data, config.section.where), terms=term_words(chosen.terms) or "none")
+    options, gravity = config.robot, chosen.gravity
+    if gravity is not None:
+        options = replace(options, gravity=(float(gravity[0]), float(gravity[1]), float(gravity[2])))
+    section = Section(data, config.section.where)
+    return replace(config, robot=options, section=section, terms=term_words(chosen.terms) or "none")

@@ -1,9 +1,9 @@
 """``estimator:`` by word: how equations are solved.
 
-estimator: wls                             # ols; irls: Tukey's bisquare; huber; tls; nonnegative; essential; …
+estimator: wls                             # where nothing is automatic; ols; irls: Tukey's bisquare; huber; tls; …
 estimator: {huber: {k: 1.345}}
 estimator: {consistent: {weight: auto, metric: entropic, values: rods, bounds: [{mass: 40}]}}
-estimator: {prior: {weight: 0.1, nonnegative: true}}
+estimator: {prior: {weight: 0.1, nonnegative: true, offset: 0.03}}
 estimator: links                           # link by link; {two-step: {wrist: 3}}: the wrist, then the shoulder
 estimator: {static: {runs: [poses.csv]}}   # gravity from poses at rest, then the rest
 estimator: friction-first                  # from constant velocities, axis by axis, then the rest
@@ -46,7 +46,7 @@ from exciter.robot.robot import Robot
 
 METRICS = {"pseudo-inertia": PseudoInertia, "entropic": Entropic}
 VALUES = {"best-known": BestKnown, "description": Described, "rods": UniformRods}
-PRIOR = ("weight", "metric", "values")
+PRIOR = ("weight", "metric", "values", "offset")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,8 @@ def _prior(section: Section, usual: float | None) -> Prior:
         weight = section.number("weight", 0.0, least=0.0)
     metric = METRICS[section.word("metric", tuple(METRICS), "pseudo-inertia")]()
     values = VALUES[section.word("values", tuple(VALUES), "best-known")]()
-    return Prior(metric, values, weight, section.flag("nonnegative", False))
+    offset = section.number("offset", 1.0, above=0.0) if section.get("offset") is not None else None
+    return Prior(metric, values, weight, section.flag("nonnegative", False), offset)
 
 
 def _consistent(section: Section, known: Known) -> Estimator:

@@ -5,7 +5,7 @@ identify:
   automatic: true                          # what is left open below is chosen from the logs; so unless an estimator,
                                            # or a formulation that has no joint torques, is asked for
   formulation: dynamic                     # see ``formulations``
-  estimator: wls                           # see ``estimators``
+  estimator: consistent                    # see ``estimators``; wls where nothing is automatic
   route: {method: differences, cutoff: 20, measured_velocity: true}   # or fourier, spline; chosen unless given
   filter: {cutoff: 10}                     # both sides of the equations [Hz]; none; the cut-off of route: unless given
   dead_zone: 0.02                          # [rad/s, m/s], one or by joint: slower joints have no equation; 0: all have
@@ -15,7 +15,8 @@ identify:
   folds: 10                                # of cross-validation
   control: {law: computed-torque, bandwidth: 20}   # for iv and didim, as under simulate:
   payload: flange                          # frame that carries the load of --loaded
-  friction: choose                         # the friction model of each joint by cross-validation; as-given
+  friction: choose                         # the friction model of each joint by cross-validation; as-given: not, also
+                                           # when automatic
   gains: identify                          # drive gains of currents, from the known payload of one of the logs; or
   # gains: {M7: 0.74, ZZR1: [1.2, 0.1]}    # from parameters known beforehand: value, or value and σ (SI)
   accept_problems: false                   # also use logs that exciter inspect finds useless

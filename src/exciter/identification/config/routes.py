@@ -75,7 +75,7 @@ def filter_of(top: Section, parts: Iterable[Processed]) -> ParallelFilter | None
         return None
     rate = min(piece.rate for piece in pieces)
     position = min(piece.position_bandwidth for piece in pieces)
-    band = max(motion_band(piece) for piece in pieces)
+    band = motion_band(pieces)
     low_pass = Butterworth(min(position, max(WIDE * band, LOWEST), HIGHEST * rate))
     return ParallelFilter(low_pass.stopped_at(torque, rate) if low_pass.stop(rate) > torque else low_pass)
 
@@ -90,12 +90,19 @@ def filter_words(both: ParallelFilter | None) -> Any:
     return words if both.factor is None else {**words, "factor": both.factor}
 
 
-def motion_band(piece: Processed) -> float:
-    """[Hz] below which all but a thousandth of the velocities' power lies, joints counted together."""
-    qd = piece.motion.qd - piece.motion.qd.mean(axis=0)
-    power = (np.abs(np.fft.rfft(qd * np.hanning(len(qd))[:, None], axis=0)) ** 2).sum(axis=1)
-    share = np.cumsum(power) / max(power.sum(), 1e-300)
-    return max(int(np.searchsorted(share, BAND)), 1) * piece.rate / len(qd)
+def motion_band(pieces: Iterable[Processed]) -> float:
+    """[Hz] below which all but a thousandth of the velocities' power lies, joints and pieces counted together: what is
+    short, or rests, counts little, and does not tell a band."""
+    frequencies, powers = [], []
+    for piece in pieces:
+        qd = piece.motion.qd - piece.motion.qd.mean(axis=0)
+        power = (np.abs(np.fft.rfft(qd * np.hanning(len(qd))[:, None], axis=0)) ** 2).sum(axis=1)
+        frequencies.append(np.maximum(np.arange(len(power)), 1) * piece.rate / len(qd))
+        powers.append(power / piece.rate / len(qd))  # so that pieces count by their energy
+    frequency, power = np.concatenate(frequencies), np.concatenate(powers)
+    order = np.argsort(frequency, kind="stable")
+    share = np.cumsum(power[order]) / max(power.sum(), 1e-300)
+    return float(frequency[order[min(int(np.searchsorted(share, BAND)), len(order) - 1)]])
 
 
 def differentiated(route: Route | None, runs: Iterable[Run]) -> FilteredDifferences | None:

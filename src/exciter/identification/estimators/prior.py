@@ -54,7 +54,7 @@ class Pull:
         alike = base.standard[:links] == problem.model.standard[:links]
         if not (objective.weight and objective.metric.quadratic and alike):
             return None
-        return np.asarray(objective.weight**0.5 * base_prior(base, objective.reference))
+        return base_prior(base, objective.reference, objective.weight)
 
     @property
     def assumption(self) -> str:
@@ -68,16 +68,20 @@ class Pull:
 class Prior(Estimator):
     """metric: distance from the prior. values: where it comes from. weight: λ; None: by cross-validation; 1/√λ is how
     well every number of a link is taken to be known, relative to the body's size. nonnegative: whether friction, rotor
-    inertia and stiffness are kept ≥ 0."""
+    inertia and stiffness are kept ≥ 0. offset: σ of the offset of a joint's torque, relative to the rms of that torque;
+    None: offsets are free. Little motion cannot tell one from the weight of the links."""
 
     metric: Metric = field(default_factory=PseudoInertia)
     values: PriorValues = field(default_factory=BestKnown)
     weight: float | None = None
     nonnegative: bool = False
+    offset: float | None = None
 
     def __post_init__(self) -> None:
         if self.weight is not None and not 0.0 <= self.weight < float("inf"):
             raise ParameterError(f"the weight of the prior is {self.weight}; give a number ≥ 0, or none to choose it")
+        if self.offset is not None and not 0.0 < self.offset < float("inf"):
+            raise ParameterError(f"offsets are known to {self.offset} of the torque; give a number > 0, or none")
 
     def estimate(self, problem: Problem) -> PhysicalEstimate:
         pull = self.pull(problem, (lambda equations, _: physical_terms(equations)) if self.nonnegative else None)
@@ -100,6 +104,8 @@ class Prior(Estimator):
         equations = Equations.of(problem)
         reference = self.values.reference(equations)
         free = unconstrained(equations, reference)
+        if self.offset is not None:
+            reference = reference.with_small_offsets(equations, self.offset)
         cones = () if limits is None else tuple(limits(equations, reference))
         choice, weight = None, self.weight
         if weight is None:  # the entropic distance keeps bodies physical by itself, and cones at every step are slow
@@ -107,6 +113,6 @@ class Prior(Estimator):
             choice = choose_weight(equations, reference, self.metric, equations.weights(free.noise), tried)
             words, weight = choice.words, choice.weight
         else:
-            words = f"weight of the prior {weight:.3g}, as given" if weight else "it counts where torques do not decide"
+            words = f"weight of the prior {weight:.3g}" if weight else "it counts where torques do not decide"
         objective = Objective(equations, reference, self.metric, weight)
         return Pull(objective, free, cones, choice, (*reference.words, words))

@@ -81,6 +81,9 @@ class Objective:
         root = np.diag(np.append(np.zeros(self.equations.links), 1.0 / self.equations.term_scale))
         _fill(root, self.reference.whitening)
         root *= np.sqrt(TRACE)
+        if self.reference.spread is not None:
+            terms = np.arange(self.equations.links, len(root))
+            root[terms, terms] = np.hypot(root[terms, terms], 1.0 / self.reference.spread)
         return _compressed(np.vstack([sides[0], root]), np.append(sides[1], root @ self.reference.chi))
 
     def _value(self, sides: Sides, chi: Array) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.rods import uniform_rods
 from exciter.identification.physical.whitening import whitened_links, whitening
 from exciter.parameters.dummies import dummies
+from exciter.parameters.terms import Offset
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, transform_inertia
 
 Array = NDArray[np.float64]
@@ -26,11 +27,13 @@ REPAIRED = 0.1  #: of that rod: what it then has at least; a prior must not be s
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """links (n, 10): φ in modified-DH frames, J ≻ 0. terms (t,): joint-term parameters. words: where from."""
+    """links (n, 10): φ in modified-DH frames, J ≻ 0. terms (t,): joint-term parameters. words: where from. spread (t,):
+    σ with which terms are known, infinite of those that are free; None: all are."""
 
     links: Array
     terms: Array
     words: tuple[str, ...] = field(default=())
+    spread: Array | None = None
 
     @property
     def chi(self) -> Array:
@@ -45,6 +48,17 @@ class Reference:
     def whitening(self) -> Array:
         """(n, 10, 10) φ ↦ svec(L⁻¹ J L⁻ᵀ)."""
         return whitening(self.lower)
+
+    def with_small_offsets(self, equations: Equations, part: float) -> Reference:
+        """Offsets known to be as here, zero unless described, to ``part`` of the rms torque of their joint."""
+        offsets = [
+            isinstance(term, Offset)
+            for term, bound in zip(equations.model.terms, equations.model.bound, strict=True)
+            for _ in bound.names
+        ]
+        words = f"offsets of torques are taken to be within about {100.0 * part:.3g} % of the torque of their joint"
+        spread = np.where(offsets, part * equations.term_scale, np.inf)
+        return replace(self, spread=spread, words=(*self.words, words) if any(offsets) else self.words)
 
 
 class PriorValues(ABC):

@@ -3,7 +3,7 @@
 β̂ = A⁻¹ (Wᵀ Σ⁻¹ y + Sᵀ t) with A = Wᵀ Σ⁻¹ W + Sᵀ S, the prior being ‖S β − t‖². Its covariance is A⁻¹ (B + s² Sᵀ S) A⁻¹:
 B is that of correlated errors (``correlated``), and s how far off the prior is, in units of what its weight says. The
 weight may have been chosen stronger than the prior is good, for the sake of prediction; how far the data pulled β̂ from
-the prior tells: ‖S β̂ − t‖² is tr(1 − S A⁻¹ Sᵀ) on average where the weight is right.
+the prior tells: S β̂ − t has the covariance S A⁻¹ B A⁻¹ Sᵀ + s² (1 − H)² with H = S A⁻¹ Sᵀ.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, optimize
 
 from exciter.identification.physical.settle import PhysicalEstimate
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, sandwich
@@ -20,6 +20,7 @@ from exciter.identification.uncertainty.equations import Equations
 from exciter.identification.uncertainty.linear_fit import LinearFit
 
 Array = NDArray[np.float64]
+UNSEEN = 1e-6  # 1 − H: there the data say nothing
 
 
 def with_correlated_errors_and_prior(
@@ -34,8 +35,8 @@ def with_correlated_errors_and_prior(
     every = np.arange(len(estimate.values))
     found = sandwich(equations, LinearFit(compressed, estimate.values, estimate.weights, every, root), errors)
     reach = root.T @ prior[:, :-1].T  # (b, m)
-    left = prior[:, :-1] @ estimate.values - prior[:, -1]
-    off = max(1.0, float((left @ left) / max(len(prior) - (reach**2).sum(), 1.0)))
+    free = root @ information.z  # without bounds, which would pull from the prior as well
+    off = _off(prior, free, found.covariance, reach)
     share = root @ reach
     more = "" if off == 1.0 else f", times {off**0.5:.2g}: so far the data pulled the estimate from it"
     return replace(
@@ -44,3 +45,23 @@ def with_correlated_errors_and_prior(
         freedom=found.freedom,
         assumption=f"{errors.assumption}; {estimate.pulled}{more}",
     )
+
+
+def _off(prior: Array, values: Array, covariance: Array, reach: Array) -> float:
+    """s² ≥ 1, with which what the data pulled is as large as expected in every direction of H on average (Paule &
+    Mandel 1982). values (b,): β̂ without bounds; reach (b, m) with reachᵀ reach = H."""
+    taken, directions = np.linalg.eigh(reach.T @ reach)
+    seen, along = 1.0 - taken, directions.T @ prior
+    told = seen > UNSEEN
+    seen, along = seen[told], along[told]
+    if not told.any():
+        return 1.0
+    squares = (along[:, :-1] @ values - along[:, -1]) ** 2
+    noise = np.einsum("mb,bc,mc->m", along[:, :-1], covariance, along[:, :-1])
+    noise = np.maximum(noise, seen * (1.0 - seen))  # errors as independent as the weights say, at least
+
+    def too_large(s: float) -> float:
+        return float((squares / (noise + s * seen**2)).sum() - len(squares))
+
+    most = float((squares / seen**2).mean())
+    return 1.0 if most <= 1.0 or too_large(1.0) <= 0.0 else float(optimize.brentq(too_large, 1.0, most, rtol=1e-6))

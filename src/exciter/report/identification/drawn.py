@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import PurePath
 
 from exciter.report.markup import Markup, element
@@ -11,6 +12,7 @@ from exciter.validation.prediction import Prediction
 from exciter.validation.validation import RunValidation, Validation
 
 MOST_RUNS = 6  #: of a kind; more are in the tables, but not drawn
+CLOCK = 1e6  #: [s] a log that begins later has the time of a clock: what is drawn counts from its beginning
 FIT, UNSEEN = "identified from", "never seen"
 
 
@@ -22,9 +24,16 @@ class Drawn:
     group: str
     seen: bool
 
-    @property
+    @cached_property
+    def start(self) -> float:
+        """[s] that is taken off all times."""
+        first = float(self.found.prediction.time[0])
+        return first if abs(first) > CLOCK else 0.0
+
+    @cached_property
     def prediction(self) -> Prediction:
-        return self.found.prediction
+        found = self.found.prediction
+        return replace(found, time=found.time - self.start)
 
     @property
     def name(self) -> str:

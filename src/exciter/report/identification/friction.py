@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.identification.estimate import Estimate
-from exciter.parameters.terms.offset import Offset
+from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, LoadFriction, Offset, Ripple
 from exciter.report.identification.drawn import Drawn, per_joint, shown_runs
 from exciter.report.joint_choice import joint_choice
 from exciter.report.markup import Markup
+from exciter.report.plain_words import named
 from exciter.report.plot import Line, Plot
 from exciter.report.section import Section
 from exciter.robot.motion import Motion
@@ -23,6 +24,7 @@ GRID = 41  #: velocities of either sign at which friction is computed
 SLOWEST = 2e-3  #: of the fastest velocity: the first of them
 TRAVEL, STEPS = 0.2, 60  #: [rad, m] and samples at constant velocity, after which pre-sliding is over
 MOST_POINTS = 1500
+OF_OTHERS = (LoadFriction, DriveCoupling)  #: terms of pre-sliding that depend on more than their own joint's motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ class FrictionColumns:
         base = {int(standard): k for k, standard in enumerate(model.base.independent)}
         entries, entry, column = [], 0, 10 * model.n
         for settings, term in zip(model.terms, model.bound, strict=True):
-            alone = term.joint_wise or term.has_memory  # nothing but its own joint's motion counts
+            alone = term.joint_wise or (term.has_memory and not isinstance(settings, OF_OTHERS))
             for joint, k in term.rows:
                 wanted = alone and (isinstance(settings, Offset) or not term.conservative[k])
                 if wanted and column + k in base:
@@ -116,11 +118,19 @@ def friction_section(model: DynamicModel, estimate: Estimate, runs: Sequence[Dra
     if not curves:
         return None
     text = (
-        "The line is the identified friction with its 95 % band, an offset included; points are what was measured less "
-        f"everything else the model predicts (every instant of {', '.join(drawn.name for drawn in shown)}, thinned). A "
-        "cloud that bends away from the line asks for another friction model; identify: {friction: choose} "
-        "compares them."
+        "The line is the identified friction while a joint slides at constant speed, with its 95 % band, an offset "
+        "included; points are what was measured less everything else the model predicts (every instant of "
+        f"{', '.join(drawn.name for drawn in shown)}, thinned). A cloud that bends away from the line asks for another "
+        "friction model."
     )
+    if any(term.has_memory for term in model.bound):
+        text += (
+            " Near standstill points leave the line: after a reversal friction builds up over a short travel, and "
+            "filters blur it."
+        )
+    others = [named(term) for term in model.terms if isinstance(term, (*OF_OTHERS, CoupledSqrtViscous, Ripple))]
+    if others:
+        text += f" Not in the picture, since velocity alone does not tell it: {', '.join(dict.fromkeys(others))}."
     names = model.robot.joint_names
     plots = {j: curve_plot(model, j, curve) for j, curve in curves.items()}
     if len(curves) < model.n:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from exciter.experiment.quality.finding import Quality
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.identification import Identification
 from exciter.report.identification.drawn import Drawn, decisive, file_name, worst_of
-from exciter.report.identification.quality import grouped
+from exciter.report.identification.next_steps import next_steps
+from exciter.report.identification.notes import all_notes, notes_list
 from exciter.report.markup import Markup, element, joined, number, percent
 from exciter.report.plain_words import named
 from exciter.report.section import figures
@@ -18,7 +19,6 @@ from exciter.validation.baselines import DESCRIPTION
 from exciter.validation.validation import DOWN_TO
 
 GOOD, FAIR = 5.0, 15.0  #: [%] of the torque left unexplained: below, a model is good, or fair
-MOST_NOTES = 8  #: the others are folded away
 MOST_NAMES = 3  #: of runs in a sentence
 
 
@@ -30,50 +30,22 @@ def headline(
     fit = fit_sentence([run for run in runs if run.seen])
     sentences = (done_sentence(found), f"{fit}{unseen_clause(unseen)}; {worst_joint(runs)}.", sure_sentence(found))
     told = all_notes(notes, quality, found.problem.model.robot.joint_names)
-    return summary(word, tone, sentences, told, {**runs_figures(runs), **key_figures(found)})
+    steps = next_steps(found, runs, quality, weak_joints(runs))
+    return summary(word, tone, sentences, told, {**runs_figures(runs), **key_figures(found)}, steps)
 
 
-def summary(word: str, tone: str, sentences: Sequence[str], notes: Sequence[str], shown: Mapping[str, str]) -> Markup:
+def summary(
+    word: str,
+    tone: str,
+    sentences: Sequence[str],
+    notes: Sequence[str],
+    shown: Mapping[str, str],
+    steps: Sequence[str] = (),
+) -> Markup:
+    """steps: what to do next."""
     badge = element("span", word, class_=f"word {tone}")
     lead = element("p", badge, " ", " ".join(sentences), class_="lead")
-    return joined(lead, notes_list(notes), figures(shown))
-
-
-# -- notes -------------------------------------------------------------------------------------------------------------
-
-
-def notes_list(notes: Sequence[str]) -> Markup:
-    if not notes:
-        return Markup()
-    items = [element("li", element("span", "note", class_="word fair"), " ", text) for text in notes]
-    shown = element("ul", *items[:MOST_NOTES], class_="caveats")
-    if len(items) <= MOST_NOTES:
-        return shown
-    rest = element("ul", *items[MOST_NOTES:], class_="caveats")
-    return joined(shown, element("details", element("summary", f"{len(items) - MOST_NOTES} more notes"), rest))
-
-
-def all_notes(notes: Iterable[str], quality: Mapping[str, Quality], joints: Sequence[str]) -> list[str]:
-    """Warnings and problems of the logs, one line per kind; then the others, without those that say the same."""
-    lines, own = [], set()
-    for run, found in quality.items():
-        name = file_name(run)
-        lines += grouped(name, (*found.problems, *found.warnings))
-        own |= {f"{name}: {f.what}{'' if f.joint is None else f' of {f.joint}'}: {f.words}" for f in found.findings}
-    return lines + merged([note for note in notes if note not in own], joints)
-
-
-def merged(notes: Sequence[str], joints: Sequence[str]) -> list[str]:
-    """Notes ``log: what of joint: words`` that differ in joint and words alone become one line with all joints."""
-    groups: dict[str, list[tuple[str, str]]] = {}
-    for note in notes:
-        joint = next((j for j in joints if f" of {j}: " in note), None)
-        key = note.partition(f" of {joint}: ")[0] if joint else note
-        groups.setdefault(key, []).append((joint or "", note))
-    return [
-        members[0][1] if len(members) == 1 else f"{key}: {', '.join(dict.fromkeys(joint for joint, _ in members))}"
-        for key, members in groups.items()
-    ]
+    return joined(lead, notes_list(steps, "next", "good"), notes_list(notes), figures(shown))
 
 
 # -- sentences ---------------------------------------------------------------------------------------------------------
@@ -91,10 +63,16 @@ def judged_word(runs: Sequence[Drawn]) -> tuple[str, str]:
     found = run.found.baselines.identified
     word = "good" if found.total_percent < GOOD else "fair" if found.total_percent < FAIR else "poor"
     what, validated = ("fit", "not validated") if run.seen else ("model", "tried on motion never seen")
-    weak = [joint for joint, left in zip(run.found.baselines.joints, found.percent, strict=True) if left >= FAIR]
+    weak = weak_joints(runs)
     if word != "good" or not weak:
         return f"{word} {what}, {validated}", word
     return f"{word} {what} but for {some_of(weak)}, {validated}", "fair"
+
+
+def weak_joints(runs: Sequence[Drawn]) -> list[str]:
+    """Of whose own torque too much is left."""
+    base = decisive(runs).found.baselines
+    return [joint for joint, left in zip(base.joints, base.identified.percent, strict=True) if left >= FAIR]
 
 
 def some_of(names: Sequence[str]) -> str:
@@ -151,18 +129,16 @@ def left_words(run: Drawn) -> str:
 
 
 def worst_joint(runs: Sequence[Drawn]) -> str:
-    """Which joint is predicted worst, on motion never seen where there is some."""
+    """Which joint is predicted worst, on motion never seen where there is some: most of its own torque is left, and
+    more than noise leaves, where that can be said."""
     run = decisive(runs)
-    shares = run.found.baselines.identified.percent
-    sigma = run.found.floor.sigma
-    if sigma is not None and (sigma[np.isfinite(shares)] > 0.0).all():
-        over = shares / run.found.floor.percent
-        worst = int(np.nanargmax(over))
-        beside = f", {number(float(over[worst]), 2)} times its noise"
-    else:
-        worst, beside = int(np.nanargmax(shares)), ""
-    joint, share = run.found.baselines.joints[worst], percent(float(shares[worst]) / 100)
-    return f"worst is {joint}, with {share} of its own torque left{beside}"
+    base, floor = run.found.baselines, run.found.floor
+    shares = base.identified.percent
+    beyond = np.where(shares > DOWN_TO * floor.percent, shares, np.nan)  # the rest is down to the noise
+    worst = int(np.nanargmax(shares if np.isnan(beyond).all() else beyond))
+    joint, share = base.joints[worst], percent(float(shares[worst]) / 100)
+    sizes = f"{number(float(base.identified.rms[worst]), 3)} of {number(float(base.signal[worst]), 3)}"
+    return f"worst is {joint}, with {share} of its own torque left ({sizes} {base.units[worst]} rms)"
 
 
 def counts(estimate: Estimate) -> dict[str, int]:
@@ -177,9 +153,10 @@ def sure_sentence(found: Identification) -> str:
         False: " No links can have these masses and inertias: they predict torques, and nothing else.",
     }
     consistent = found.physically_consistent
+    unknown = f"{none} not significant (the motion does not tell them from zero)"
     return (
-        f"Of the parameters, {well} are known best, {less} have a relative σ more than ten times the smallest one, and "
-        f"{none} are not significant.{'' if consistent is None else physical[consistent]}"
+        f"Of the parameters, {well} are well identified, {less} poorly (relative σ more than ten times the smallest "
+        f"one), and {unknown}.{'' if consistent is None else physical[consistent]}"
     )
 
 
@@ -204,5 +181,5 @@ def key_figures(found: Identification) -> dict[str, str]:
         "well identified": f"{counts(found.estimate)[WELL]} of {len(found.estimate.names)}",
         "condition number": number(found.estimate.condition_number),
         "… of normalised columns": number(found.estimate.condition_number_normalized),
-        "time of computing": f"{number(found.seconds, 3)} s",
+        "time of the estimate": f"{number(found.seconds, 3)} s",
     }

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.problem import Problem
 from exciter.identification.uncertainty.explain import explain
-from exciter.report.markup import Markup, element, percent
+from exciter.report.identification.parameter_words import meaning, reading_order
+from exciter.report.markup import Markup, element, number, percent
 from exciter.report.section import Section, folded
 from exciter.report.table import Bar, Table, Word
 from exciter.validation.prediction import nominal_base
@@ -22,12 +23,18 @@ TONES = {WELL: "good", POOR: "fair", INSIGNIFICANT: "poor"}
 
 def parameters_section(problem: Problem, estimate: Estimate) -> Section:
     text = (
-        f"Standard deviations rest on this: {estimate.assumption}. A parameter is poorly identified when its "
-        "relative standard deviation is more than ten times the smallest one, and not significant when zero lies "
-        "within its 95 % interval (value ± the column beside the status): it was not excited enough, or hardly "
-        "matters. The bar is logarithmic, from 0.1 % to 100 %. Click a heading to sort."
+        "Base parameters: what torques depend on, and so what can be identified. Symbols are those of the literature; "
+        "the number is that of the joint, counted from the base, axes are those of its modified-DH frame. An R marks a "
+        "sum with parameters of other links that torques cannot separate (folded below). σ is the standard deviation; "
+        f"the 95 % interval is value ± {number(estimate.quantile(), 3)} σ. Poorly identified: σ / value is more than "
+        "ten times the smallest one. Not significant: zero lies within the 95 % interval, so that it was not excited "
+        "enough, or hardly matters. The bar is logarithmic, from 0.1 % to 100 %. Click a heading to sort."
     )
-    contents = [parameters_table(problem, estimate).html()]
+    contents = [
+        parameters_table(problem, estimate).html(),
+        folded("What each of them stands for", listed(problem.base.expressions)),
+        folded("What the standard deviations rest on", listed(estimate.assumption.split("; "))),
+    ]
     reasons = explain(problem.compressed, estimate)
     if reasons:
         contents.append(folded("Why some are not well identified", listed(reasons)))
@@ -41,26 +48,24 @@ def listed(items: Sequence[str]) -> Markup:
 
 
 def parameters_table(problem: Problem, estimate: Estimate) -> Table:
-    base, nominal = problem.base, nominal_base(problem)
-    reach = estimate.quantile() * estimate.std
+    nominal, joints = nominal_base(problem), problem.model.robot.joint_names
     rows = []
-    for k, (name, unit, status) in enumerate(zip(estimate.names, estimate.units, estimate.status, strict=True)):
-        relative = float(estimate.relative_std_percent[k])
+    for k in reading_order(estimate.names):
+        relative, status = float(estimate.relative_std_percent[k]), estimate.status[k]
         length = math.log10(max(relative, 1e-3) / 0.1) / 3.0 if math.isfinite(relative) else 1.0
         rows.append(
             (
-                name,
+                estimate.names[k],
+                meaning(estimate.names[k], joints),
                 float(estimate.values[k]),
                 float(estimate.std[k]),
-                unit,
+                estimate.units[k],
                 Bar(relative, percent(relative / 100.0) if math.isfinite(relative) else "–", length),
                 Word(status, TONES[status]),
-                float(reach[k]),
                 float(nominal[k]),
-                base.expression(k).partition(" = ")[2] or "stands alone",
             )
         )
-    headings = ("parameter", "value", "σ", "unit", "σ / value", "status", "± 95 %", "description", "stands for")
+    headings = ("parameter", "what it is", "value", "σ", "unit", "σ / value", "status", "description")
     return Table(f"{len(rows)} base parameters, with what the description says of them", headings, rows)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from exciter.experiment.quality.finding import Finding, Quality, Severity
+from exciter.experiment.quality.finding import Quality, Severity
 from exciter.experiment.quality.words import number as plain
 from exciter.report.identification.parameters import listed
 from exciter.report.markup import Markup, element, number
@@ -51,18 +51,3 @@ def numbers(values: Mapping[str, Any]) -> str:
         elif isinstance(value, int | float):
             told.append(f"{key.replace('_', ' ')} {plain(value, 4)}")
     return ", ".join(told) or "–"
-
-
-def grouped(name: str, findings: Iterable[Finding]) -> list[str]:
-    """One line for each kind of finding, with all joints it was made on: ``spikes: joint_1, joint_3``."""
-    joints: dict[str, list[str]] = {}
-    words: dict[str, str] = {}
-    for finding in findings:
-        joints.setdefault(finding.what, []).extend([finding.joint] if finding.joint else [])
-        words.setdefault(finding.what, finding.words)
-    lines = []
-    for what, of in joints.items():
-        several = list(dict.fromkeys(of))
-        said = f"{what} of {several[0]}: {words[what]}" if len(several) == 1 else f"{what}: {words[what]}"
-        lines.append(f"{name}: {what}: {', '.join(several)}" if len(several) > 1 else f"{name}: {said}")
-    return lines

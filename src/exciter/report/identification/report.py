@@ -14,18 +14,14 @@ from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Identification
 from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
-from exciter.report.identification.answers import (
-    choices_section,
-    friction_choice_section,
-    gains_section,
-    payload_section,
-)
+from exciter.report.identification.answers import gains_section, payload_section
 from exciter.report.identification.checks import (
     comparison_section,
     inertia_section,
     known_load_section,
     simulation_section,
 )
+from exciter.report.identification.choices import choices_section, friction_choice_section
 from exciter.report.identification.conditioning import conditioning_section
 from exciter.report.identification.drawn import Drawn, drawn_runs
 from exciter.report.identification.friction import friction_section
@@ -61,8 +57,11 @@ class Answers:
             yield payload_section(self.payload)
         if self.gains is not None:
             yield gains_section(self.gains)
+
+    def chosen(self, settings: Mapping[str, Any]) -> Iterator[Section]:
+        """settings: with everything chosen in them."""
         if self.choices:
-            yield choices_section(self.choices)
+            yield choices_section(self.choices, settings)
         if self.friction is not None:
             yield friction_choice_section(self.friction)
 
@@ -100,7 +99,7 @@ def write_identification_report(
     if unseen is None and validation:
         unseen = Validation(tuple(run for one in validation for run in validate(one, found.estimate).runs))
     runs = drawn_runs(fit, unseen)
-    sections = [*_sections(found, runs, answers or Answers(), quality or {})]
+    sections = [*_sections(found, runs, answers or Answers(), quality or {}, settings or {})]
     never = [run for one in validation for run in one.runs]
     sections.append(settings_section(found, settings or {}, never))
     title = f"Identification of {found.problem.model.robot.name}"
@@ -108,15 +107,20 @@ def write_identification_report(
 
 
 def _sections(
-    found: Identification, runs: tuple[Drawn, ...], answers: Answers, quality: Mapping[str, Quality]
+    found: Identification,
+    runs: tuple[Drawn, ...],
+    answers: Answers,
+    quality: Mapping[str, Quality],
+    settings: Mapping[str, Any],
 ) -> Iterator[Section]:
     model, estimate = found.judge.model, found.estimate
     yield from answers.sections()
     yield from run_sections(model.robot, runs, found.judge.formulation)
-    yield parameters_section(found.problem, estimate)
-    yield conditioning_section(found.problem, estimate)
+    yield from answers.chosen(settings)
     if (friction := friction_section(model, estimate, runs)) is not None:
         yield friction
+    yield parameters_section(found.problem, estimate)
+    yield conditioning_section(found.problem, estimate)
     yield from misses(runs)
     yield from answers.checks()
     if quality:

@@ -18,9 +18,10 @@ from exciter.validation.baselines import DESCRIPTION, GRAVITY, ZERO
 def residuals_section(runs: Sequence[Drawn], judge: Formulation) -> Section:
     """judge: whose equations they are."""
     text = (
-        "Root mean square of measured less predicted torque, also as a percentage of the measured torque. Beside it "
-        "what models leave that know less: the description's own parameters, its gravity alone, and none at all. The "
-        f"noise floor is what no model can explain. {judged_words(judge)}"
+        "How far the model's torque is from the measured one: root mean square (rms), the largest difference and when "
+        "it was, and the rms over that of the measured torque. Beside it what models leave that know less: the "
+        "parameters of the description (URDF), its gravity alone, and none at all (100 %). The noise floor is what no "
+        f"model can explain. {judged_words(judge)}"
     )
     if len(shown_runs(tuple(runs))) < len(runs):
         text += f" Torques are drawn of the first {MOST_RUNS} runs of each kind."
@@ -39,7 +40,7 @@ def baselines_table(drawn: Drawn) -> Table:
             float(base.signal[j]),
             float(found.rms[j]),
             float(found.worst[j]),
-            float(found.when[j]),
+            float(found.when[j]) - drawn.start,
             shown(float(found.percent[j]), found.percent[j] / 100.0),
             *(shown(float(other.percent[j])) for other in others),
             shown(float(floor.percent[j])),

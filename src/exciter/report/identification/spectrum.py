@@ -11,12 +11,14 @@ from scipy import signal
 
 from exciter.report.identification.drawn import Drawn, per_joint
 from exciter.report.joint_choice import joint_choice
+from exciter.report.markup import number
 from exciter.report.plot import Line, Plot
 from exciter.report.section import Section
 
 Array = NDArray[np.float64]
 SEGMENT = 1024  #: samples of a segment, at most
 FEWEST = 32  #: samples without a gap that a spectrum needs
+EMPTY = 1e-4  #: of the largest density: frequencies beyond the last that has more are not drawn, filters emptied them
 GAP = 1.5  #: sampling intervals: a longer step is a gap
 
 
@@ -51,6 +53,12 @@ def density(time: Array, rate: float, *series: Array) -> tuple[Density, ...]:
     return tuple(found)
 
 
+def drawn_up_to(measured: Density) -> int:
+    """How many of the frequencies are worth drawing."""
+    some = (measured.values > EMPTY * measured.values.max(axis=0)).any(axis=1)
+    return int(np.flatnonzero(some)[-1]) + 1 if some.any() else len(some)
+
+
 def spectrum_section(drawn: Drawn) -> Section | None:
     """None where the run is too short."""
     prediction = drawn.prediction
@@ -58,18 +66,21 @@ def spectrum_section(drawn: Drawn) -> Section | None:
     if not found:
         return None
     measured, residual = found
+    last = drawn_up_to(measured)
     text = (
         f"Amplitude density of {drawn.name} ({drawn.kind}), measured and residual, as they enter the equations. A flat "
         "residual is noise; a peak in it is something that the model misses, such as an elastic joint or a ripple of "
         "the drive."
     )
+    if last < len(measured.frequency):
+        text += f" Above {number(float(measured.frequency[last - 1]), 3)} Hz filters left nothing to draw."
     plots = {
         j: Plot(
             name,
-            measured.frequency,
+            measured.frequency[:last],
             "frequency [Hz]",
             f"density [{unit or 'unit'}/√Hz]",
-            [Line("measured", measured.values[:, j], unit), Line("residual", residual.values[:, j], unit)],
+            [Line("measured", measured.values[:last, j], unit), Line("residual", residual.values[:last, j], unit)],
             group=f"spectrum-{drawn.group}",
             log=True,
         ).html()

@@ -72,4 +72,5 @@ def structure_plot(one: Structure, drawn: Drawn) -> Markup:
     label = f"{one.quantity} [{one.unit}]" if one.unit else one.quantity
     title = f"residual [{unit}]" if unit else "residual"
     band = "± 2 standard errors"
-    return Plot(one.joint, found.centres, label, title, lines, band=(0, 1), band_label=band, level=0.0).html()
+    centres = found.centres - (drawn.start if one.quantity == "time" else 0.0)
+    return Plot(one.joint, centres, label, title, lines, band=(0, 1), band_label=band, level=0.0).html()

@@ -19,6 +19,8 @@ def torque_section(drawn: Drawn) -> Section:
         "the 95 % confidence band of the prediction that the parameters' covariance gives; it is often too narrow to "
         "be seen. Click into a plot to send the robot above to that instant."
     )
+    if drawn.start:
+        text += " Time counts from the beginning of the log."
     if not prediction.complete:
         text += f" Only the first {len(prediction)} instants are drawn."
     plots = {j: torque_plot(drawn, j) for j in range(len(prediction.joints))}

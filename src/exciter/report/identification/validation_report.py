@@ -12,7 +12,6 @@ from exciter.report.identification.checks import inertia_section, simulation_sec
 from exciter.report.identification.drawn import Drawn, drawn_runs
 from exciter.report.identification.friction import friction_section
 from exciter.report.identification.headline import (
-    all_notes,
     judged_word,
     many,
     runs_figures,
@@ -21,6 +20,7 @@ from exciter.report.identification.headline import (
     unseen_sentence,
     worst_joint,
 )
+from exciter.report.identification.notes import all_notes
 from exciter.report.identification.quality import quality_section
 from exciter.report.identification.runs import misses, run_sections
 from exciter.report.identification.settings import done_section, hashes

@@ -1,0 +1,78 @@
+"""Notes at the head of a report: what deserves care, one short line of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from exciter.experiment.quality.finding import Finding, Quality
+from exciter.report.identification.drawn import file_name
+from exciter.report.markup import Markup, element, joined
+
+MOST_NOTES = 8  #: the others are folded away
+LONGEST = 170  #: characters; the whole text stands where the logs are judged
+ENDS = ("; ", ": ", ", ")  #: where a note may be cut
+
+
+def notes_list(notes: Sequence[str], word: str = "note", tone: str = "fair") -> Markup:
+    if not notes:
+        return Markup()
+    items = [element("li", element("span", word, class_=f"word {tone}"), " ", text) for text in notes]
+    shown = element("ul", *items[:MOST_NOTES], class_="caveats")
+    if len(items) <= MOST_NOTES:
+        return shown
+    rest = element("ul", *items[MOST_NOTES:], class_="caveats")
+    return joined(shown, element("details", element("summary", f"{len(items) - MOST_NOTES} more notes"), rest))
+
+
+def all_notes(notes: Iterable[str], quality: Mapping[str, Quality], joints: Sequence[str]) -> list[str]:
+    """Warnings and problems of the logs, one line per kind; then the others, without those that say the same."""
+    logs: dict[str, list[str]] = {}  # by what was found in them
+    own = set()
+    for run, found in quality.items():
+        name = file_name(run)
+        for line in grouped((*found.problems, *found.warnings)):
+            logs.setdefault(line, []).append(name)
+        own |= {f"{name}: {f.what}{'' if f.joint is None else f' of {f.joint}'}: {f.words}" for f in found.findings}
+    lines = [f"{', '.join(names)}: {line}" for line, names in logs.items()]
+    return lines + merged([note for note in notes if note not in own], joints)
+
+
+def grouped(findings: Iterable[Finding]) -> list[str]:
+    """One line for each kind of finding, with all joints it was made on: ``spikes: joint_1, joint_3``; and with what
+    is said of all of them alike."""
+    kinds: dict[str, list[Finding]] = {}
+    for finding in findings:
+        kinds.setdefault(finding.what, []).append(finding)
+    lines = []
+    for what, some in kinds.items():
+        joints = list(dict.fromkeys(finding.joint for finding in some if finding.joint))
+        if len(joints) > 1:
+            advice = {finding.words.partition(": ")[2] for finding in some}
+            alike = advice.pop() if len(advice) == 1 else ""
+            lines.append(f"{what}: {', '.join(joints)}{': ' if alike else ''}{shortened(alike)}")
+        else:
+            of = f" of {joints[0]}" if joints else ""
+            lines.append(f"{what}{of}: {shortened(some[0].words)}")
+    return lines
+
+
+def shortened(words: str) -> str:
+    """What is too long ends with a part of the sentence, and …"""
+    if len(words) <= LONGEST:
+        return words
+    head = words[:LONGEST]
+    cut = next((at for end in ENDS if (at := head.rfind(end)) > LONGEST // 3), LONGEST)
+    return f"{head[:cut]} …"
+
+
+def merged(notes: Sequence[str], joints: Sequence[str]) -> list[str]:
+    """Notes ``log: what of joint: words`` that differ in joint and words alone become one line with all joints."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for note in notes:
+        joint = next((j for j in joints if f" of {j}: " in note), None)
+        key = note.partition(f" of {joint}: ")[0] if joint else note
+        groups.setdefault(key, []).append((joint or "", note))
+    return [
+        members[0][1] if len(members) == 1 else f"{key}: {', '.join(dict.fromkeys(joint for joint, _ in members))}"
+        for key, members in groups.items()
+    ]
