@@ -16,7 +16,7 @@ import yaml
 from conftest import CASES, smooth_motion
 from exciter.cli import main
 from exciter.commands import identify_logs
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.model import DynamicModel, RigidBodies
 from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
@@ -33,6 +33,7 @@ from exciter.identification.automatic.friction import (
     barred_terms,
     coupled_variants,
     friction_candidates,
+    gear_load,
     starting_terms,
 )
 from exciter.identification.automatic.recipe import Asked, Chosen, choose_settings
@@ -42,9 +43,11 @@ from exciter.identification.automatic.weight import FAINT, WEIGHTS, WORSE, choos
 from exciter.identification.config.automatic import Automatic, choose_automatically
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.cross_validation import Score
+from exciter.identification.estimators.nonnegative import bounded
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.information import Information
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.reference import PriorValues, Reference
 from exciter.identification.problem import Problem
@@ -61,6 +64,7 @@ from exciter.parameters.terms import (
     Ripple,
     RotorInertia,
     Sign,
+    Spring,
     SqrtViscous,
     Viscous,
 )
@@ -313,6 +317,37 @@ def test_ripple_needs_a_turn_and_must_not_look_like_weight() -> None:
     assert slides
 
 
+def test_a_base_that_leans_a_little_bars_the_same() -> None:
+    """Where weight has nearly the shape of a ripple, the prior would decide between them as well."""
+    robot = load("ur10e")
+    run = Run.at(smooth_motion(robot, np.arange(400) / 50.0, 1), np.zeros((400, robot.n)), 50.0)
+    angle = np.radians(0.01)
+    leaning = robot.with_gravity(9.81 * np.array([np.sin(angle), 0.0, -np.cos(angle)]))
+    assert set(barred_terms(robot, [run])) <= set(barred_terms(leaning, [run]))
+
+
+def test_springs_relieve_the_gears() -> None:
+    """The load is what the model says without friction and rotors, the counterbalance among it."""
+    robot = load("puma560")
+    spring = Spring(robot.joint_names[1], base_arm=0.4, link_arm=0.1, offset=0.3, free_length=0.2)
+    model = DynamicModel(robot, (Viscous(), spring))
+    friction = np.array([name.startswith("Fv") for name in model.standard])
+    chi = np.where(friction, 1.0, model.nominal)
+    chi[-2:] = 3000.0, -50.0
+    motion = smooth_motion(robot, np.arange(50) / 50.0, 1)
+    carried = model.torque(motion, np.where(friction, 0.0, chi))
+    assert np.abs(carried - model.torque(motion, np.where(friction, 0.0, model.nominal))).max() > 10.0
+    term = replace(gear_load(model, chi), shape=Sign())
+    values = term.bind(model.dynamics.robot, RigidBodies(model.dynamics)).values(motion)
+    np.testing.assert_allclose(np.abs(values), np.abs(carried.T), rtol=1e-9, atol=1e-9)
+
+
+def test_nothing_bounded_is_plain_least_squares() -> None:
+    r = np.array([[2.0, 1.0], [0.0, 3.0]])
+    found = bounded(Information(r, np.array([4.0, -6.0])), np.zeros(2, dtype=bool))
+    np.testing.assert_allclose(r @ found, [4.0, -6.0])
+
+
 def test_what_is_barred_is_not_tried() -> None:
     """An arm whose third joint hardly turns, though its torque repeats every turn."""
     motion = moved(seconds=5.0)
@@ -455,12 +490,25 @@ def test_coarse_encoders_with_clean_velocities() -> None:
     motion = moved(seconds=8.0)
     coarse = automatic(recorded(motion, 5e-3, 1e-4))
     assert chosen_of(coarse)["route"].startswith("recorded velocities")
-    assert coarse.config.route == FilteredDifferences(coarse.config.route.cutoff, use_measured_velocity=True)  # type: ignore[union-attr]
+    assert coarse.config.route.use_measured_velocity  # type: ignore[union-attr]
     found = automatic(recorded(motion, velocity=0.3))
     assert chosen_of(found)["route"].startswith("positions")
-    assert found.config.route == FilteredDifferences(found.config.route.cutoff)  # type: ignore[union-attr]
+    assert not found.config.route.use_measured_velocity  # type: ignore[union-attr]
     clean = automatic(recorded(motion, 5e-3, 1e-4), recorded(moved(6, 6.0), 5e-3))  # one of two logs has none
     assert chosen_of(clean)["route"].startswith("positions")
+
+
+def test_a_faster_log_is_differentiated_by_its_own_band() -> None:
+    """A cut-off that was chosen on a slow log would cut the motion of a fast one; a slower one keeps it."""
+    slow = recorded(moved(seconds=8.0))
+    route = automatic(slow).config.route
+    assert isinstance(route, FilteredDifferences)
+    assert route.cutoff is not None
+    assert route.bands is not None
+    fast = replace(slow, time=slow.time[0] + (slow.time - slow.time[0]) / 4.0, qd=None)
+    (slow_part,), (fast_part,) = Run.of(slow, route).parts, Run.of(fast, route).parts
+    assert slow_part.position_bandwidth == route.cutoff
+    assert fast_part.position_bandwidth == pytest.approx(4.0 * route.cutoff, rel=0.35)
 
 
 def test_a_motion_that_repeats_keeps_its_series() -> None:
@@ -470,6 +518,20 @@ def test_a_motion_that_repeats_keeps_its_series() -> None:
     assert all(part.series is not None for part in found.runs[0].parts)
     once = automatic(recorded(moved(seconds=1.2 * PERIOD), period=PERIOD))
     assert "route" in chosen_of(once)
+
+
+def test_folds_of_a_motion_that_repeats_are_parts_of_its_period() -> None:
+    """Also where nobody said that it repeats: a stretch left out must not have been seen one period before."""
+    family, time = Fourier(4.0, 3), np.arange(1400) / 100.0
+    delta = np.random.default_rng(0).standard_normal((3, family.coefficients))
+    repeated = Run.at(motion_of(family, delta, time), np.zeros((len(time), 3)), 100.0)
+    assert repeated.seen_period == pytest.approx(4.0, abs=0.02)
+    inside = time[(time % 4.0 * 2.5) % 1.0 > 0.1]  # not where one fold ends
+    inside = inside[(inside < 9.9) & ((inside % 4.0 * 2.5) % 1.0 < 0.9)]
+    assert (repeated.fold(inside, 10) == repeated.fold(inside + 4.0, 10)).all()
+    once = replace(repeated, parts=(repeated.parts[0][:500],), span=None)
+    assert once.seen_period is None
+    assert (np.diff(once.fold(time[:500], 10)) >= 0).all()
 
 
 def test_several_logs_and_logs_with_gaps() -> None:

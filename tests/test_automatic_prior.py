@@ -76,7 +76,7 @@ def test_offsets_are_held_near_zero_and_elsewhere_predictions_profit() -> None:
     trial = trial_of(run_of(arm(), little_motion(-0.5)))
     offset, choice = choose_offset(trial, 0.1, trial.noise(1e-3))
     assert offset == OFFSETS[0]
-    assert "1 %" in choice.value
+    assert "3 %" in choice.value
     elsewhere = little_motion(-1.3)
     model = trial.problem.model
     truth = DynamicModel(arm(), TERMS).torque(elsewhere, np.append(1.1 * model.nominal[:60], model.nominal[60:]))
@@ -128,10 +128,10 @@ def test_a_base_that_leans_is_found(degrees: float) -> None:
     assert "clearly better" in choice.reason
 
 
-@pytest.mark.parametrize("degrees", [0.0, 10.0])
+@pytest.mark.parametrize("degrees", [0.0, 4.0, 10.0])
 def test_upright_stays_upright_and_far_is_not_believed(degrees: float) -> None:
-    """Ten degrees are no error of mounting: whoever mounts a robot so knows it."""
-    assert np.radians(10.0) > FARTHEST
+    """Four degrees are no error of mounting: whoever mounts a robot so knows it."""
+    assert np.radians(4.0) > FARTHEST
     run = run_of(arm().with_gravity(leaning(degrees)), smooth_motion(arm(), TIME, 5))
     trial = trial_of(run)
     gravity, choice = choose_tilt(trial, WEIGHT, trial.noise(1e-3))

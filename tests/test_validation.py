@@ -371,7 +371,7 @@ def test_structure_in_words(model, estimate):
     assert found[0].joint == "joint_3"
     assert found[0].quantity == "velocity"
     assert found[0].words.startswith("joint_3: ")
-    assert "depends on velocity: the friction model misses something; try friction: choose" in found[0].words
+    assert "depends on velocity: the friction model misses something; try another" in found[0].words
     assert {one.joint for one in found} == {"joint_3"}
     long = Prediction.join([replace(dragging, time=dragging.time + 12.0 * k) for k in range(6)])  # put in blocks
     again = next(one for one in structures(long) if one.joint == "joint_3")

@@ -19,7 +19,7 @@ import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,13 @@ import numpy as np
 import yaml
 
 from exciter.arguments import parser
-from exciter.commands import identify, validate
+from exciter.commands import identify
 from exciter.commands.identify_logs import Logs
 from exciter.errors import ExciterError
+from exciter.experiment.quality import Repairs
+from exciter.experiment.recording import open_recording
+from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
@@ -52,16 +56,19 @@ class Left:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one robot. seconds: the whole command; quality: what the check said of each log; words: what was chosen."""
+    """Of one robot. judged: held-out samples that count, and how many there are. seconds: the whole command; quality:
+    what the check said of each log; chosen: settings, and why; words: what was done."""
 
     robot: str
     rows: Mapping[str, Left]
     condition: tuple[float, float]
     parameters: int
+    judged: tuple[int, int]
     physically_consistent: bool | None
     seconds: float
     quality: Mapping[str, str]
     percentages: str
+    chosen: tuple[str, ...]
     words: tuple[str, ...]
 
 
@@ -86,10 +93,13 @@ def run_robot(robot: str, data: Path, output: Path, estimator: str | None = None
     seconds = time.perf_counter() - clock
     found = IdentifiedModel.read(output)
     result, (seen,) = found.data, found.data["validation"]
+    held_out = log_runs(found, mine / "held_out.yaml", data)
     rows = {
         "identification": _left(result["residuals"], result["total_percent"]),
         "held out": _left(seen["joints"], seen["total_percent"]),
-        **beside(found, held_out_runs(found, mine / "held_out.yaml", data)),
+        **beside(found, held_out),
+        **edges_kept(found, mine / "held_out.yaml", data),
+        **without_bounds(found, log_runs(found, mine / "recording.yaml", data), held_out),
         **published(robot),
     }
     return Outcome(
@@ -97,17 +107,47 @@ def run_robot(robot: str, data: Path, output: Path, estimator: str | None = None
         rows,
         (result["condition_number"], result["condition_number_normalized"]),
         len(result["parameters"]),
+        judged(found, held_out),
         result["physically_consistent"],
         seconds,
         {Path(name).name: verdict for name, verdict in result["quality"].items()},
         result["percentages"],
+        tuple(f"{one['setting']}: {one['value']} ({one['reason']})" for one in result["automatic"]),
         (*result["words"], *(word for run in result["runs"] for word in run["words"])),
     )
 
 
-def held_out_runs(found: IdentifiedModel, path: Path, data: Path) -> tuple[Run, ...]:
-    """The held-out log, read as ``exciter validate`` reads it."""
-    return validate.read(found, Logs(found.config, found.model.robot, data, lambda _: None), [path])
+def log_runs(found: IdentifiedModel, path: Path, data: Path) -> tuple[Run, ...]:
+    """A log, processed as the one that was identified from."""
+    return Logs(found.config, found.model.robot, data, lambda _: None).read([path])
+
+
+def edges_kept(found: IdentifiedModel, path: Path, data: Path) -> dict[str, Left]:
+    """Held out, with nothing cut where positions were filtered: the evaluation filter's own edges alone."""
+    config = found.config
+    if not isinstance(config.route, FilteredDifferences):
+        return {}
+    file = open_recording(path, data)
+    recording, repairs = file.read().arranged(found.model.robot), Repairs.from_dict(file.repair, str(path))
+    runs = (Run.of(recording, replace(config.route, edge=0.99), repairs),)
+    seen = Prediction.of(Problem(found.model, runs, config.evaluation((), runs)), found.estimate)
+    return {"held out, edges kept": left(seen, np.ones(seen.measured.shape, dtype=bool))}
+
+
+def judged(found: IdentifiedModel, runs: tuple[Run, ...]) -> tuple[int, int]:
+    """How many held-out samples are beyond the edges that filters cut, and how many there are."""
+    rows = Problem(found.model, runs, found.config.evaluation((), runs)).measured.rows
+    return int(rows.sum(axis=0).max()), sum(len(run.recording) for run in runs if run.recording is not None)
+
+
+def without_bounds(found: IdentifiedModel, runs: tuple[Run, ...], held_out: tuple[Run, ...]) -> dict[str, Left]:
+    """Held out, by the same settings and prior, where no link has to be a body and no friction ≥ 0."""
+    estimator = found.config.estimator(found.model.robot, runs=runs)
+    if not isinstance(estimator, PhysicallyConsistent):
+        return {}
+    free = estimator.prior.estimate(found.config.problem(found.model, runs))
+    seen = Prediction.of(Problem(found.model, held_out, found.config.evaluation((), held_out)), free)
+    return {"held out, no bounds": left(seen, np.ones(seen.measured.shape, dtype=bool))}
 
 
 def beside(found: IdentifiedModel, runs: tuple[Run, ...]) -> dict[str, Left]:
@@ -154,7 +194,8 @@ def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
         bodies = {True: ", bodies can have them", False: ", no bodies can have them", None: ""}
         yield (
             f"{one.robot}: {one.parameters} base parameters{bodies[one.physically_consistent]}; cond {raw:.4g}, "
-            f"of scaled columns {scaled:.3g}; {one.seconds:.1f} s"
+            f"of scaled columns {scaled:.3g}; {one.judged[0]} of {one.judged[1]} held-out samples judged (edges cut); "
+            f"{one.seconds:.1f} s"
         )
         yield ""
 
@@ -171,6 +212,8 @@ def remarks(one: Outcome) -> Iterator[str]:
     yield from _wrapped(one.percentages)
     for name, verdict in one.quality.items():
         yield from _wrapped(f"{name}: {verdict}")
+    for choice in one.chosen:
+        yield from _wrapped(f"chosen: {choice}")
     for word in dict.fromkeys(one.words):
         yield from _wrapped(f"· {word}")
     yield ""

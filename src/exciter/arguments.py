@@ -28,7 +28,7 @@ STORY = """
       exciter design arm.urdf -o motion --config exciter.yaml   the motion that shows it best, certified
       exciter simulate arm.urdf motion/trajectory.json -o log.csv   rehearse it; then run it on the robot
       exciter inspect arm.urdf log.csv                          what the log is good for
-      exciter identify arm.urdf log.csv -o found --estimator consistent   parameters, and how sure they are
+      exciter identify arm.urdf log.csv -o found   parameters, and how sure they are
       exciter validate found other.csv                          how they do on motion never seen
       exciter export found --format urdf -o identified.urdf     for other tools
 

@@ -59,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
             step("finding drive gains")
             runs, seen, loaded = logs.with_gains(known, (runs, seen, loaded))
         automatic: Automatic | None = None
+        if loaded and config.section.get("automatic"):
+            logs.notes.append("settings are not chosen from the logs beside --loaded: usual ones are taken")
         if config.automatic and not loaded and (settled := logs.chosen(runs, seen)) is not None:
             automatic, seen = settled
             config, runs = automatic.config, automatic.runs

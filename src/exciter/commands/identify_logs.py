@@ -188,6 +188,16 @@ class Logs:
             self.notes.append(f"settings were not chosen from the logs, usual ones are taken: {error}")
             return None
         self.config, self.robot = found.config, found.robot
+        if found.chosen.gravity is not None:
+            shown = ", ".join(f"{x:.4g}" for x in found.chosen.gravity)
+            self.notes.append(
+                f"gravity leans in the model: whatever loads it (a URDF has no place for it) needs [{shown}] m/s²"
+            )
+        zone = found.config.judge(found.runs).zone(found.config.model(self.robot))
+        if "dead_zone" in found.config.section and not zone.any():
+            self.notes.append(
+                "dead_zone: has no effect, pre-sliding friction holds at rest too; friction: as-given has it"
+            )
         route = found.config.route
         return found, seen if route is None else self.again(seen, route)
 
@@ -207,7 +217,12 @@ class Logs:
 
 def _shared(run: Run, other: Run) -> bool:
     """Whether both come from one file, and from one time of it."""
-    if run.recording is None or other.recording is None or run.span is None or other.span is None:
+    if run.recording is None or other.recording is None:
         return False
     files = [{source.sha256 for source in one.recording.about.sources} for one in (run, other) if one.recording]
-    return bool(files[0] & files[1]) and run.span[0] < other.span[1] and other.span[0] < run.span[1]
+    return bool(files[0] & files[1]) and any(a[0] < b[1] and b[0] < a[1] for a in _spans(run) for b in _spans(other))
+
+
+def _spans(run: Run) -> list[tuple[float, float]]:
+    """First and last instant of every part: windows of one file may lie between each other."""
+    return [(float(part.motion.time[0]), float(part.motion.time[-1])) for part in run.parts if len(part)]

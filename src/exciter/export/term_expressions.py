@@ -141,7 +141,8 @@ def _direction(shape: FrictionShape, names: list[str], velocities: list[str]) ->
     what = "pre-sliding friction (Dahl)" if isinstance(shape, Dahl) else f"the friction shape {type(shape).__name__}"
     raise ParameterError(
         f"{what} of {', '.join(names)} depends on earlier instants, and exported functions know only the present one; "
-        "identify with another shape: the plain coulomb, or {coulomb: {shape: {tanh: {width: …}}}}"
+        "identify with friction: as-given under identify:, and another shape: the plain coulomb, or {coulomb: {shape: "
+        "{tanh: {width: …}}}}"
     )
 
 

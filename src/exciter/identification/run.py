@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import RecordingError
 from exciter.experiment.process import process
+from exciter.experiment.quality.periodicity import visible_period
 from exciter.experiment.quality.repairs import Repairs
 from exciter.experiment.recording import Payload, Recording
 from exciter.experiment.recording.about import LINK, MOTOR
@@ -18,6 +20,7 @@ from exciter.experiment.signals.route import Route
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
+BINS = 2000  # instants that are enough to see a period
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +72,24 @@ class Run:
         """A motion that is known exactly, with the torque (N, n) it took, at ``rate`` [Hz]."""
         return cls((Processed(motion, np.asarray(torque, dtype=float), rate),), name)
 
+    @cached_property
+    def seen_period(self) -> float | None:
+        """[s] after which the positions of the longest part show the same again; None where they do not, or where
+        parts are read piece by piece."""
+        if not isinstance(self.parts, tuple):
+            return None
+        motion = max(self.parts, key=len).motion
+        step = max(1, len(motion) // BINS)
+        return visible_period(motion.time[::step], motion.q[::step])
+
     def fold(self, time: Array, folds: int) -> NDArray[np.int64]:
-        """Which of ``folds`` pieces instants [s] belong to: pieces of the period where the motion repeats, for a fold
-        must not have been seen in another period; else stretches of time."""
+        """Which of ``folds`` pieces instants [s] belong to: pieces of the period where the motion repeats, stated or
+        seen, for a fold must not have been seen in another period; else stretches of time."""
         assert self.span is not None
         first, last = self.span
-        if self.period is not None:
-            phase = ((time - first) / self.period) % 1.0
-        else:
-            phase = (time - first) / max(last - first, 1e-300)
+        period = self.period or self.seen_period
+        since = time - first
+        phase = since / max(last - first, 1e-300) if period is None else (since / period) % 1.0
         return np.asarray(np.clip((phase * folds).astype(np.int64), 0, folds - 1))
 
 

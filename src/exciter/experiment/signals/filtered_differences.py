@@ -19,6 +19,7 @@ from exciter.experiment.signals.central_differences import first_difference, sec
 from exciter.experiment.signals.chunks import Margin, Piece
 from exciter.experiment.signals.cutoff import choose_cutoff
 from exciter.experiment.signals.low_pass import EDGE, FINEST_EDGE, NEGLIGIBLE
+from exciter.experiment.signals.motion_band import velocity_band
 from exciter.experiment.signals.moving import most_moving, moves
 from exciter.experiment.signals.noise import FEWEST, estimate_noise
 from exciter.experiment.signals.processed import Processed
@@ -27,6 +28,8 @@ from exciter.experiment.signals.route import StreamingRoute
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
+CLEARLY = 1.25  # times the cut-off: less is the same band, measured twice
+HIGHEST = 0.2  # of the rate
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ class FilteredDifferences(StreamingRoute):
     rate [Hz]: of the result; None: a round one near the recorded. use_measured_velocity: q̇ is the recorded velocity
     through the same filter instead of a difference of q, and q̈ its difference. bridge: gaps of up to so many sampling
     intervals are interpolated. edge: samples at both ends are cut until the filter's guess about what lies beyond has
-    faded to this; ``Processed.words`` says how many.
+    faded to this; ``Processed.words`` says how many. bands: where so many times the band of the log's own motion is
+    clearly more than the cut-off, that is taken: a cut-off from a slow log would cut the motion of a fast one.
     """
 
     cutoff: float | None = None
@@ -45,6 +49,7 @@ class FilteredDifferences(StreamingRoute):
     use_measured_velocity: bool = False
     bridge: int = 10
     edge: float = EDGE
+    bands: float | None = None
 
     def __post_init__(self) -> None:
         if self.bridge < 1 or not FINEST_EDGE <= self.edge < 1.0:
@@ -64,7 +69,7 @@ class FilteredDifferences(StreamingRoute):
         if rate < 0.9 * recorded:
             words.append(f"the rate is below the recorded one: torque above {rate / 2:g} Hz is folded down")
         part = most_moving(recording, gap)
-        cutoff, reason = self._chosen(part, rate) if self.cutoff is None else (self.cutoff, "")
+        cutoff, reason = self._chosen(part, rate) if self.cutoff is None else self._raised(part, rate, self.cutoff)
         low_pass = Butterworth(cutoff, self.order)
         bandwidth, left_in = torque_bandwidth(recording.about)
         cut = max(1, low_pass.settle(rate, self.edge))
@@ -77,6 +82,19 @@ class FilteredDifferences(StreamingRoute):
         ]
         noises = _noises(part, low_pass, rate, bandwidth)
         return _Plan(low_pass, rate, gap, cut, self.use_measured_velocity, noises, tuple(words), bandwidth)
+
+    def _raised(self, part: Recording, rate: float, cutoff: float) -> tuple[float, str]:
+        """As given, or more where this motion is faster; and why."""
+        if self.bands is None or not moves(part):
+            return cutoff, ""
+        uniform = resample(replace(part, qd=None, torque=None, current=None), rate)
+        band = velocity_band(
+            np.gradient(Butterworth(self._chosen(part, rate)[0]).zero_phase(uniform.q, rate), axis=0), rate
+        )
+        wanted = min(self.bands * band, HIGHEST * rate)
+        if wanted <= CLEARLY * cutoff:
+            return cutoff, ""
+        return wanted, f": {self.bands:.3g} times the band of this motion, which is faster than that of {cutoff:.3g} Hz"
 
     def _chosen(self, part: Recording, rate: float) -> tuple[float, str]:
         """Cut-off [Hz], and why."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording.about import LINK
@@ -92,13 +92,24 @@ def gear_load(model: DynamicModel, chi: ArrayLike) -> LoadFriction:
 
 def barred_terms(robot: Robot, runs: Sequence[Run]) -> dict[str, list[JointTerm]]:
     """What joints cannot have: ripple where there is no turn, or too little of it was seen, or where the weight of the
-    links has the same shape: the prior would decide between them, and the load on the gears would be its guess."""
-    travel, alone = np.max([_travel(run) for run in runs], axis=0), _own_ripple(robot)
+    links has the same shape, or has it nearly, as where a base leans a little: the prior would decide between them, and
+    the load on the gears would be its guess."""
+    travel = np.max([_travel(run) for run in runs], axis=0)
+    alone = _own_ripple(robot) & _own_ripple(robot.with_gravity(_along_an_axis(robot.gravity)))
     return {
         joint.name: [Ripple()]
         for joint, moved in zip(robot.joints, travel, strict=True)
         if joint.name not in alone or moved < TURN
     }
+
+
+def _along_an_axis(gravity: ArrayLike) -> NDArray[np.float64]:
+    """(3,) the nearest gravity along an axis of the base."""
+    given = np.asarray(gravity, dtype=float)
+    nearest = np.zeros(3)
+    k = int(np.argmax(np.abs(given)))
+    nearest[k] = np.sign(given[k]) * np.linalg.norm(given)
+    return nearest
 
 
 def _own_ripple(robot: Robot) -> set[str]:
@@ -120,7 +131,7 @@ def _travel(run: Run) -> list[float]:
 
 
 def coupled_variants(kept: Sequence[JointTerm], side: str | None) -> list[tuple[str, tuple[JointTerm, ...]]]:
-    """Kept terms with the friction of coupled motors as given, with pre-sliding, and with a √ part; in words."""
+    """Kept terms with the friction of coupled motors with pre-sliding, and with a √ part beside it; in words."""
     couplings = [term for term in kept if isinstance(term, DriveCoupling)]
     if not couplings or any(isinstance(term, CoupledSqrtViscous) for term in kept):
         return [("as given", tuple(kept))]

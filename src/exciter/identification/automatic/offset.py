@@ -17,7 +17,7 @@ from exciter.identification.automatic.trial import Trial
 from exciter.identification.automatic.weight import strongest_as_good
 
 Array = NDArray[np.float64]
-OFFSETS = (0.01, 0.03, 0.1, 0.3, 1.0, None)  #: σ over the rms torque of the joint, from the nearest to zero; None: free
+OFFSETS = (0.03, 0.1, 0.3, 1.0, None)  #: σ over the rms torque of the joint, from the nearest to zero; None: free
 
 
 def choose_offset(trial: Trial, weight: float, noise: Array) -> tuple[float | None, Choice]:

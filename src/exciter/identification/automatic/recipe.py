@@ -1,8 +1,8 @@
 """Settings for a first run, one after the other, from the training runs alone.
 
 1. The filter of the equations, from the band of the motion.
-2. Coupled motors: pre-sliding and √ friction, where a coupling was named.
-3. The route from positions to accelerations, by cross-validation.
+2. The route from positions to accelerations, by cross-validation.
+3. Coupled motors: pre-sliding and √ friction, where a coupling was named.
 4. The friction of each joint and the weight of the prior, by cross-validation, twice: what one is depends on the other,
    and the load that friction grows with on both.
 5. How near to zero offsets are, by cross-validation.
@@ -107,26 +107,50 @@ def choose_settings(asked: Asked) -> Chosen:
         if found is not None:
             runs, route = found.runs, found.route
             choices.append(found.choice)
-    trial = _trial(asked, replace(model, terms=start), runs)
-    friction: FrictionChoice | None = None
     if asked.friction:
         asked.step("choosing friction")
         kept, coupled = _coupled(asked, kept, side, runs)
         choices += coupled
-        trial, weight, friction, why = _friction_and_weight(asked, kept, side, runs)
-        choices += why
-    else:
-        weight, choice = _weight(asked, trial)
-        choices.append(choice)
-    offset, gravity, noise = None, None, trial.noise(WEAK)
-    if asked.offset and any(isinstance(term, Offset) for term in trial.problem.model.terms):
-        offset, choice = choose_offset(trial, weight, noise)
-        choices.append(choice)
+    found_terms = _terms(asked, kept, side, runs)
+    gravity: Array | None = None
+    leans: tuple[Choice, ...] = ()
     if asked.tilt and np.any(model.robot.gravity):
         asked.step("looking whether the base leans")
-        gravity, choice = choose_tilt(replace(trial, offset=offset), weight, noise)
+        trial = replace(found_terms.trial, offset=found_terms.offset)
+        gravity, choice = choose_tilt(trial, found_terms.weight, trial.noise(WEAK))
+        leans = (choice,)
+        if gravity is not None:  # what was chosen for a robot that stands upright may have stood for the lean
+            leaning = replace(asked, model=replace(model, robot=model.robot.with_gravity(gravity)))
+            found_terms = _terms(leaning, kept, side, runs)
+    every = (*choices, *found_terms.choices, *leans)
+    terms = found_terms.trial.problem.model.terms
+    return Chosen(runs, route, terms, found_terms.weight, every, found_terms.friction, found_terms.offset, gravity)
+
+
+@dataclass(frozen=True, eq=False)
+class _Terms:
+    """Friction, weight of the prior and size of offsets, which belong together; trial: with all but the offset."""
+
+    trial: Trial
+    weight: float
+    offset: float | None
+    friction: FrictionChoice | None
+    choices: tuple[Choice, ...]
+
+
+def _terms(asked: Asked, kept: tuple[JointTerm, ...], side: str | None, runs: tuple[Run, ...]) -> _Terms:
+    friction: FrictionChoice | None = None
+    if asked.friction:
+        trial, weight, friction, choices = _friction_and_weight(asked, kept, side, runs)
+    else:
+        trial = _trial(asked, replace(asked.model, terms=kept), runs)
+        weight, choice = _weight(asked, trial)
+        choices = [choice]
+    offset = None
+    if asked.offset and any(isinstance(term, Offset) for term in trial.problem.model.terms):
+        offset, choice = choose_offset(trial, weight, trial.noise(WEAK))
         choices.append(choice)
-    return Chosen(runs, route, trial.problem.model.terms, weight, tuple(choices), friction, offset, gravity)
+    return _Terms(trial, weight, offset, friction, tuple(choices))
 
 
 def _trial(asked: Asked, model: DynamicModel, runs: tuple[Run, ...]) -> Trial:

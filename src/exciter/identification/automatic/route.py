@@ -58,6 +58,7 @@ def choose_route(remake: Remake, trial: Try, band: float, runs: Sequence[Run]) -
         better = measured.mean < found[cutoff].mean
         reason += f"; {measured.mean:.3g} with recorded velocities"
         route = replace(route, use_measured_velocity=better)
+    route = replace(route, bands=float(f"{cutoff / band:.3g}"))  # logs that are faster want more
     kind = "recorded velocities" if route.use_measured_velocity else "positions"
     value = f"{kind} through {cutoff:.3g} Hz, then central differences"
     return Routed(route, remake(route), Choice("route", value, reason))

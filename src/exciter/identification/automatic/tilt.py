@@ -21,7 +21,8 @@ Array = NDArray[np.float64]
 FIRST = np.radians(0.5)  #: [rad] from the middle, where leaning is tried first; then half of it
 FARTHEST = np.radians(2.0)  #: [rad] so much is no error of mounting, but something else that leaning stands for
 ROUNDS = 3
-PARTS = (0.25, 0.5, 0.75)  #: of the best: less is likelier, and taken where it is as good
+LEAST = np.radians(0.05)  #: [rad] less is within what a level shows
+GAIN = 0.03  #: of the error: less is not worth a setting
 AROUND = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [1, 1]], dtype=float)  # six numbers make a parabola
 
 
@@ -37,18 +38,14 @@ def choose_tilt(trial: Trial, weight: float, noise: Array) -> tuple[Array | None
         middle, best, step = found, score, 0.5 * step
         if simplest_within_error([upright, best]) == 0:
             break
-    if np.linalg.norm(middle) > 0.99 * FARTHEST:
-        why = "stretches left out ask for more than a base that leans by mistake"
+    angle = float(np.linalg.norm(middle))
+    listed = f"error {upright.mean:.3g} upright, {best.mean:.3g} leaning by {np.degrees(angle):.2g}°"
+    if angle > 0.99 * FARTHEST:
+        why = f"{listed}, or more: no base leans so by mistake, something else is missing"
         return None, Choice("gravity", "as described", why)
-    scores = [upright, *(lean.score(part * middle) for part in PARTS if middle.any()), best]
-    chosen = simplest_within_error(scores)
-    angle, best_angle = (float(np.degrees(np.linalg.norm(x))) for x in ((*PARTS, 1.0)[chosen - 1] * middle, middle))
-    listed = f"error {upright.mean:.3g} upright, {best.mean:.3g} leaning by {best_angle:.2g}°"
-    if chosen == 0:
+    gains = best.mean < (1.0 - GAIN) * upright.mean and simplest_within_error([upright, best]) == 1
+    if angle < LEAST or not gains:
         return None, Choice("gravity", "as described", f"no other direction predicts clearly better: {listed}")
-    if chosen <= len(PARTS):
-        listed += f", {scores[chosen].mean:.3g} by {angle:.2g}°, which is as good"
-        middle = PARTS[chosen - 1] * middle
     gravity = lean.gravity(middle)
     shown = ", ".join(f"{x:.4g}" for x in gravity)
     reason = f"the base leans, or a joint's zero is off; stretches left out are predicted clearly better: {listed}"

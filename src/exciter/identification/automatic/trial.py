@@ -1,6 +1,6 @@
 """A model on trial: how well it predicts stretches of time that were left out of its fit.
 
-Fits are those of the final estimate, near enough and fast: weighted least squares in base parameters, pulled to the
+Fits resemble those of the final estimate, and are fast: weighted least squares in base parameters, pulled to the
 prior (``base_prior``), with friction, rotor inertia and stiffness ≥ 0.
 """
 

@@ -13,13 +13,14 @@ from exciter.excitation.config.section import Section
 from exciter.excitation.config.terms import term_words
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.motion_band import motion_band
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.recipe import Asked, Chosen, choose_settings
 from exciter.identification.automatic.route import Remake
 from exciter.identification.config.estimators import WORDS
 from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.config.routes import HIGHEST, LOWEST, WIDE, filter_of, filter_words, motion_band
+from exciter.identification.config.routes import HIGHEST, LOWEST, WIDE, filter_of, filter_words
 from exciter.identification.config.words import word_with_settings
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.prior import Prior
@@ -130,18 +131,18 @@ def _estimator_choices(config: IdentifyConfig) -> tuple[Choice, ...]:
         "stiffness ≥ 0; where the motion tells little, the prior holds: inertias of the description, uniform rods "
         "where these are placeholders"
     )
-    noise = "1 N·m means little at a shoulder and much at a wrist: σ is taken from the residuals of each joint"
-    return (
-        Choice("estimator", "consistent", reason),
-        Choice("noise", "equations of a joint over the σ of its torque", noise),
-    )
+    weighed = "1 N·m means little at a shoulder and much at a wrist: σ is taken from the residuals of each joint"
+    found = (Choice("estimator", "consistent", reason),)
+    if "noise" in config.section:
+        return found
+    return (*found, Choice("noise", "equations of a joint over the σ of its torque", weighed))
 
 
 def _settled(config: IdentifyConfig, both: ParallelFilter | None, chosen: Chosen) -> IdentifyConfig:
     data = {**config.section.data, "automatic": False, "filter": filter_words(both)}
     if isinstance(chosen.route, FilteredDifferences):
         route = chosen.route
-        data["route"] = {"method": "differences", "cutoff": route.cutoff}
+        data["route"] = {"method": "differences", "cutoff": route.cutoff, "bands": route.bands}
         if route.use_measured_velocity:
             data["route"]["measured_velocity"] = True
     word, settings = _estimator(config)

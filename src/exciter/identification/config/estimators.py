@@ -83,7 +83,7 @@ class Known:
 Make = Callable[[Section, Known], Estimator]
 
 
-def _prior(section: Section, usual: float | None) -> Prior:
+def _prior(section: Section, usual: float | None, known: Known) -> Prior:
     weight = section.get("weight")
     if weight is None:
         weight = usual
@@ -94,12 +94,12 @@ def _prior(section: Section, usual: float | None) -> Prior:
     metric = METRICS[section.word("metric", tuple(METRICS), "pseudo-inertia")]()
     values = VALUES[section.word("values", tuple(VALUES), "best-known")]()
     offset = section.number("offset", 1.0, above=0.0) if section.get("offset") is not None else None
-    return Prior(metric, values, weight, section.flag("nonnegative", False), offset)
+    return Prior(metric, values, weight, section.flag("nonnegative", False), offset, known.sigma())
 
 
 def _consistent(section: Section, known: Known) -> Estimator:
     bounds = bounds_of(section.entries("bounds"), section.at("bounds"))
-    return PhysicallyConsistent(_prior(section, 0.0), bounds, section.number("margin", 1e-4, least=0.0))
+    return PhysicallyConsistent(_prior(section, 0.0, known), bounds, section.number("margin", 1e-4, least=0.0))
 
 
 def _essential(section: Section, known: Known) -> Estimator:
@@ -160,7 +160,7 @@ WORDS: dict[str, tuple[tuple[str, ...], Make]] = {
     "sequential": ((), lambda section, known: Sequential(known.sigma())),
     "nonnegative": ((), lambda section, known: NonNegative()),
     "consistent": ((*PRIOR, "bounds", "margin"), _consistent),
-    "prior": ((*PRIOR, "nonnegative"), lambda section, known: _prior(section, None)),
+    "prior": ((*PRIOR, "nonnegative"), lambda section, known: _prior(section, None, known)),
     "essential": (("level", "keep"), _essential),
     "links": ((), lambda section, known: LinkByLink()),
     "two-step": (("wrist",), _two_step),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from exciter.errors import ExciterError
 from exciter.excitation.config.section import Section, shown
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.motion_band import motion_band
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
@@ -20,12 +19,11 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.run import Run
 
 METHODS = {
-    "differences": ("cutoff", "order", "rate", "measured_velocity"),
+    "differences": ("cutoff", "order", "rate", "measured_velocity", "bands"),
     "fourier": ("harmonics", "period", "settled"),
     "spline": ("knots_per_second", "degree", "rate"),
 }
 MOST_HARMONICS = 10_000
-BAND = 0.999  # of the power of velocities
 WIDE = 10.0  # times the band of the motion: dry friction, and what links make of a motion, reach beyond it
 LOWEST = 3.0  # [Hz]
 HIGHEST = 0.2  # of the rate
@@ -48,6 +46,7 @@ def route_of(top: Section) -> Route | None:
             section.whole("order", 4, least=1),
             _positive(section, "rate"),
             section.flag("measured_velocity", False),
+            bands=_positive(section, "bands"),
         )
     if method == "fourier":
         return FourierFit(_harmonics(section), _positive(section, "period"), _number(section, "settled"))
@@ -88,21 +87,6 @@ def filter_words(both: ParallelFilter | None) -> Any:
     assert isinstance(low_pass, Butterworth)  # there are no words for others
     words = {"cutoff": low_pass.cutoff, "order": low_pass.order}
     return words if both.factor is None else {**words, "factor": both.factor}
-
-
-def motion_band(pieces: Iterable[Processed]) -> float:
-    """[Hz] below which all but a thousandth of the velocities' power lies, joints and pieces counted together: what is
-    short, or rests, counts little, and does not tell a band."""
-    frequencies, powers = [], []
-    for piece in pieces:
-        qd = piece.motion.qd - piece.motion.qd.mean(axis=0)
-        power = (np.abs(np.fft.rfft(qd * np.hanning(len(qd))[:, None], axis=0)) ** 2).sum(axis=1)
-        frequencies.append(np.maximum(np.arange(len(power)), 1) * piece.rate / len(qd))
-        powers.append(power / piece.rate / len(qd))  # so that pieces count by their energy
-    frequency, power = np.concatenate(frequencies), np.concatenate(powers)
-    order = np.argsort(frequency, kind="stable")
-    share = np.cumsum(power[order]) / max(power.sum(), 1e-300)
-    return float(frequency[order[min(int(np.searchsorted(share, BAND)), len(order) - 1)]])
 
 
 def differentiated(route: Route | None, runs: Iterable[Run]) -> FilteredDifferences | None:

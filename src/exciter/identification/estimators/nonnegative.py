@@ -53,6 +53,7 @@ def bounded(information: Information, bound: NDArray[np.bool_]) -> Array:
     right = upper[f:p, f:p]
     scale = np.maximum(np.linalg.norm(right, axis=0), 1e-300)
     values = np.zeros(p)
-    values[held] = nnls(right / scale, upper[f:p, p])[0] / scale
+    if held.size:  # nnls of no columns is no small thing: it ends the interpreter
+        values[held] = nnls(right / scale, upper[f:p, p])[0] / scale
     values[free] = linalg.solve_triangular(upper[:f, :f], upper[:f, p] - upper[:f, f:p] @ values[held])
     return values

@@ -7,7 +7,7 @@ the entropic distance. Joint terms are free. λ by blocked cross-validation unle
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,13 +69,15 @@ class Prior(Estimator):
     """metric: distance from the prior. values: where it comes from. weight: λ; None: by cross-validation; 1/√λ is how
     well every number of a link is taken to be known, relative to the body's size. nonnegative: whether friction, rotor
     inertia and stiffness are kept ≥ 0. offset: σ of the offset of a joint's torque, relative to the rms of that torque;
-    None: offsets are free. Little motion cannot tell one from the weight of the links."""
+    None: offsets are free. Little motion cannot tell one from the weight of the links. noise: σ of the equations, one
+    or one per joint, by which they are weighted; None: from the residuals of the fit without prior."""
 
     metric: Metric = field(default_factory=PseudoInertia)
     values: PriorValues = field(default_factory=BestKnown)
     weight: float | None = None
     nonnegative: bool = False
     offset: float | None = None
+    noise: float | tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.weight is not None and not 0.0 <= self.weight < float("inf"):
@@ -104,6 +106,8 @@ class Prior(Estimator):
         equations = Equations.of(problem)
         reference = self.values.reference(equations)
         free = unconstrained(equations, reference)
+        if self.noise is not None:
+            free = replace(free, noise=equations.whole.per_group(self.noise)[0].copy())
         if self.offset is not None:
             reference = reference.with_small_offsets(equations, self.offset)
         cones = () if limits is None else tuple(limits(equations, reference))

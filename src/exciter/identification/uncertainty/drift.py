@@ -50,6 +50,13 @@ class Drift:
     doubtful: bool = False
 
     @property
+    def possible(self) -> bool:
+        """Friction that would be negative at one end did not change: the motion at both ends was too different, and
+        too little, to tell."""
+        below = 0.5 * abs(self.change) - abs(self.value)
+        return self.parameter.startswith(OFFSET) or below <= 2.0 * self.std
+
+    @property
     def words(self) -> str:
         kind = KINDS.get(self.parameter.rstrip("0123456789"), self.parameter)
         size = f"{abs(self.change):.3g} {self.unit}".strip()
@@ -82,7 +89,7 @@ def find_drift(problem: Problem, level: float = LEVEL, errors: CorrelatedErrors 
         raise ParameterError(f"level is {level:g}; give the chance of a false alarm, between 0 and 1")
     drifting = Drifting(problem, candidates(problem))
     changes = drifting.changes(StationaryErrors() if errors is None else errors)
-    found = [change for change in changes if change.p_value * len(changes) < level]
+    found = [change for change in changes if change.p_value * len(changes) < level and change.possible]
     return tuple(sorted(found, key=lambda change: change.p_value))
 
 
