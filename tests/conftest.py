@@ -29,6 +29,8 @@ else:
 #: nothing is compiled yet, two workers then do not both compile the same.
 LONG_FILES = (
     "test_reproduce_swevers_asme.py",
+    "test_real.py",
+    "test_parts.py",
     "test_reproduce_khalil_dombre_procedures.py",
     "test_reproduce_gautier_khalil_noise.py",
     "test_reproduce_rackl.py",
