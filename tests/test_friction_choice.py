@@ -172,9 +172,12 @@ def test_folds_of_time_leak_where_the_motion_repeats():
     run = Run.at(run.parts[0].motion, torque, run.parts[0].rate)
     candidates = usual_candidates(deltas=(3e-3,), velocities=(0.1, 0.3))
     problem = Problem(DynamicModel(robot()), (run,))
-    leaking = choose_friction(problem, candidates)
+    by_time = replace(run)
+    by_time.__dict__["seen_period"] = None  # as if nobody looked
+    leaking = choose_friction(replace(problem, runs=(by_time,)), candidates)
     sound = choose_friction(replace(problem, runs=(replace(run, period=PERIOD),)), candidates)
     assert chosen(sound) == ["viscous + Coulomb"] * 3
+    assert chosen(choose_friction(problem, candidates)) == chosen(sound)  # the period is seen, where it is not stated
     assert sum(name != "viscous + Coulomb" for name in chosen(leaking)) >= 2
     name = "viscous + Coulomb + Stribeck 0.1 rad/s + offset"
     assert (leaking.held_out(name) < leaking.held_out("viscous + Coulomb")).all()  # fits what it has seen
