@@ -220,9 +220,4 @@ def _shared(run: Run, other: Run) -> bool:
     if run.recording is None or other.recording is None:
         return False
     files = [{source.sha256 for source in one.recording.about.sources} for one in (run, other) if one.recording]
-    return bool(files[0] & files[1]) and any(a[0] < b[1] and b[0] < a[1] for a in _spans(run) for b in _spans(other))
-
-
-def _spans(run: Run) -> list[tuple[float, float]]:
-    """First and last instant of every part: windows of one file may lie between each other."""
-    return [(float(part.motion.time[0]), float(part.motion.time[-1])) for part in run.parts if len(part)]
+    return bool(files[0] & files[1]) and any(a[0] < b[1] and b[0] < a[1] for a in run.spans for b in other.spans)

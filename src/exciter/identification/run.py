@@ -72,6 +72,11 @@ class Run:
         """A motion that is known exactly, with the torque (N, n) it took, at ``rate`` [Hz]."""
         return cls((Processed(motion, np.asarray(torque, dtype=float), rate),), name)
 
+    @property
+    def spans(self) -> list[tuple[float, float]]:
+        """First and last instant [s] of every part: windows of one file may lie between each other."""
+        return [(float(part.motion.time[0]), float(part.motion.time[-1])) for part in self.parts if len(part)]
+
     @cached_property
     def seen_period(self) -> float | None:
         """[s] after which the positions of the longest part show the same again; None where they do not, or where

@@ -29,7 +29,7 @@ from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
 CLEARLY = 1.25  # times the cut-off: less is the same band, measured twice
-HIGHEST = 0.2  # of the rate
+HIGHEST = 0.2  #: of the rate: a cut-off that leaves differences room
 
 
 @dataclass(frozen=True)

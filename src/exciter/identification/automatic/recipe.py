@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording.about import LINK
+from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.friction import (
@@ -84,7 +85,7 @@ class Chosen:
     ``Prior``. gravity (3,) [m/s²]: where it leans."""
 
     runs: tuple[Run, ...]
-    route: object | None
+    route: FilteredDifferences | None
     terms: tuple[JointTerm, ...]
     weight: float
     choices: tuple[Choice, ...]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
 from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.filtered_differences import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.low_pass import EDGE
 from exciter.experiment.signals.processed import Processed
 from exciter.identification.automatic.choice import Choice
@@ -24,7 +24,6 @@ from exciter.identification.run import Run
 
 Array = NDArray[np.float64]
 MULTIPLES = (5.0, 10.0, 20.0, 40.0)  #: of the motion's band
-HIGHEST = 0.2  #: of the rate
 LOST = 0.05  #: of the shortest run, at each end: a lower cut-off would cost more
 WEIGHTS = np.array([10.0, 1.0, 0.1])  # of the prior, while cut-offs are compared
 
@@ -47,7 +46,7 @@ def choose_route(remake: Remake, trial: Try, band: float, runs: Sequence[Run]) -
     cutoffs = candidates(band, runs)
     if not cutoffs:
         return None
-    bench = _Bench(remake, trial, runs, min(cutoffs))
+    bench = _Bench(remake, trial, min(cutoffs))
     found = {cutoff: bench.score(FilteredDifferences(cutoff)) for cutoff in cutoffs}
     cutoff = cutoffs[simplest_within_error(list(found.values()))]
     route = FilteredDifferences(cutoff)
@@ -83,9 +82,9 @@ def _duration(run: Run) -> float:
 class _Bench:
     """Routes compared on the same instants: those that are left with the lowest cut-off."""
 
-    def __init__(self, remake: Remake, trial: Try, runs: Sequence[Run], lowest: float) -> None:
+    def __init__(self, remake: Remake, trial: Try, lowest: float) -> None:
         self.remake, self.trial = remake, trial
-        self.spans = [_spans(run) for run in remake(FilteredDifferences(lowest))]
+        self.spans = [run.spans for run in remake(FilteredDifferences(lowest))]
         self.noise: Array | None = None
 
     def score(self, route: FilteredDifferences) -> Score:
@@ -95,10 +94,6 @@ class _Bench:
             self.noise = trial.noise(0.1)
         noise = self.noise
         return min(trial.scores(WEIGHTS, noise), key=lambda score: score.mean)
-
-
-def _spans(run: Run) -> list[tuple[float, float]]:
-    return [(float(part.motion.time[0]), float(part.motion.time[-1])) for part in run.parts]
 
 
 def _within(run: Run, spans: Sequence[tuple[float, float]]) -> Run:

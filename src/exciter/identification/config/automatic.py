@@ -12,7 +12,6 @@ from typing import Any
 from exciter.excitation.config.section import Section
 from exciter.excitation.config.terms import term_words
 from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.motion_band import motion_band
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.identification.automatic.choice import Choice
@@ -20,7 +19,7 @@ from exciter.identification.automatic.recipe import Asked, Chosen, choose_settin
 from exciter.identification.automatic.route import Remake
 from exciter.identification.config.estimators import WORDS
 from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.config.routes import HIGHEST, LOWEST, WIDE, filter_of, filter_words
+from exciter.identification.config.routes import LOWEST, WIDE, filter_of, filter_words, stopped, wide
 from exciter.identification.config.words import word_with_settings
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.prior import Prior
@@ -89,10 +88,10 @@ def equation_filter(config: IdentifyConfig, runs: tuple[Run, ...]) -> tuple[Para
         return filter_of(config.section, parts), ()
     rate, band = min(part.rate for part in parts), motion_band(parts)
     limit = min(part.torque_bandwidth for part in parts)
-    low_pass = Butterworth(float(f"{min(max(WIDE * band, LOWEST), HIGHEST * rate):.3g}"))
+    wanted = Butterworth(float(f"{wide(band, rate):.3g}"))
+    low_pass = stopped(wanted, rate, limit)
     reason = f"{WIDE:g} times the highest frequency of the motion ({band:.2g} Hz), at least {LOWEST:g} Hz"
-    if low_pass.stop(rate) > limit:
-        low_pass = low_pass.stopped_at(limit, rate)
+    if low_pass != wanted:
         reason = f"the torque has nothing above {limit:.3g} Hz"
     both = ParallelFilter(low_pass)
     factor = both.at(rate, limit)[1]
@@ -140,8 +139,7 @@ def _estimator_choices(config: IdentifyConfig) -> tuple[Choice, ...]:
 
 def _settled(config: IdentifyConfig, both: ParallelFilter | None, chosen: Chosen) -> IdentifyConfig:
     data = {**config.section.data, "automatic": False, "filter": filter_words(both)}
-    if isinstance(chosen.route, FilteredDifferences):
-        route = chosen.route
+    if (route := chosen.route) is not None:
         data["route"] = {"method": "differences", "cutoff": route.cutoff, "bands": route.bands}
         if route.use_measured_velocity:
             data["route"]["measured_velocity"] = True

@@ -8,7 +8,7 @@ from typing import Any
 from exciter.errors import ExciterError
 from exciter.excitation.config.section import Section, shown
 from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.filtered_differences import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.motion_band import motion_band
 from exciter.experiment.signals.parallel_filter import ParallelFilter
@@ -26,7 +26,6 @@ METHODS = {
 MOST_HARMONICS = 10_000
 WIDE = 10.0  # times the band of the motion: dry friction, and what links make of a motion, reach beyond it
 LOWEST = 3.0  # [Hz]
-HIGHEST = 0.2  # of the rate
 FILTER = ("cutoff", "order", "factor")
 
 
@@ -75,8 +74,17 @@ def filter_of(top: Section, parts: Iterable[Processed]) -> ParallelFilter | None
     rate = min(piece.rate for piece in pieces)
     position = min(piece.position_bandwidth for piece in pieces)
     band = motion_band(pieces)
-    low_pass = Butterworth(min(position, max(WIDE * band, LOWEST), HIGHEST * rate))
-    return ParallelFilter(low_pass.stopped_at(torque, rate) if low_pass.stop(rate) > torque else low_pass)
+    return ParallelFilter(stopped(Butterworth(min(position, wide(band, rate))), rate, torque))
+
+
+def wide(band: float, rate: float) -> float:
+    """[Hz] cut-off for equations of a motion up to ``band`` [Hz]."""
+    return min(max(WIDE * band, LOWEST), HIGHEST * rate)
+
+
+def stopped(low_pass: Butterworth, rate: float, torque: float) -> Butterworth:
+    """The filter, lowered where it would pass what an analogue one took from the torque, above ``torque`` [Hz]."""
+    return low_pass.stopped_at(torque, rate) if low_pass.stop(rate) > torque else low_pass
 
 
 def filter_words(both: ParallelFilter | None) -> Any:
