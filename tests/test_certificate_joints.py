@@ -105,6 +105,77 @@ def test_rounding_is_no_jump(speed: float, spacing: float) -> None:
     assert curve.extremum(3).size[0] == pytest.approx(speed, rel=0.01, abs=rounding)
 
 
+# -- jumps ------------------------------------------------------------------------------------------------------------
+
+
+def jumping(order: int, size: float, *, pieces: bool, offset: float = 0.0, start: float = 0.0) -> Curve:
+    """Two joints that move alike; the position or velocity of the second one jumps by ``size`` after a second."""
+    coefficients = np.array([[[offset, 0.2, 0.1, 0.0], [offset + 0.3, 0.4, -0.2, 0.0]]] * 2)
+    coefficients[1, 1, order] += size
+    knots = start + np.array([0.0, 1.0, 2.0])
+    if not pieces:
+        return Curve((PolynomialPiece(knots, coefficients),))
+    return Curve(tuple(PolynomialPiece(knots[k : k + 2], coefficients[:, k : k + 1]) for k in range(2)))
+
+
+def jumps_of(curve: Curve, robot: Robot | None = None) -> list[LimitVerdict]:
+    robot = random_robot(4, 2, prismatic=0.0) if robot is None else robot
+    return [limit for limit in certify(robot, curve).limits if limit.what.startswith("jump")]
+
+
+@pytest.mark.parametrize("pieces", [False, True], ids=["spans of one piece", "two pieces"])
+@pytest.mark.parametrize(("order", "what", "unit"), [(0, "position", "rad"), (1, "velocity", "rad/s")])
+@pytest.mark.parametrize("size", [-1.0, 1e-3, 3e-9])
+def test_a_jump_of_position_or_velocity_is_a_broken_limit(
+    pieces: bool, order: int, what: str, unit: str, size: float
+) -> None:
+    """Whatever else is limited: this robot knows of no limit at all."""
+    free = dict.fromkeys(("velocity", "acceleration", "jerk", "torque", "upper"), np.inf)
+    robot = random_robot(4, 2, prismatic=0.0).with_limits(**free, lower=-np.inf)
+    assert certify(robot, jumping(order, 0.0, pieces=pieces)).limits == ()
+    certificate = certify(robot, jumping(order, size, pieces=pieces))
+    assert not certificate.certified
+    [jump] = certificate.limits
+    assert (jump.what, jump.where, jump.unit, jump.status) == (
+        f"jump of {what}",
+        robot.joint_names[1],
+        unit,
+        "broken",
+    )
+    assert jump.at == 1.0
+    assert jump.reached == pytest.approx(abs(size), rel=1e-5)
+    assert 0.0 < jump.limit < jump.reached
+    assert jump.margin < 0.0
+
+
+def test_what_rounding_explains_is_no_jump() -> None:
+    """1e-9, what doubles of that size are off by, and what a clock that counts from 1970 is; nothing beyond."""
+    for order in (0, 1):
+        for size, count in ((0.9e-9, 0), (1.2e-9, 1)):
+            assert len(jumps_of(jumping(order, size, pieces=False))) == count
+    for size, count in ((1e-9, 0), (1e-7, 1)):  # a joint a thousand turns away knows its position to 1e-12
+        assert len(jumps_of(jumping(0, size, pieces=False, offset=6e3))) == count
+    for size, count in ((1e-7, 0), (1e-5, 1)):  # 2e-7 s at 0.4 rad/s
+        assert len(jumps_of(jumping(0, size, pieces=True, start=1.7e9))) == count
+
+
+def test_a_gap_in_time_is_no_way_around_continuity() -> None:
+    """Pieces may miss each other by a billionth of their length; at that speed it must be no way worth speaking of."""
+    fast, long = 1e3, 1.0
+    first = PolynomialPiece([0.0, long], [[[0.0, fast]]])
+    for late, count in ((0.0, 0), (9e-10, 1)):
+        second = PolynomialPiece([long + late, 2 * long], [[[fast * long, fast]]])
+        assert len(jumps_of(Curve((first, second)), one_joint())) == count
+
+
+def test_what_is_no_number_is_a_jump() -> None:
+    huge = PolynomialPiece([0.0, 10.0, 20.0], [[[0.0, 1e308, -1e308], [0.0, 0.0, 0.0]]])
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = jumps_of(Curve((huge,)), one_joint())
+    assert {jump.what for jump in found} == {"jump of position", "jump of velocity"}
+    assert all(jump.reached == np.inf and jump.status == "broken" for jump in found)
+
+
 # -- rest -------------------------------------------------------------------------------------------------------------
 
 

@@ -276,6 +276,53 @@ def test_rounded_rows_get_a_hint(capsys, tmp_path):
             assert re.search(r"NOT certified: of \d+ limits, \d+ broken", out)
 
 
+JOINTS = library.embedded(ROBOT).joint_names
+STILL = [[0, 0, 0, 0]] * 2
+
+
+def teleporting(folder):
+    """A trajectory.json in which the first joint stands at 0 for a second, and then at 0.5."""
+    piece = {"kind": "polynomial", "knots": [0, 1, 2], "coefficients": [[[0, 0, 0, 0], [0.5, 0, 0, 0]], STILL, STILL]}
+    path = folder / "teleport.json"
+    path.write_text(json.dumps({"joints": JOINTS, "pieces": [piece]}))
+    return path
+
+
+def test_a_joint_that_teleports_is_not_certified(capsys, tmp_path):
+    path = teleporting(tmp_path)
+    code, out, err = run(capsys, "check", ROBOT, path)
+    assert (code, err) == (1, "")
+    assert re.search(rf"jump of position +{JOINTS[0]} +≤ 1\S* rad +0\.5 +1\.0000 .*broken", out)
+    assert re.search(r"NOT certified: of \d+ limits, 1 broken", out)
+    code, out, _ = run(capsys, "check", ROBOT, path, "--json")
+    found = json.loads(out)
+    assert (code, found["certified"]) == (1, False)
+    first = found["limits"][0]
+    assert (first["what"], first["where"], first["status"]) == ("jump of position", JOINTS[0], "broken")
+    assert (first["reached"], first["at"]) == (0.5, 1.0)
+
+
+def test_no_command_works_with_a_joint_that_teleports(capsys, tmp_path):
+    path, target = teleporting(tmp_path), tmp_path / "out"
+    config = tmp_path / "config.yaml"
+    config.write_text(f"prior: [{path.name}]")
+    log = tmp_path / "log.csv"
+    head = ",".join(["time", *(f"{name}.{what}" for name in JOINTS for what in ("q", "tau"))])
+    log.write_text("\n".join([head, *(f"{0.01 * k:.2f}," + ",".join(["0.1"] * 6) for k in range(100))]))
+    for words in (
+        ("simulate", ROBOT, path, "-o", target / "log.csv"),
+        ("slow", ROBOT, path, "--speed", 50, "-o", target),
+        ("inspect", ROBOT, log, "--planned", path),
+        ("identify", ROBOT, log, "--planned", path, "-o", target),
+        ("design", ROBOT, "-o", target, "--config", config),
+    ):
+        code, out, err = run(capsys, *words)
+        assert (code, out) == (2, ""), words[0]
+        assert f"the position of joint '{JOINTS[0]}' jumps from 0 to 0.5 at 1 s" in err, words[0]
+        assert err.count("\n") == 1
+        assert not target.exists() or not list(target.iterdir())
+
+
 # -- bad input: one line, exit 2, no file -----------------------------------------------------------------------------
 
 BAD = [

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = chosen_config(arguments)
     robot = load(arguments.robot, config.robot)
     constraints = config.constraints(config.model(robot))
-    curve = read_trajectory(arguments.trajectory, robot)
+    curve = read_trajectory(arguments.trajectory, robot, jumps=True)
     certificate = certify(robot, curve, constraints)
     missing, rounded = unchecked(robot, constraints, certificate), Rounding.of(curve)
     if arguments.json:

@@ -1,7 +1,12 @@
-"""Limits of position, velocity, acceleration and jerk: decided by the exact extrema of the curve."""
+"""Limits of position, velocity, acceleration and jerk: decided by the exact extrema of the curve.
+
+That positions and velocities are continuous is a limit of every joint, whatever else is limited: a jump is a broken
+one. Where nothing jumps there is no row, so that what is counted are limits of the robot.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,10 +47,20 @@ class _Limit:
 
 
 def joint_verdicts(robot: Robot, curve: Curve) -> list[LimitVerdict]:
-    """Every finite limit of every joint; where the acceleration jumps, the jerk is infinite and its limit broken."""
-    return _positions(robot, curve) + [
+    """Jumps of position and velocity, then every finite limit of every joint; where the acceleration jumps, the jerk is
+    infinite and its limit broken."""
+    return [*_jumps(robot, curve), *_positions(robot, curve)] + [
         verdict for order, what in enumerate(SYMMETRIC, start=1) for verdict in _rates(robot, curve, order, what)
     ]
+
+
+def _jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
+    """``limit``: what rounding can explain; ``reached``: the size of the jump."""
+    for jump in curve.breaks():
+        joint, size = robot.joints[jump.joint], jump.size
+        unit = ("m" if joint.is_prismatic else "rad") + ("", "/s")[jump.order]
+        margin, what = 1.0 - size / jump.allowed, f"jump of {jump.what}"
+        yield LimitVerdict(what, joint.name, unit, jump.allowed, size, size, margin, jump.at, "broken", True)
 
 
 def _positions(robot: Robot, curve: Curve) -> list[LimitVerdict]:

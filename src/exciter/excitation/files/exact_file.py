@@ -57,7 +57,7 @@ def is_exact(data: Any) -> bool:
 
 
 def exact_curve(data: Mapping[str, Any], robot: Robot, source: str) -> Curve:
-    """The curve of a trajectory.json, joints in the robot's order."""
+    """The curve of a trajectory.json, joints in the robot's order; it may jump (``Curve.breaks``)."""
     joints = data.get("joints")
     if not isinstance(joints, list) or sorted(map(str, joints)) != sorted(robot.joint_names):
         raise MotionError(f"{source} is for the joints {joints}; this robot has {', '.join(robot.joint_names)}")
@@ -85,8 +85,7 @@ def _family_curve(data: Mapping[str, Any], robot: Robot) -> Curve:
     trajectory = trajectory_from(data["trajectory"])
     delta = np.array([data["coefficients"][name] for name in robot.joint_names], dtype=float)
     curve = trajectory.curve(delta)
-    periods = data.get("periods", 1)
-    return curve.repeated(periods) if periods > 1 else curve
+    return curve.again(data.get("periods", 1))
 
 
 def _guarded(build: Callable[[], Curve], source: str) -> Curve:

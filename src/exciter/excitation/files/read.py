@@ -22,15 +22,24 @@ TABLES = (".csv", ".tsv", ".txt", ".dat")
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a long motion takes the plain one many seconds
 
 
-def read_trajectory(path: str | Path, robot: Robot) -> Curve:
+def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False) -> Curve:
     """The motion of a file, joints in the robot's order: trajectory.csv or any table of its kind, trajectory.json,
     ROS 2 JointTrajectory as YAML or JSON. A folder means the trajectory.json inside it.
 
-    Tables and messages are interpolated as ``Samples`` says: quintic, cubic, or spline.
+    Tables and messages are interpolated as ``Samples`` says: quintic, cubic, or spline. A position or velocity that
+    jumps is refused; ``jumps``: it is read too, for a certificate that says so.
     """
     path = Path(path)
-    if path.is_dir():
-        path = path / "trajectory.json"
+    curve = _read(path / "trajectory.json" if path.is_dir() else path, robot)
+    if jumps:
+        return curve
+    try:
+        return curve.continuous(robot.joint_names)
+    except MotionError as error:
+        raise MotionError(f"'{path}': {error}") from None
+
+
+def _read(path: Path, robot: Robot) -> Curve:
     source, suffix = f"'{path}'", path.suffix.lower()
     if suffix not in (*TABLES, ".json", ".yaml", ".yml"):
         raise MotionError(f"{source} ends in '{path.suffix}'; a trajectory ends in .csv, .json or .yaml")
