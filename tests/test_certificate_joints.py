@@ -11,6 +11,7 @@ from exciter.excitation.certificate.certificate import LimitVerdict
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.robot import Robot, library
+from exciter.robot.options import with_default_accelerations
 from test_certificate import resting
 
 
@@ -103,6 +104,38 @@ def test_rounding_is_no_jump(speed: float, spacing: float) -> None:
     curve = Curve((PolynomialPiece.from_samples(time[:, 0], q, qd, qdd),))
     rounding = 1e3 * np.finfo(float).eps / spacing**3  # what it does to the third power of a span
     assert curve.extremum(3).size[0] == pytest.approx(speed, rel=0.01, abs=rounding)
+
+
+# -- limits that nobody gave ------------------------------------------------------------------------------------------
+
+
+def test_an_assumed_acceleration_is_kept_but_not_counted() -> None:
+    """Full speed in half a second is the tool's own guess: within it nothing is proved, beyond it is broken."""
+    robot = with_default_accelerations(one_joint(velocity=1.0, lower=-1.0, upper=1.0))
+    peak = 10 / np.sqrt(3) * 0.5 / 4.0
+    certificate = certify(robot, resting(1))
+    assert {limit.what: limit.status for limit in certificate.limits} == {
+        "position": "holds",
+        "velocity": "holds",
+        "acceleration": "assumed",
+    }
+    assert certificate.certified
+    assert (len(certificate.proved), len(certificate.assumed)) == (3, 1)
+    tight = with_default_accelerations(one_joint(velocity=0.5 * 0.99 * peak))
+    assert [v.status for v in certify(tight, resting(1)).limits if v.what == "acceleration"] == ["broken"]
+    given = certify(robot.with_limits(acceleration=2.0), resting(1))
+    assert {limit.status for limit in given.limits} == {"holds"}
+
+
+def test_the_tightest_limit_is_one_that_somebody_gave() -> None:
+    robot = with_default_accelerations(one_joint(velocity=0.5 * 1.01 * 10 / np.sqrt(3) * 0.5 / 4.0))
+    [broken] = [limit for limit in certify(robot, resting(1)).limits if limit.status == "broken"]
+    assert broken.what == "velocity"
+    robot = with_default_accelerations(one_joint(velocity=0.5))
+    certificate = certify(robot.with_limits(upper=9.0), resting(1))
+    assert certificate.worst is not None
+    assert certificate.worst.status == "holds"
+    assert certify(robot, resting(1)).certified
 
 
 # -- jumps ------------------------------------------------------------------------------------------------------------

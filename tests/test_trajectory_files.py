@@ -275,11 +275,10 @@ JUMPING = {
 def test_a_file_that_jumps_is_refused_where_nothing_certifies_it(tmp_path, name):
     data, what, at = JUMPING[name]
     path = write(tmp_path / "t.json", json.dumps(data))
-    with pytest.raises(
-        MotionError, match=f"'{path}': the {what} of joint '{JOINTS[0]}' jumps from .* at {at:g} s"
-    ) as e:
+    says = f"'{path}': the {what} of joint '{JOINTS[0]}' jumps from .* at {at:g} s"
+    with pytest.raises(MotionError, match=says) as error:
         read_trajectory(path, ROBOT)
-    assert "\n" not in str(e.value)
+    assert "\n" not in str(error.value)
     curve = read_trajectory(path, ROBOT, jumps=True)
     first = next(jump for jump in curve.breaks() if jump.joint == 0)
     assert (first.what, first.at) == (what, pytest.approx(at))
@@ -290,7 +289,7 @@ def test_a_file_that_jumps_is_refused_where_nothing_certifies_it(tmp_path, name)
 @pytest.mark.parametrize("periods", [0, -1, 2.5, "3", True, None, 10**12])
 def test_periods_of_a_file_are_a_whole_number(tmp_path, periods):
     path = write(tmp_path / "t.json", json.dumps(by_periods(periods, Fourier(8.0, 2))))
-    with pytest.raises(MotionError, match="cannot be repeated .* times; "):
+    with pytest.raises(MotionError, match=r"cannot be repeated .* times; "):
         read_trajectory(path, ROBOT)
 
 

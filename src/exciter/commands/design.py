@@ -19,6 +19,7 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.config.design_config import DesignConfig
 from exciter.excitation.config.trajectory_config import DRAWN
 from exciter.excitation.design import Design, design
@@ -32,7 +33,6 @@ from exciter.files import json_text, staged
 from exciter.report.design_report import write_design_report
 from exciter.report.spectrum import acceleration_spectrum
 from exciter.report.tool_frame import tool_frame
-from exciter.report.unchecked import unchecked
 from exciter.report.verdict_words import verdict
 from exciter.robot import Robot, load
 

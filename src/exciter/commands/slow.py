@@ -7,11 +7,11 @@ import argparse
 from exciter.commands.check import chosen_config, print_certificate
 from exciter.commands.common import console, output_folder, print_notes
 from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.files.export import EXACT, ROS2_JSON, ROS2_YAML, TABLE
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.slowed import export_slowed
 from exciter.files import staged
-from exciter.report.unchecked import unchecked
 from exciter.report.verdict_words import verdict
 from exciter.robot import load
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
-from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
+from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, Status
 from exciter.excitation.certificate.exact import joint_verdicts
 from exciter.excitation.certificate.rest import rests
 from exciter.excitation.certificate.spans import Spans
@@ -173,9 +172,9 @@ class _Search:
 
 
 def _verdict(row: RowName, lowest: float, bound: float, at: float) -> LimitVerdict:
-    status: Literal["holds", "broken", "open"] = "open"
+    status: Status = "open"
     if bound >= 0.0:
-        status = "holds"
+        status = "assumed" if row.assumed else "holds"
     elif lowest < -ROUNDING:
         status = "broken"
     sign = -1.0 if row.upper else 1.0

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from exciter.excitation.certificate.certificate import LimitVerdict
+from exciter.excitation.certificate.certificate import LimitVerdict, Status
 from exciter.excitation.trajectories.curve import Curve, Extremum
 from exciter.robot.robot import Robot
 
@@ -23,7 +22,8 @@ SYMMETRIC = ("velocity", "acceleration", "jerk")
 
 @dataclass(frozen=True)
 class _Limit:
-    """One limit of one joint. scale: what its margin is a part of, the limit itself or the range of a position."""
+    """One limit of one joint. scale: what its margin is a part of, the limit itself or the range of a position.
+    assumed: nobody gave it."""
 
     what: str
     where: str
@@ -31,10 +31,12 @@ class _Limit:
     limit: float
     scale: float
     upper: bool
+    assumed: bool = False
 
     def verdict(self, reached: float, at: float) -> LimitVerdict:
         room = self.limit - reached if self.upper else reached - self.limit
-        status: Literal["holds", "broken"] = "holds" if room >= -self.touching else "broken"
+        kept: Status = "assumed" if self.assumed else "holds"
+        status: Status = kept if room >= -self.touching else "broken"
         return LimitVerdict(
             self.what, self.where, self.unit, self.limit, reached, reached, room / self.scale, at, status, self.upper
         )
@@ -87,7 +89,8 @@ def _rates(robot: Robot, curve: Curve, order: int, what: str) -> list[LimitVerdi
     power = "⁰ ²³"[order].strip()
     for j in np.flatnonzero(np.isfinite(limits)):
         unit = f"{'m' if robot.joints[j].is_prismatic else 'rad'}/s{power}"
-        limit = _Limit(what, robot.joints[j].name, unit, float(limits[j]), float(limits[j]), True)
+        assumed = what == "acceleration" and robot.joints[j].limits.assumed
+        limit = _Limit(what, robot.joints[j].name, unit, float(limits[j]), float(limits[j]), True, assumed)
         verdicts.append(limit.verdict(*_farthest_from_zero(extremum, int(j))))
     return verdicts
 

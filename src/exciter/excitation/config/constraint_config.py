@@ -13,14 +13,15 @@
         - {half_space: {normal: [0, 0, 1], offset: 0}}
         - {box: {lower: [0.4, -1, 0], upper: [0.8, 1, 0.3]}}
 
-Torque limits apply when the robot has any, self-collision when it has pairs of bodies to be kept apart; these, and
+Torque limits apply when the robot has any, with the masses, friction and rotor inertia of the description, whatever
+``terms:`` says is to be identified; self-collision when it has pairs of bodies to be kept apart; these, and
 obstacles, keep a clearance of 1 cm unless another one is given. Pairs, and ``against: [link_5, joint_6]`` of an
 obstacle, name links, joints or capsules; a link or joint means all capsules of it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,16 +51,16 @@ class ConstraintConfig:
     section: Section = field(default_factory=lambda: Section({}, "constraints"))
 
     def constraints(self, model: DynamicModel) -> tuple[Constraint, ...]:
-        """Every constraint that is asked for, or that the robot itself asks for."""
-        found: list[Constraint] = []
-        torque = self._torque(model)
+        """Every constraint that is asked for, or that the model's robot itself asks for; its terms have no part."""
+        robot, found = model.robot, list[Constraint]()
+        torque = self._torque(robot)
         if torque is not None:
             found.append(torque)
         found += [
-            region(entry, f"{self.section.at('workspace')} {k + 1}", model.robot)
+            region(entry, f"{self.section.at('workspace')} {k + 1}", robot)
             for k, entry in enumerate(self.section.entries("workspace"))
         ]
-        return (*found, *self._distances(model.robot))
+        return (*found, *self._distances(robot))
 
     def _switch(self, key: str, default: bool, keys: tuple[str, ...]) -> Section | None:
         """true, false or settings → settings, or None when it is off."""
@@ -68,13 +69,14 @@ class ConstraintConfig:
             return None
         return Section.of(None if given is True else given, self.section.at(key), keys)
 
-    def _torque(self, model: DynamicModel) -> TorqueLimits | None:
-        limited = bool(np.isfinite(model.robot.limit("torque")).any())
+    def _torque(self, robot: Robot) -> TorqueLimits | None:
+        limited = bool(np.isfinite(robot.limit("torque")).any())
         section = self._switch("torque", limited, ("margin", "payload"))
         if section is None:
             return None
         margin = section.number("margin", 0.0, least=0.0)
-        return TorqueLimits(model, chi=_with_payload(model, section), margin=margin)
+        empty = TorqueLimits.of(robot, margin=margin)  # its gaps stay: a payload makes no arm's masses known
+        return replace(empty, chi=_with_payload(empty.model, section))
 
     def _distances(self, robot: Robot) -> list[Constraint]:
         section = self._switch("self_collision", bool(robot.collision_pairs), ("clearance", "pairs", "meshes"))

@@ -106,6 +106,7 @@ class DesignConfig:
         return criterion(self.criteria, model, chosen, f"{self.source}: criterion")
 
     def constraints(self, model: DynamicModel) -> tuple[Constraint, ...]:
+        """They are the robot's: ``terms``, which say what is to be identified, have no part in them."""
         return self.limits.constraints(model)
 
     def formulation_of(self) -> Formulation:

@@ -84,6 +84,11 @@ class CapsuleDistance:
         """The joints whose bodies have no capsule: neither obstacles nor self-collision see them."""
         return without_capsule(self.robot)
 
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        bodies = ", ".join(self.uncovered)
+        return (f"collisions of the bodies of {bodies}: they have no capsule",) if bodies else ()
+
     # -- what is measured ------------------------------------------------------------------------------------
 
     @cached_property

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ExciterError
-from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.certificate.certificate import FAILURES, Certificate
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.read import read_trajectory
@@ -61,7 +61,7 @@ def export(
         if certificate.certified:
             _write_messages(folder, robot, samples)
             return Exported(tried, len(samples.time), certificate)
-    worst = next(limit for limit in certificate.limits if limit.status != "holds")
+    worst = next(limit for limit in certificate.limits if limit.status in FAILURES)
     raise ExciterError(
         f"the motion keeps its limits, but its rows at {tried:g} Hz, as a controller joins them, do not: {worst.what} "
         f"of {worst.where} comes to {worst.reached:.9g} {worst.unit} with a limit of {worst.limit:.9g}; design with a "

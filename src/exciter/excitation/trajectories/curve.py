@@ -25,7 +25,7 @@ Index = NDArray[np.int64]
 #: Values on the two sides of a knot that differ by less than this are one value: of accelerations relative to their
 #: size, of positions and velocities in rad, m, rad/s, m/s.
 SAME = 1e-9
-#: Times the relative rounding of a double: what evaluating a polynomial or a series of terms of that size may be off by.
+#: Times the relative rounding of a double: by what evaluating polynomials and series of that size may be off.
 ROUNDING_STEPS = 256.0
 #: Rounding of positions shows as jumps of acceleration beside short spans. Up to this part of the largest acceleration
 #: (or of 1 rad/s², m/s², for joints that hardly move) they are none; larger ones count, whatever made them.
@@ -292,7 +292,7 @@ class Curve:
 
     def again(self, times: int) -> Curve:
         """The same motion several times in a row, as a controller runs it that is told to, whether it fits or not."""
-        if isinstance(times, bool) or not isinstance(times, int) or times < 1:
+        if isinstance(times, bool) or not isinstance(times, int | np.integer) or times < 1:
             raise MotionError(f"a motion cannot be repeated {times} times; give 1 or more")
         if times * (len(self.knots) - 1) > MOST_SPANS:
             most = max(1, MOST_SPANS // (len(self.knots) - 1))

@@ -1,7 +1,12 @@
-"""What a certificate does not speak of. It is said beside every verdict: "certified" covers the listed limits only."""
+"""What a certificate does not speak of. It is said beside every verdict: "certified" covers the limits that are proved.
+
+A constraint says itself what of it rests on nothing, in its property ``unchecked`` if it has one; what nobody asked for
+is added here.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -13,21 +18,22 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.region import Region
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.robot.robot import Robot
+from exciter.robot.limits import TIME_TO_FULL_SPEED
+from exciter.robot.robot import Joint, Robot
+
+LIMIT_KEYS = {"position": ("lower", "upper"), "velocity": ("velocity",), "acceleration": ("acceleration",)}
 
 
 def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Certificate) -> tuple[str, ...]:
     """One sentence each, with what to do about it; nothing when all is covered that Exciter can cover."""
     parts = tuple(_members(constraints))
-    found = [] if certificate.limits else ["any limit: the robot has none, and none was given"]
+    known = bool(certificate.limits)
+    found = _joint_limits(robot) if known else ["any limit: the robot has none, and none was given"]
     found += _torque(robot, parts) + _self_collision(robot, parts)
-    capsules = [part for part in parts if isinstance(part, CapsuleDistance)]
-    bodies = dict.fromkeys(body for part in capsules for body in part.uncovered)
-    if bodies:
-        found.append(f"collisions of the bodies of {', '.join(bodies)}: they have no capsule")
+    found += [sentence for part in parts for sentence in getattr(part, "unchecked", ())]
     if not any(_knows_surroundings(part) for part in parts):
         found.append("floor, walls and people: nothing is known of them; give constraints: workspace, obstacles")
-    return (*found, *_ends(certificate))
+    return tuple(dict.fromkeys([*found, *_ends(certificate)]))
 
 
 def _members(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
@@ -36,6 +42,38 @@ def _members(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
         yield constraint
         if isinstance(constraint, AnyOf):
             yield from _members(constraint.constraints)
+
+
+def _joint_limits(robot: Robot) -> list[str]:
+    """Limits that nobody gave: those that were assumed, and those that are not there. A jerk limit is a choice."""
+    assumed = [joint for joint in robot.joints if joint.limits.assumed]
+    found = [f"acceleration{_of(robot, assumed)}: {_assumed(assumed)}"] if assumed else []
+    for what, ends in LIMIT_KEYS.items():
+        missing = [joint for joint in robot.joints if any(math.isinf(getattr(joint.limits, end)) for end in ends)]
+        if what == "position":
+            missing = [joint for joint in missing if joint.kind != "continuous"]
+        if missing:
+            keys = ", ".join(f"{end}: …" for end in ends)
+            found.append(f"{what}{_of(robot, missing)}: no limit is known; give limits: {{{keys}}}")
+    return found
+
+
+def _assumed(joints: list[Joint]) -> str:
+    """The values, per unit: "5 rad/s², 1 … 2 m/s² were assumed"."""
+    told = []
+    for prismatic, unit in ((False, "rad/s²"), (True, "m/s²")):
+        values = [joint.limits.acceleration for joint in joints if joint.is_prismatic == prismatic]
+        if values:
+            low, high = f"{min(values):.4g}", f"{max(values):.4g}"
+            told.append(f"{low} {unit}" if low == high else f"{low} … {high} {unit}")
+    return (
+        f"{', '.join(told)} {'was' if len(joints) == 1 else 'were'} assumed, full speed in {TIME_TO_FULL_SPEED:g} s; "
+        "give limits: {acceleration: …}"
+    )
+
+
+def _of(robot: Robot, joints: list[Joint]) -> str:
+    return " of all joints" if len(joints) == robot.n else f" of {', '.join(joint.name for joint in joints)}"
 
 
 def _torque(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
