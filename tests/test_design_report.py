@@ -251,6 +251,8 @@ def test_a_torque_says_itself_what_it_lacks():
     model = DynamicModel(robot)
     assert TorqueLimits(model, model.nominal).gaps == ()  # parameters of one's own are taken at their word
     assert {row.assumed for row in TorqueLimits(model).rows} == {True}
+    assert [row.assumed for row in AnyOf((TorqueLimits(model), TorqueLimits.of(robot))).rows] == [True]
+    assert [row.assumed for row in AnyOf((TorqueLimits.of(robot),)).rows] == [False]
     limited = TorqueLimits(DynamicModel(replace(robot, friction=stiff).with_limits(torque={names[3]: np.inf}), ()))
     assert all(names[3] not in text for text in limited.unchecked)
 
