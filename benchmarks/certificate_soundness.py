@@ -125,7 +125,7 @@ def draw_curve(rng: np.random.Generator, word: str, n: int) -> Curve:
 
 def torque_truth(robot: Robot, *, sticking: bool = False) -> Truth:
     """1 ∓ τ/τ_max by Pinocchio, with rotor inertia and friction; ``sticking``: dry friction acts on joints at rest too,
-    in the worse direction."""
+    in the worse direction, and on those that turn round between two samples."""
     model, limit = to_pinocchio(robot), robot.limit("torque")
     data = model.createData()
     rotor, viscous, dry = (robot.friction[name] for name in ("rotor_inertia", "viscous", "coulomb"))
@@ -135,7 +135,9 @@ def torque_truth(robot: Robot, *, sticking: bool = False) -> Truth:
             [pin.rnea(model, data, q, qd, qdd) for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True)]
         )
         smooth = rigid + rotor * motion.qdd + viscous * motion.qd
-        stuck = (np.abs(motion.qd) < STILL) & sticking
+        turning = np.diff(np.sign(motion.qd), axis=0) != 0.0
+        turns = np.pad(turning, [(0, 1), (0, 0)]) | np.pad(turning, [(1, 0), (0, 0)])
+        stuck = ((np.abs(motion.qd) < STILL) | turns) & sticking
         highest, lowest = (smooth + dry * np.where(stuck, side, np.sign(motion.qd)) for side in (1.0, -1.0))
         return np.concatenate([1.0 - (highest / limit).T, 1.0 + (lowest / limit).T])
 

@@ -192,6 +192,14 @@ def test_what_rounding_explains_is_no_jump() -> None:
         assert len(jumps_of(jumping(0, size, pieces=True, start=1.7e9))) == count
 
 
+def test_the_largest_jump_is_told() -> None:
+    """Not the one that is farthest beyond rounding, of which a short span has more."""
+    knots, still = [0.0, 1.0, 2.0, 2.0 + 1e-7], [[1.0, 0.0], [1.0, 1e-3], [1.001, 3e-3]]
+    [jump] = jumps_of(Curve((PolynomialPiece(knots, [still]),)), one_joint())
+    assert (jump.what, jump.at) == ("jump of velocity", 2.0)
+    assert jump.reached == pytest.approx(2e-3)
+
+
 def test_a_gap_in_time_is_no_way_around_continuity() -> None:
     """Pieces may miss each other by a billionth of their length; at that speed it must be no way worth speaking of."""
     fast, long = 1e3, 1.0

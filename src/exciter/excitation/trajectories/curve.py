@@ -238,9 +238,10 @@ class Curve:
             return ()
         found = []
         for order, allowed in enumerate(self._same_states):
-            excess = np.where(np.isfinite(size[order]), size[order] / allowed, np.inf)
-            for joint in np.flatnonzero((excess > 1.0).any(axis=1)):
-                k = int(np.argmax(excess[joint]))
+            there = np.where(np.isfinite(size[order]), size[order], np.inf)
+            there = np.where(there > allowed, there, 0.0)
+            for joint in np.flatnonzero(there.any(axis=1)):
+                k = int(np.argmax(there[joint]))
                 values = (at[k], before[order, joint, k], after[order, joint, k], allowed[joint, k])
                 found.append(Jump(order, int(joint), *map(float, values)))
         return tuple(found)
