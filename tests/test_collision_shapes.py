@@ -75,7 +75,7 @@ def described(
 def status(robot: Robot, meshes: bool) -> str:
     """Of the distance of the two balls, while the robot moves a little."""
     asked = {"pairs": [["base", "two"]], "meshes": meshes}
-    config = ConstraintConfig(Section({"self_collision": asked, "torque": False}, "constraints"))
+    config = ConstraintConfig(Section({"self_collision": asked, "torque": False, "ground": "none"}, "constraints"))
     constraints = config.constraints(DynamicModel(robot))
     family = Fourier(10.0, 1)
     delta = family.still(np.zeros(robot.n))

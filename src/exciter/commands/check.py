@@ -13,6 +13,7 @@ from exciter.commands.common import console, print_notes, with_flags
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.config.design_config import DesignConfig, read_config
+from exciter.excitation.constraints.ground import remarks_on
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.rounding import Rounding
 from exciter.files import json_text
@@ -37,16 +38,17 @@ def run(arguments: argparse.Namespace) -> int:
     curve = read_trajectory(arguments.trajectory, robot)
     certificate = certify(robot, curve, constraints)
     missing, rounded = unchecked(robot, constraints, certificate), Rounding.of(curve)
+    remarks = remarks_on(robot, constraints)
     if arguments.json:
         data = {"robot": robot.name, "trajectory": str(arguments.trajectory), **certificate.to_dict()}
-        print(json_text({**data, "remarks": robot.remarks, "not_checked": missing}), end="")
+        print(json_text({**data, "remarks": remarks, "not_checked": missing}), end="")
     else:
         out = console()
         print_certificate(out, certificate)
         out.print(f"\n{robot.name}: {verdict(certificate)}", markup=False)
         if rounded is not None and rounded.matters and not certificate.certified:
             out.print(f"hint: {rounded}", style="yellow", markup=False)
-        print_notes(out, robot.remarks, missing)
+        print_notes(out, remarks, missing)
     return 0 if certificate.certified else 1
 
 

@@ -21,6 +21,7 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.config.design_config import DesignConfig
 from exciter.excitation.config.trajectory_config import DRAWN
+from exciter.excitation.constraints.ground import remarks_on
 from exciter.excitation.design import Design, design
 from exciter.excitation.files.export import EXACT, ROS2_JSON, ROS2_YAML, TABLE, Exported, export
 from exciter.excitation.optimiser.multistart import Progress as SearchProgress
@@ -190,7 +191,7 @@ def design_data(designed: Design, config: DesignConfig, files: Exported, source:
         "periods": designed.periods,
         "samples": designed.samples,
         "noise": designed.noise.tolist() if config.formulation == "dynamic" else config.noise or 1.0,
-        "remarks": [*model.robot.remarks, *designed.words],
+        "remarks": [*remarks_on(model.robot, designed.constraints), *designed.words],
         "not_checked": list(unchecked(model.robot, designed.constraints, designed.certificate)),
         "files": {"rate": files.rate, "rows": files.rows, "certificate": files.certificate.to_dict()},
         "interrupted": designed.interrupted,
@@ -260,6 +261,6 @@ def print_design(designed: Design, files: Exported, folder: Path) -> None:
         markup=False,
     )
     robot = designed.model.robot
-    remarks = (*robot.remarks, *designed.words, reach(designed))
+    remarks = (*remarks_on(robot, designed.constraints), *designed.words, reach(designed))
     print_notes(out, remarks, unchecked(robot, designed.constraints, designed.certificate))
     out.print(f"written to {folder}: {', '.join(WRITTEN)}", markup=False)

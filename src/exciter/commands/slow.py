@@ -7,6 +7,7 @@ import argparse
 from exciter.commands.check import chosen_config, print_certificate
 from exciter.commands.common import console, output_folder, print_notes
 from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.constraints.ground import remarks_on
 from exciter.excitation.files.export import EXACT, ROS2_JSON, ROS2_YAML, TABLE
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.slowed import export_slowed
@@ -32,6 +33,6 @@ def run(arguments: argparse.Namespace) -> int:
     out.print(f"\n{robot.name} at {arguments.speed:g} % of the speed: {verdict(certificate)}", markup=False)
     lasts = f"it lasts {curve.duration / speed:.4g} s instead of {curve.duration:.4g} s"
     out.print(f"{lasts}; {files.rows} rows at {files.rate:g} Hz", markup=False)
-    print_notes(out, robot.remarks, unchecked(robot, constraints, certificate))
+    print_notes(out, remarks_on(robot, constraints), unchecked(robot, constraints, certificate))
     out.print(f"written to {folder}: {', '.join((TABLE, EXACT, ROS2_YAML, ROS2_JSON))}", markup=False)
     return 0

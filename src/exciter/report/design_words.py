@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
+from exciter.excitation.constraints.ground import remarks_on
 from exciter.report.design_tables import relative_percent
 from exciter.report.markup import Markup, element, joined, number
 from exciter.report.section import figures
@@ -29,7 +30,7 @@ def caveats(design: Design) -> Markup:
     """What the verdict does not speak of, and what was assumed of the robot."""
     robot = design.model.robot
     missing = [("not checked", text) for text in unchecked(robot, design.constraints, design.certificate)]
-    noted = [("note", text) for text in (*robot.remarks, *design.words)]
+    noted = [("note", text) for text in (*remarks_on(robot, design.constraints), *design.words)]
     items = (element("li", element("span", kind, class_="word fair"), " ", text) for kind, text in missing + noted)
     return element("ul", *items, class_="caveats") if missing or noted else Markup()
 

@@ -10,6 +10,7 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.ground import Ground, grounds
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.region import Region
 from exciter.excitation.constraints.torque import TorqueLimits
@@ -21,12 +22,16 @@ def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Cert
     parts = tuple(_members(constraints))
     found = [] if certificate.limits else ["any limit: the robot has none, and none was given"]
     found += _torque(robot, parts) + _self_collision(robot, parts)
-    capsules = [part for part in parts if isinstance(part, CapsuleDistance)]
+    planes = grounds(parts)
+    found += [sentence for plane in planes for sentence in plane.unchecked]
+    capsules = [part for part in parts if isinstance(part, CapsuleDistance) and _others(part)]
     bodies = dict.fromkeys(body for part in capsules for body in part.uncovered)
     if bodies:
         found.append(f"collisions of the bodies of {', '.join(bodies)}: they have no capsule")
     if not any(_knows_surroundings(part) for part in parts):
-        found.append("floor, walls and people: nothing is known of them; give constraints: workspace, obstacles")
+        what = "people and whatever stands around" if planes else "floor, walls and people"
+        keys = "workspace, obstacles" if planes else "ground, workspace, obstacles"
+        found.append(f"{what}: nothing is known of them; give constraints: {keys}")
     return (*found, *_ends(certificate))
 
 
@@ -57,8 +62,14 @@ def _self_collision(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
     return [f"self-collision: no pair of bodies to be kept apart is known; {advice}"]
 
 
+def _others(part: Constraint) -> bool:
+    """Whether distances are about more than the plane that the robot is mounted on."""
+    return len(part.rows) > sum(len(ground.against or ()) for ground in grounds((part,)))
+
+
 def _knows_surroundings(part: Constraint) -> bool:
-    return isinstance(part, Region) or bool(getattr(part, "obstacles", ()))
+    obstacles = [obstacle for obstacle in getattr(part, "obstacles", ()) if not isinstance(obstacle, Ground)]
+    return isinstance(part, Region) or bool(obstacles)
 
 
 def _ends(certificate: Certificate) -> list[str]:
