@@ -99,7 +99,7 @@ def _assumption(distance: CapsuleDistance, word: str, height: float) -> str:
     room = distance.values(Motion.at(rest[None]))[:, 0] * LENGTH
     if room.min() >= 0.0:
         return f"{where}; constraints: {{ground: HEIGHT}} says where it is, {{ground: none}} that there is none"
-    below = math.floor(100.0 * (height + room.min())) / 100.0
+    below = math.floor(100.0 * (height + room.min()) + 1e-6) / 100.0  # down to a centimetre, but for rounding
     body = distance.rows[int(np.argmin(room))].where.partition(" – ")[0]
     return (
         f"{where}, but at q = 0 {body} is beyond it: if it is elsewhere, write constraints: {{ground: {below:g}}} or "
