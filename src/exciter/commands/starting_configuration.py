@@ -79,14 +79,22 @@ def _design(robot: Robot) -> Iterator[str]:
         yield f"  # self_collision: {{clearance: 0.02}}    # m, of {len(robot.collision_pairs)} pairs of bodies"
     else:
         yield "  # self_collision: false    # the description has no bodies that could be kept apart"
+    yield f"  # ground: {_ground(robot)}"
     yield f"  # workspace: [{{frame: {flow(frames[-1])}, z_min: 0.1}}]    # frames: {', '.join(frames)}"
     if robot.capsules:
-        yield "  # obstacles: [{half_space: {normal: [0, 0, 1], offset: 0}}]    # what stands around: only you know"
+        yield "  # obstacles: [{box: {lower: [0.4, -1, 0], upper: [0.8, 1, 0.3]}}]    # around it: only you know"
     else:
         yield "  # Obstacles need bodies with shapes; the description has none, so that only frames can be kept away."
     yield "# starts: 16               # random starts, the best one counts"
     yield "# seed: 0"
     yield "# time_limit: 60           # s"
+
+
+def _ground(robot: Robot) -> str:
+    """The height in force, and where it comes from."""
+    if robot.ground is None:
+        return "0                # m, along z of the base, of what the robot is mounted on: assumed; or none"
+    return f"{robot.ground:<17g}# m, along z of the base, of what the robot is mounted on; or none"
 
 
 def _simulate() -> Iterator[str]:

@@ -103,7 +103,7 @@ def _is_origin(robot: Robot, name: str, index: int) -> bool:
 def drawn(robot: Robot) -> Iterator[Shape]:
     """Shapes to look at: those of the description, or its capsules where it has none. Meshes lie in files of their own
     and are left out."""
-    simple = [shape for shape in robot.shapes if shape.kind != "mesh"]
+    simple = [shape for shape in robot.shapes if shape.visible and shape.kind != "mesh"]
     yield from simple or (_as_shape(capsule) for capsule in robot.capsules)
 
 

@@ -45,6 +45,22 @@ def enclosing_capsule(name: str, shape: Shape) -> Capsule:
     return Capsule(name, shape.joint, shape.translation - half, shape.translation + half, radius)
 
 
+def lowest_point(shape: Shape) -> float:
+    """z [m] of the lowest point of a shape, in the frame in which it is placed."""
+    down = -shape.rotation[2]  # −z of that frame, seen from the shape
+    if shape.kind == "mesh":
+        reach = float((mesh_vertices(shape) @ down).max())
+    elif shape.kind == "sphere":
+        reach = shape.size[0]
+    elif shape.kind == "box":
+        reach = 0.5 * float(np.abs(down) @ shape.size)
+    else:
+        radius, length = shape.size
+        rim = radius if shape.kind == "capsule" else radius * float(np.hypot(down[0], down[1]))
+        reach = rim + 0.5 * length * abs(float(down[2]))
+    return float(shape.translation[2]) - reach
+
+
 def mesh_vertices(shape: Shape) -> Array:
     """(V, 3) [m] vertices of the mesh file, scaled, in the shape's own frame."""
     import coal

@@ -11,7 +11,8 @@ Angles are radians, or words such as ``90 deg`` and ``-pi/2``; everything else i
 (lengths, angles, inertias), infinite (limits) or the previous joint (parent); an acceleration limit left out
 follows from the velocity limit, as for every description without one. Inertias are given either by the
 papers' names about the frame's origin (M, MX, …, ZZ), or as ``mass``, ``com`` and ``about_com``, the inertia
-tensor about the centre of mass as [XX, XY, XZ, YY, YZ, ZZ]. ``shapes: capsules`` draws the capsules.
+tensor about the centre of mass as [XX, XY, XZ, YY, YZ, ZZ]. ``shapes: capsules`` draws the capsules. ``ground`` is the
+height of the plane on which the robot is mounted, along z of the base.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import yaml
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError, unknown_name
-from exciter.robot.geometry import Capsule, Shape
+from exciter.robot.geometry import ROLES, Capsule, Shape
 from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHRow, MDHTable, cos_sin
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, JointKind, Robot
@@ -39,7 +40,7 @@ Array = NDArray[np.float64]
 
 TOP_KEYS = (
     "name", "source", "nominal", "notes", "gravity", "home", "joints",
-    "frames", "capsules", "collision_pairs", "shapes",
+    "frames", "capsules", "collision_pairs", "shapes", "ground",
 )  # fmt: skip
 JOINT_KEYS = (
     "joint", "parent", "sigma", "type", "alpha", "d", "theta", "r", "gamma", "b",
@@ -102,6 +103,7 @@ def robot_from(data: Mapping[str, Any], where: str) -> Robot:
         capsules=capsules,
         collision_pairs=_pairs(data.get("collision_pairs", []), [c.name for c in capsules], where),
         shapes=_shapes(data.get("shapes", []), capsules, names, where),
+        ground=None if data.get("ground") is None else _number(data["ground"], f"ground of {where}"),
         nominal=_truth(data.get("nominal", False), f"nominal of {where}"),
         source=_text(data.get("source", ""), f"source of {where}"),
         notes=_notes(data, where),
@@ -175,10 +177,10 @@ def _robot_data(robot: Robot) -> dict[str, Any]:
     data["shapes"] = [
         {"kind": s.kind, "joint": on[s.joint], "size": [float(v) for v in s.size]}
         | {"xyz": s.translation.tolist(), "rpy": _rpy(s.rotation)}
-        | {"colour": [float(v) for v in s.colour], "mesh": s.mesh}
+        | {"colour": [float(v) for v in s.colour], "mesh": s.mesh, "role": s.role}
         for s in robot.shapes
     ]
-    return data
+    return data if robot.ground is None else data | {"ground": float(robot.ground)}
 
 
 def _rpy(rotation: Array) -> list[float]:
@@ -294,15 +296,17 @@ def _shapes(given: Any, capsules: Iterable[Capsule], names: list[str], where: st
     for number, entry in enumerate(_sequence(given, f"shapes of {where}"), start=1):
         what = f"shape {number} of {where}"
         entry = _mapping(entry, what)
-        _known_keys(entry, ("kind", "joint", "size", "xyz", "rpy", "colour", "mesh"), what)
+        _known_keys(entry, ("kind", "joint", "size", "xyz", "rpy", "colour", "mesh", "role"), what)
         kind = _required(entry, "kind", what)
         if kind not in tuple(SHAPE_SIZES):
             raise RobotError(f"{what}: {unknown_name('kind', str(kind), SHAPE_SIZES)}")
         joint = _joint_index(_required(entry, "joint", what), names, f"joint of {what}")
         size = tuple(_vector(_required(entry, "size", what), SHAPE_SIZES[kind], f"size of {what}").tolist())
         red, green, blue, alpha = _vector(entry.get("colour", [0.7, 0.7, 0.7, 1.0]), 4, f"colour of {what}").tolist()
-        mesh = _text(entry.get("mesh", ""), f"mesh of {what}")
-        shapes.append(Shape(kind, joint, size, *_placement(entry, what), (red, green, blue, alpha), mesh))
+        mesh, role = _text(entry.get("mesh", ""), f"mesh of {what}"), entry.get("role", Shape.role)
+        if role not in ROLES:
+            raise RobotError(f"{what}: {unknown_name('role', str(role), ROLES)}")
+        shapes.append(Shape(kind, joint, size, *_placement(entry, what), (red, green, blue, alpha), mesh, role))
     return tuple(shapes)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError
-from exciter.robot.geometry import Shape
+from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits
 from exciter.robot.mjcf_assets import absent_assets, asset_meshes
-from exciter.robot.mjcf_geoms import geom_kind, geom_placement, geom_shape, geom_solid, weighs_by_mesh
+from exciter.robot.mjcf_geoms import geom_kind, geom_placement, geom_solid, weighs_by_mesh
 from exciter.robot.mjcf_inertia import MASSLESS, Central, body_inertia
 from exciter.robot.mjcf_settings import (
     ADVICE,
@@ -40,6 +40,7 @@ from exciter.robot.xml_safety import number, numbers, parse_xml
 Array = NDArray[np.float64]
 UNSUPPORTED = ("include", "frame", "replicate", "composite", "flexcomp", "attach", "model")
 WORLD = "world"
+LEVEL = 1e-9  # 1 − cos of the tilt of a plane that counts as level
 
 
 @dataclass
@@ -52,8 +53,8 @@ class _Gathered:
     links: list[str] = field(default_factory=lambda: [WORLD])
     joints: list[tuple[str, JointFacts]] = field(default_factory=list)
     frames: list[tuple[str, Frame]] = field(default_factory=list)
-    visuals: list[tuple[str, Shape]] = field(default_factory=list)
-    collisions: list[tuple[str, Shape]] = field(default_factory=list)
+    shapes: list[tuple[str, Shape]] = field(default_factory=list)
+    floors: list[float] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
     meshed: list[str] = field(default_factory=list)
@@ -94,8 +95,8 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         joints=facts,
         gravity=_gravity(root),
         frames=tuple(found.frames),
-        visuals=tuple(found.visuals),
-        collisions=tuple(found.collisions),
+        shapes=tuple(found.shapes),
+        ground=max(found.floors, default=None),
         couplings=_couplings(root, str(path)),
         hidden=frozenset(found.hidden),
         notes=_notes(root, found, facts, absent),
@@ -226,7 +227,8 @@ def _limited(joint: Element, attribute: str, compiler: Compiler) -> bool:
 
 
 def _attachments(body: Element, name: str, geoms: list[Element], childclass: str, found: _Gathered) -> None:
-    """Sites as frames, geoms as shapes; group 3 and above is MuJoCo's custom for hidden geoms."""
+    """Sites as frames, geoms as shapes; group 3 and above is MuJoCo's custom for hidden geoms. A geom without contype
+    and conaffinity touches nothing; a level plane of the world is the floor."""
     owner = f"body '{name}'"
     for element in body.findall("site"):
         site = resolved(element, found.classes, childclass)
@@ -234,15 +236,24 @@ def _attachments(body: Element, name: str, geoms: list[Element], childclass: str
             rotation, translation = geom_placement(site, found.compiler, owner)
             found.frames.append((name, Frame(site.get("name", ""), -1, rotation, translation)))
     for geom in geoms:
-        shape = geom_shape(geom, found.compiler, owner)
-        if shape is not None and number(geom, "group", owner) <= 2:
-            found.visuals.append((name, shape))
-        if number(geom, "contype", owner, 1) or number(geom, "conaffinity", owner, 1):
-            solid = geom_solid(geom, found.compiler, found.meshes, owner)
-            if solid is None:
-                found.uncovered.append(f"{geom_kind(geom)} of {name}")
-            else:
-                found.collisions.append((name, solid))
+        visible = number(geom, "group", owner) <= 2
+        collides = bool(number(geom, "contype", owner, 1) or number(geom, "conaffinity", owner, 1))
+        solid = geom_solid(geom, found.compiler, found.meshes, owner) if visible or collides else None
+        if solid is not None:
+            role: Role = "both" if visible and collides else "visual" if visible else "collision"
+            found.shapes.append((name, replace(solid, role=role)))
+        elif collides and (height := _floor_height(geom, name, found.compiler)) is not None:
+            found.floors.append(height)
+        elif collides:
+            found.uncovered.append(f"{geom_kind(geom)} of {name}")
+
+
+def _floor_height(geom: Element, body: str, compiler: Compiler) -> float | None:
+    """z [m] of a level plane of the world; None for anything else."""
+    if body != WORLD or geom_kind(geom) != "plane":
+        return None
+    rotation, translation = geom_placement(geom, compiler, f"body '{body}'")
+    return float(translation[2]) if rotation[2, 2] > 1.0 - LEVEL else None
 
 
 def _gravity(root: Element) -> tuple[float, ...]:

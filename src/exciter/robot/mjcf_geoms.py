@@ -64,7 +64,7 @@ def half_sizes(geom: Element, owner: str) -> tuple[float, ...]:
 
 
 def geom_shape(geom: Element, compiler: Compiler, owner: str) -> Shape | None:
-    """A box, sphere, cylinder or capsule to draw and enclose; None for what has no such form."""
+    """A box, sphere, cylinder or capsule; None for what has no such form."""
     kind = geom_kind(geom)
     if kind not in ("sphere", "box", "capsule", "cylinder"):
         return None
@@ -83,7 +83,7 @@ def geom_shape(geom: Element, compiler: Compiler, owner: str) -> Shape | None:
 
 
 def geom_solid(geom: Element, compiler: Compiler, meshes: Mapping[str, Shape], owner: str) -> Shape | None:
-    """What may collide: a shape, the capsule around an ellipsoid, a mesh; None for planes, height fields and the like.
+    """A shape, the capsule around an ellipsoid, a mesh; None for planes, height fields and the like.
 
     meshes: those of the assets by name, placed in their own frames.
     """

@@ -51,7 +51,7 @@ class Coupling:
 class PlainDescription:
     """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with.
 
-    hidden: links of the plain copy that the file does not have.
+    hidden: links of the plain copy that the file does not have. ground: height [m] of the floor, if the file has one.
     A ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly.
     """
 
@@ -60,8 +60,8 @@ class PlainDescription:
     joints: Mapping[str, JointFacts]
     gravity: tuple[float, ...] = STANDARD_GRAVITY
     frames: tuple[tuple[str, Frame], ...] = ()
-    visuals: tuple[tuple[str, Shape], ...] = ()
-    collisions: tuple[tuple[str, Shape], ...] = ()
+    shapes: tuple[tuple[str, Shape], ...] = ()
+    ground: float | None = None
     couplings: tuple[Coupling, ...] = ()
     hidden: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()

@@ -89,6 +89,7 @@ class Robot:
     friction: nominal joint-term values by term name, each (n,): ``viscous`` [N·m·s/rad], ``coulomb`` [N·m],
     ``rotor_inertia`` [kg·m²] and so on; absent when nothing is known.
     nominal: True when inertias and friction are plausible values rather than the manufacturer's or identified.
+    ground: height [m], along z of the base, of the plane that the robot is mounted on; None where it is not known.
     source: where kinematics and limits come from. notes: what a reader had to leave out or assume, in words.
     """
 
@@ -99,6 +100,7 @@ class Robot:
     capsules: tuple[Capsule, ...] = ()
     collision_pairs: tuple[tuple[str, str], ...] = ()
     shapes: tuple[Shape, ...] = ()
+    ground: float | None = None
     friction: Mapping[str, Array] = field(default_factory=dict)
     nominal: bool = False
     source: str = ""
@@ -108,6 +110,8 @@ class Robot:
         object.__setattr__(self, "joints", tuple(self.joints))
         gravity = frozen_array(self.gravity, (3,), f"gravity of robot '{self.name}'")
         object.__setattr__(self, "gravity", gravity)
+        if self.ground is not None and not math.isfinite(self.ground):
+            raise RobotError(f"ground of robot '{self.name}' is {self.ground}; give a finite height in m, or None")
         friction = {k: frozen_array(v, (self.n,), f"{k} of robot '{self.name}'") for k, v in self.friction.items()}
         object.__setattr__(self, "friction", MappingProxyType(friction))
         self._check_tree()

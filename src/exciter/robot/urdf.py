@@ -54,7 +54,6 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     if not facts:
         raise RobotError(f"'{path}' has no moving joint; at least one revolute, continuous or prismatic is needed")
     notes += _limit_notes(joints, facts)
-    visuals, collisions, shape_notes = read_shapes(root, path.parent, mesh_root or path.parent)
     return PlainDescription(
         name=plain.get("name", ""),
         xml=tostring(plain, encoding="unicode"),
@@ -64,10 +63,9 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
             for joint in joints
             if joint.get("type") == "fixed"
         ),
-        visuals=visuals,
-        collisions=collisions,
+        shapes=read_shapes(root, path.parent, mesh_root or path.parent),
         couplings=_mimics(joints, facts),
-        notes=(*notes, *shape_notes),
+        notes=tuple(notes),
     )
 
 

@@ -15,6 +15,7 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.ground import Ground, grounds
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.region import Region
 from exciter.excitation.constraints.torque import TorqueLimits
@@ -32,7 +33,10 @@ def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Cert
     found += _torque(robot, parts) + _self_collision(robot, parts)
     found += [sentence for part in parts for sentence in getattr(part, "unchecked", ())]
     if not any(_knows_surroundings(part) for part in parts):
-        found.append("floor, walls and people: nothing is known of them; give constraints: workspace, obstacles")
+        grounded = bool(grounds(parts))
+        what = "people and whatever stands around" if grounded else "floor, walls and people"
+        keys = "workspace, obstacles" if grounded else "ground, workspace, obstacles"
+        found.append(f"{what}: nothing is known of them; give constraints: {keys}")
     return tuple(dict.fromkeys([*found, *_ends(certificate)]))
 
 
@@ -96,7 +100,8 @@ def _self_collision(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
 
 
 def _knows_surroundings(part: Constraint) -> bool:
-    return isinstance(part, Region) or bool(getattr(part, "obstacles", ()))
+    obstacles = [obstacle for obstacle in getattr(part, "obstacles", ()) if not isinstance(obstacle, Ground)]
+    return isinstance(part, Region) or bool(obstacles)
 
 
 def _ends(certificate: Certificate) -> list[str]:

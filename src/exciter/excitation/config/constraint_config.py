@@ -12,15 +12,18 @@
         - {capsule: {start: [1, 0, 0], end: [1, 0, 1], radius: 0.05}}
         - {half_space: {normal: [0, 0, 1], offset: 0}}
         - {box: {lower: [0.4, -1, 0], upper: [0.8, 1, 0.3]}}
+      ground: -0.5                 # or none, or {height: -0.5, normal: [0, 0, 1], clearance: 0.05}
 
 Torque limits apply when the robot has any, with the masses, friction and rotor inertia of the description, whatever
 ``terms:`` says is to be identified; self-collision when it has pairs of bodies to be kept apart; these, and
 obstacles, keep a clearance of 1 cm unless another one is given. Pairs, and ``against: [link_5, joint_6]`` of an
-obstacle, name links, joints or capsules; a link or joint means all capsules of it.
+obstacle, name links, joints or capsules; a link or joint means all capsules of it. The robot stays on its side of the
+plane that it is mounted on, unless ``ground`` is none: at the height of its description, or z = 0 of the base.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,9 +33,10 @@ from numpy.typing import NDArray
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.config.region_config import ORIGIN, frame_name, radius, region
-from exciter.excitation.config.section import Section
+from exciter.excitation.config.section import Section, number, shown
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.ground import OUT_OF_THE_MOUNTING, mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits
@@ -41,7 +45,7 @@ from exciter.robot.spatial import from_pseudo_inertia
 
 Array = NDArray[np.float64]
 CLEARANCE = 0.01  # [m]
-KEYS = ("torque", "self_collision", "workspace", "obstacles")
+KEYS = ("torque", "self_collision", "workspace", "obstacles", "ground")
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class ConstraintConfig:
             region(entry, f"{self.section.at('workspace')} {k + 1}", robot)
             for k, entry in enumerate(self.section.entries("workspace"))
         ]
-        return (*found, *self._distances(robot))
+        return (*found, *self._distances(robot), *self._ground(robot))
 
     def _switch(self, key: str, default: bool, keys: tuple[str, ...]) -> Section | None:
         """true, false or settings → settings, or None when it is off."""
@@ -89,6 +93,36 @@ class ConstraintConfig:
             return [CapsuleDistance(robot, _pairs(section), clearance, obstacles)]
         found: list[Constraint] = [] if section is None else [MeshDistance(robot, _pairs(section), clearance)]
         return [*found, CapsuleDistance(robot, (), clearance, obstacles)] if obstacles else found
+
+    def _ground(self, robot: Robot) -> list[Constraint]:
+        """The plane that the robot is mounted on; nothing where there is none, or nothing can reach it."""
+        given, where = self.section.get("ground"), self.section.at("ground")
+        if given is False or given == "none":
+            return []
+        known, plane = robot.ground or 0.0, Section({}, where)
+        if isinstance(given, Mapping):
+            plane = Section.of(given, where, ("height", "normal", "clearance"))
+        elif given is not None and given is not True:
+            plane = Section({"height": _height(given, where)}, where)
+        normal = plane.vector("normal", 3, OUT_OF_THE_MOUNTING)
+        height = plane.number("height", 0.0 if "normal" in plane else known)
+        assumed = robot.ground is None and "height" not in plane and "normal" not in plane
+        clearance = plane.number("clearance", CLEARANCE, least=0.0)
+        try:
+            found = mounting_plane(robot, height, normal, clearance, assumed=assumed)
+        except ParameterError as error:
+            raise ExciterError(f"{where}: {error}") from None
+        return [] if found is None else [found]
+
+
+def _height(given: Any, where: str) -> float:
+    try:
+        return number(given, where)
+    except ExciterError:
+        raise ExciterError(
+            f"{where} is {shown(given)}; give a height [m] along z of the base, none, or "
+            "{height: …, normal: [x, y, z], clearance: …}"
+        ) from None
 
 
 def _pairs(section: Section) -> tuple[tuple[str, str], ...] | None:

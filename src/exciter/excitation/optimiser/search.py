@@ -16,6 +16,7 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.criteria import AnyCriterion, InverseDynamic
 from exciter.excitation.objective import Objective
@@ -140,9 +141,12 @@ class Search:
             names = [name for constraint in self.constraints for name in constraint.rows]
             name = names[failed.row]
             kind = "at most" if name.upper else "at least"
+            advice = "loosen it, or another one"
+            if any(name.where.endswith(f"– {ground.name}") for ground in grounds(self.constraints)):
+                advice = "say where the robot is mounted: constraints: {ground: HEIGHT}, {height: …, normal: …} or none"
             raise ExciterError(
                 f"infeasible: no posture within the joint limits keeps all limits at rest; hardest to keep is "
-                f"{name.what} of {name.where} {kind} {name.limit:g} {name.unit}; loosen it, or another one"
+                f"{name.what} of {name.where} {kind} {name.limit:g} {name.unit}; {advice}"
             ) from None
 
     def run(
