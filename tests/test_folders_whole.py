@@ -353,6 +353,23 @@ def test_meshes_that_a_result_names_are_not_opened(tmp_path, monkeypatch):
     assert load(path, RobotOptions(mesh_root=Path("/"), meshes=False)).n == 1
 
 
+@pytest.mark.parametrize("kind", ["text", "link", "folder"])
+def test_a_checkpoint_of_somebody_else_is_neither_deleted_nor_followed(tmp_path, kind, capsys):
+    path, precious = tmp_path / "out" / "checkpoint.json", tmp_path / "precious.json"
+    path.parent.mkdir()
+    precious.write_text('{"fingerprint": "", "attempts": []}')
+    makers = {"text": lambda: path.write_text("weights"), "link": lambda: path.symlink_to(precious), "folder": path.mkdir}
+    makers[kind]()
+        kind
+    ]()
+    with pytest.raises(SystemExit) as left:
+        main(["design", ROBOT_NAME, "-o", str(path.parent), "--starts", "1"])
+    assert left.value.code == 2
+    assert "is not a checkpoint of a design; remove it" in capsys.readouterr().err
+    assert os.path.lexists(path)
+    assert precious.exists()
+
+
 # -- what killed runs leave ------------------------------------------------------------------------------------------
 
 

@@ -100,8 +100,11 @@ class Seal:
         return bool(self.recorded(folder))
 
     def _content(self, folder: Path) -> dict[str, Any]:
+        path = folder / self.name
+        if not path.is_file():  # opening a pipe would wait for ever
+            return {}
         try:
-            data = json.loads((folder / self.name).read_text(encoding="utf-8"))
+            data = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
         return data if isinstance(data, dict) else {}

@@ -24,6 +24,7 @@ from exciter.excitation.config.trajectory_config import DRAWN
 from exciter.excitation.design import Design, design
 from exciter.excitation.files.export import Exported, export, refuse_unwritable
 from exciter.excitation.files.read import DESIGN, MOTION_FILES
+from exciter.excitation.optimiser.checkpoint import discard
 from exciter.excitation.optimiser.multistart import Progress as SearchProgress
 from exciter.excitation.validation_motion.draw import RandomMotion, draw
 from exciter.excitation.validation_motion.drawn_design import drawn_design
@@ -85,7 +86,7 @@ def _design(config: DesignConfig, robot: Robot, checkpoint: Path, *, resume: boo
     """The design of a configuration; a checkpoint of before counts only when it is to be resumed."""
     model, chosen = config.model(robot), config.trajectory()
     if not resume:
-        checkpoint.unlink(missing_ok=True)
+        discard(checkpoint)
     if isinstance(chosen, RandomPoints | RandomSpline):
         return _drawn(config, model, chosen)
     try:
@@ -112,7 +113,7 @@ def _design(config: DesignConfig, robot: Robot, checkpoint: Path, *, resume: boo
         return designed
     except ExciterError:
         if not resume:
-            checkpoint.unlink(missing_ok=True)  # starts that lead nowhere
+            discard(checkpoint)  # starts that lead nowhere
         raise
 
 
