@@ -23,7 +23,9 @@ from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.config.design_config import DesignConfig
 from exciter.excitation.config.trajectory_config import DRAWN
 from exciter.excitation.design import Design, design
-from exciter.excitation.files.export import EXACT, ROS2_JSON, ROS2_YAML, TABLE, Exported, export
+from exciter.excitation.files.export import Exported, export, refuse_unwritable
+from exciter.excitation.files.read import DESIGN, MOTION_FILES
+from exciter.excitation.optimiser.checkpoint import discard
 from exciter.excitation.optimiser.multistart import Progress as SearchProgress
 from exciter.excitation.validation_motion.draw import RandomMotion, draw
 from exciter.excitation.validation_motion.drawn_design import drawn_design
@@ -39,7 +41,7 @@ from exciter.robot import Robot, load
 CHECKPOINT = "checkpoint.json"
 INTERRUPTED = 130
 BEST = TextColumn("{task.fields[best]}")
-WRITTEN = (TABLE, EXACT, ROS2_YAML, ROS2_JSON, "design.json", "report.html")
+WRITTEN = (*MOTION_FILES, DESIGN.name, "report.html")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,9 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
     )
     check_flags(arguments, config)
     robot = load(arguments.robot, config.robot)
+    refuse_unwritable(robot)
     with output_folder(arguments.output) as folder:
         designed = _design(config, robot, folder / CHECKPOINT, resume=arguments.resume)
-        with staged(folder) as stage:
+        with staged(folder, DESIGN) as stage:
             files = export(
                 stage,
                 robot,
@@ -67,9 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
                 periods=designed.periods,
                 rate=config.rate,
             )
-            data = design_data(designed, config, files, arguments.robot)
-            (stage / "design.json").write_text(json_text(data), encoding="utf-8")
             write_design_report(designed, stage / "report.html", settings=config.to_dict())
+            data = DESIGN.write(stage, design_data(designed, config, files, arguments.robot))
     if arguments.json:
         print(json_text(data), end="")
     else:
@@ -84,7 +86,7 @@ def _design(config: DesignConfig, robot: Robot, checkpoint: Path, *, resume: boo
     """The design of a configuration; a checkpoint of before counts only when it is to be resumed."""
     model, chosen = config.model(robot), config.trajectory()
     if not resume:
-        checkpoint.unlink(missing_ok=True)
+        discard(checkpoint)
     if isinstance(chosen, RandomPoints | RandomSpline):
         return _drawn(config, model, chosen)
     try:
@@ -111,7 +113,7 @@ def _design(config: DesignConfig, robot: Robot, checkpoint: Path, *, resume: boo
         return designed
     except ExciterError:
         if not resume:
-            checkpoint.unlink(missing_ok=True)  # starts that lead nowhere
+            discard(checkpoint)  # starts that lead nowhere
         raise
 
 
@@ -192,7 +194,7 @@ def design_data(designed: Design, config: DesignConfig, files: Exported, source:
         "noise": designed.noise.tolist() if config.formulation == "dynamic" else config.noise or 1.0,
         "remarks": [*model.robot.remarks, *designed.words],
         "not_checked": list(unchecked(model.robot, designed.constraints, designed.certificate)),
-        "files": {"rate": files.rate, "rows": files.rows, "certificate": files.certificate.to_dict()},
+        "files": files.to_dict(),
         "interrupted": designed.interrupted,
         "starts": [_start(attempt) for attempt in designed.attempts],
         "spectrum": _spectrum(designed),

@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.config.terms import joint_terms
+from exciter.files import Seal, inside
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimate import Estimate
 from exciter.robot import Motion, Robot, load
 
 Array = NDArray[np.float64]
-RESULT = "result.json"
-COPY = "robot"  #: the description beside it, with the suffix it had
+COPY = "robot"  #: the description beside the result, with the suffix it had
+URDF = "identified.urdf"
+SEALED = Seal("result.json", (f"{COPY}.*", URDF, "report.html"), "identify again")
+RESULT = SEALED.name
 KINDS: dict[str, type | tuple[type, ...]] = {  # what is read of it
     "parameters": list,
     "physically_consistent": (bool, type(None)),
@@ -105,7 +108,7 @@ class IdentifiedModel:
     @property
     def description(self) -> Path:
         """The copy of the description."""
-        return self.folder / str(self.data["robot"]["file"])
+        return inside(self.folder, self.data["robot"]["file"])
 
     @property
     def gains(self) -> tuple[float, ...] | None:
@@ -121,6 +124,7 @@ class IdentifiedModel:
 def read_result(folder: Path) -> dict[str, Any]:
     """result.json, as plain data of the right kind."""
     path = folder / RESULT
+    SEALED.refuse_open(folder)
     if not path.is_file():
         raise ExciterError(f"there is no {RESULT} in '{folder}'; give a folder that exciter identify wrote")
     try:
@@ -138,13 +142,14 @@ def read_result(folder: Path) -> dict[str, Any]:
 
 
 def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Robot:
-    path = folder / Path(about["file"]).name
+    path = inside(folder, about["file"])
     if not path.is_file():
         raise ExciterError(f"there is no copy of the robot's description ('{path.name}') in '{folder}'; identify again")
     if hashlib.sha256(path.read_bytes()).hexdigest() != about["sha256"]:
         raise ExciterError(f"'{path}' is not the description that {RESULT} beside it was made from; identify again")
-    anywhere = Path(folder.absolute().anchor)  # shapes are not needed: where they lie does not matter
-    robot = load(path, replace(config.robot, mesh_root=anywhere)).with_gravity(about["gravity"])
+    anywhere = Path(folder.absolute().anchor)  # meshes are not needed: none is opened, wherever it is said to lie
+    options = replace(config.robot, mesh_root=anywhere, meshes=False)
+    robot = load(path, options).with_gravity(about["gravity"])
     if list(robot.joint_names) != list(about["joints"]):
         raise ExciterError(f"'{path}' is not the robot of {RESULT} beside it: its joints differ; identify again")
     return replace(robot, name=str(about["name"]))

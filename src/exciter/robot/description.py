@@ -9,7 +9,6 @@ by name).
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError
+from exciter.files import scratch
 from exciter.robot.collision_pairs import with_collision_pairs
 from exciter.robot.enclosing import enclosing_capsule, lowest_point
 from exciter.robot.geometry import Capsule, Shape
@@ -42,15 +42,22 @@ def read_urdf(path: str | Path, *, mesh_root: Path | None = None, options: Robot
     Acceleration limits that are still missing come from the default policy of ``Limits``.
     """
     path, options = Path(path), options or RobotOptions()
-    plain = plain_urdf(path, mesh_root or options.mesh_root)
+    plain = _shaped(plain_urdf(path, mesh_root or options.mesh_root), options)
     return _finished(_assembled(_model_from_urdf(plain, path), plain, f"URDF file {path.name}"), plain, options)
 
 
 def read_mjcf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
     """The robot of an MJCF file; as ``read_urdf``."""
     path, options = Path(path), options or RobotOptions()
-    plain = plain_mjcf(path, mesh_root or options.mesh_root)
+    plain = _shaped(plain_mjcf(path, mesh_root or options.mesh_root), options)
     return _finished(_assembled(_model_from_mjcf(plain, path), plain, f"MJCF file {path.name}"), plain, options)
+
+
+def _shaped(plain: PlainDescription, options: RobotOptions) -> PlainDescription:
+    """Without shapes in files of their own, where those are not to be opened."""
+    if options.meshes:
+        return plain
+    return replace(plain, shapes=tuple(pair for pair in plain.shapes if pair[1].kind != "mesh"))
 
 
 def _finished(robot: Robot, plain: PlainDescription, options: RobotOptions) -> Robot:
@@ -73,8 +80,8 @@ def _model_from_urdf(plain: PlainDescription, path: Path) -> Any:
 def _model_from_mjcf(plain: PlainDescription, path: Path) -> Any:
     import pinocchio as pin
 
-    with tempfile.TemporaryDirectory(prefix="exciter-") as folder:  # Pinocchio reads MJCF from files only
-        copy = Path(folder) / "plain.xml"
+    with scratch() as folder:  # Pinocchio reads MJCF from files only
+        copy = folder / "plain.xml"
         copy.write_text(plain.xml, encoding="utf-8")
         try:
             return pin.buildModelFromMJCF(str(copy))

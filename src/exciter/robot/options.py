@@ -28,12 +28,14 @@ KEYS = ("limits", "gravity", "lock", "mesh_root")
 
 @dataclass(frozen=True)
 class RobotOptions:
-    """Limits by kind (one number, or by joint name), gravity [m/s²], locked joints [rad, m], mesh folder."""
+    """Limits by kind (one number, or by joint name), gravity [m/s²], locked joints [rad, m], mesh folder; meshes:
+    whether shapes in files of their own are looked at."""
 
     limits: Mapping[str, float | Mapping[str, float]] = field(default_factory=dict)
     gravity: tuple[float, float, float] | None = None
     lock: Mapping[str, float] = field(default_factory=dict)
     mesh_root: Path | None = None
+    meshes: bool = True
 
     def apply(self, robot: Robot) -> Robot:
         """The robot with limits and gravity set, then joints locked."""

@@ -51,6 +51,24 @@ def _listed(array: Array | None) -> Any:
     return None if array is None else array.tolist()
 
 
+def discard(path: Path) -> None:
+    """Remove a checkpoint of before; a file of that name that is somebody else's is refused."""
+    if path.is_symlink() or path.exists():
+        _content(path)
+        path.unlink()
+
+
+def _content(path: Path) -> tuple[Any, tuple[dict[str, Any], ...]]:
+    """Fingerprint and starts."""
+    try:
+        if path.is_symlink() or not path.is_file():
+            raise ValueError("no file")
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return data["fingerprint"], tuple(data["attempts"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise ExciterError(f"'{path}' is not a checkpoint of a design; remove it, or choose another folder") from None
+
+
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
     """The file and what it holds."""
@@ -65,13 +83,7 @@ class Checkpoint:
         mark = fingerprint(search)
         if not path.exists():
             return cls(path, mark)
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            given, entries = data["fingerprint"], tuple(data["attempts"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            raise ExciterError(
-                f"'{path}' is not a checkpoint of a design; remove it, or choose another folder"
-            ) from None
+        given, entries = _content(path)
         if given != mark:
             raise ExciterError(
                 f"'{path}' belongs to another design (robot, settings or seed differ); remove it, or use another folder"
