@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 from pathlib import Path
 from textwrap import dedent
 from typing import NoReturn
@@ -184,6 +185,7 @@ def parser() -> Parser:
         formatter_class=form,
     )
     top.add_argument("--version", action="version", version=f"exciter {__version__}")
+    top.set_defaults(began=time.monotonic())  # from when a time limit counts
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(name: str, summary: str) -> Parser:

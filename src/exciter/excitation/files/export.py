@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,9 @@ from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
 RATE = 200.0  # [Hz] rows per second unless asked otherwise
+NODES_PER_ROW = 1.2  # of the certificate of a file: one to begin with, some more where it must be split
 HIGHEST_RATE = 1000.0  # [Hz] up to which more rows are tried
+TIMED_ROWS = 50  # from which the time of all rows is estimated
 TABLE, EXACT, ROS2_YAML, ROS2_JSON = "trajectory.csv", "trajectory.json", "trajectory.ros2.yaml", "trajectory.ros2.json"
 
 
@@ -67,6 +71,21 @@ def export(
         f"of {worst.where} comes to {worst.reached:.9g} {worst.unit} with a limit of {worst.limit:.9g}; design with a "
         "limit that is a little tighter, or ask for another rate (trajectory: {rate: …})"
     )
+
+
+def export_seconds(robot: Robot, curve: Curve, rate: float, certificate_seconds: float, nodes: int) -> float:
+    """About what ``export`` will take, from a few rows that are written and read back, and from what the certificate
+    took at so many nodes per constraint of a curve of this kind."""
+    samples = sample(curve, rate)
+    few = Samples(*(None if x is None else x[:TIMED_ROWS] for x in (samples.time, samples.q, samples.qd, samples.qdd)))  # type: ignore[arg-type]
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="exciter-") as place:
+        folder = Path(place)
+        (folder / TABLE).write_text(csv_text(few, robot.joint_names), encoding="utf-8")
+        read_trajectory(folder / TABLE, robot)
+        _write_messages(folder, robot, few)
+    text = (time.perf_counter() - began) * len(samples.time) / len(few.time)
+    return text + certificate_seconds * max(1.0, NODES_PER_ROW * len(samples.time) / max(1, nodes))
 
 
 def rates(rate: float) -> tuple[float, ...]:
