@@ -127,17 +127,15 @@ class Checkpoint:
 
     @staticmethod
     def _end_whole_line(file: BinaryIO) -> bool:
-        """Cut a torn last line off; whether anything is left."""
+        """Cut a torn last line off, which is shorter than the longest one; whether anything is left."""
         end = file.seek(0, os.SEEK_END)
-        while end > 0:
-            begin = max(0, end - LONGEST_LINE)
+        for length in (1, LONGEST_LINE):  # most often the last byte ends a line
+            begin = max(0, end - length)
             file.seek(begin)
             newline = file.read(end - begin).rfind(b"\n")
             if newline >= 0:
                 file.truncate(begin + newline + 1)
-                file.seek(0, os.SEEK_END)
                 return True
-            end = begin
         file.truncate(0)
         return False
 
