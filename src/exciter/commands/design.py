@@ -56,7 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         time_limit=arguments.time_limit,
     )
     check_flags(arguments, config)
-    deadline = Deadline.after(config.time_limit, time.monotonic() - arguments.began)
+    limit = None if config.family in DRAWN else config.time_limit  # of a search
+    deadline = Deadline.after(limit, time.monotonic() - arguments.began)
     robot = load(arguments.robot, config.robot)
     with output_folder(arguments.output) as folder:
         designed = _design(config, robot, folder / CHECKPOINT, deadline, resume=arguments.resume)

@@ -118,8 +118,10 @@ def design(
     criterion = DOptimality() if criterion is None else criterion
     formulation = InverseDynamic() if formulation is None else formulation
     objective = Objective(model, criterion, Columns.of(model, columns), sigma**-2.0, formulation, prior)
-    with threadpool_limits(limits=1):
+    with deadline.kept(), threadpool_limits(limits=1):
+        deadline.check()
         _check_excitable(objective, trajectory, samples)
+        deadline.check()
     stretch = _stretch(trajectory, duration_range)
     if stretch is not None and ("cramer-rao" in criterion.name or not isinstance(formulation, InverseDynamic)):
         raise ExciterError(

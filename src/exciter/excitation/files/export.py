@@ -77,7 +77,9 @@ def export_seconds(robot: Robot, curve: Curve, rate: float, certificate_seconds:
     """About what ``export`` will take, from a few rows that are written and read back, and from what the certificate
     took at so many nodes per constraint of a curve of this kind."""
     samples = sample(curve, rate)
-    few = Samples(*(None if x is None else x[:TIMED_ROWS] for x in (samples.time, samples.q, samples.qd, samples.qdd)))  # type: ignore[arg-type]
+    assert samples.qd is not None
+    assert samples.qdd is not None
+    few = Samples(*(x[:TIMED_ROWS] for x in (samples.time, samples.q, samples.qd, samples.qdd)))
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="exciter-") as place:
         folder = Path(place)
