@@ -41,6 +41,7 @@ from exciter.robot import Robot, load
 CHECKPOINT = "checkpoint.json"
 INTERRUPTED = 130
 OVERTIME = 0.05  # of the time limit that the files may take beyond it, once there is a motion
+LEAST_OVERTIME = 5.0  # [s] of it: files that were estimated wrongly are better than none
 BEST = TextColumn("{task.fields[best]}")
 WRITTEN = (TABLE, EXACT, ROS2_YAML, ROS2_JSON, "design.json", "report.html")
 
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     robot = load(arguments.robot, config.robot)
     with output_folder(arguments.output) as folder:
         designed = _design(config, robot, folder / CHECKPOINT, deadline, resume=arguments.resume)
-        overtime = deadline.moved(OVERTIME * deadline.seconds)
+        overtime = deadline.moved(max(LEAST_OVERTIME, OVERTIME * deadline.seconds))
         with overtime.kept(), staged(folder) as stage:
             files = export(
                 stage,

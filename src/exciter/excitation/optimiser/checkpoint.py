@@ -27,7 +27,7 @@ from exciter.excitation.trajectories.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 LONGEST_LINE = 20_000_000  # bytes of a start: thousands of coefficients, and of iterations
-LARGEST_COEFFICIENT = 1e6  # of a motion of any arm
+LARGEST_STORED_COEFFICIENT = 1e6  # of a motion of any arm
 SAME_VALUE = 1e-6  # to which the value of a motion is the same whenever it is computed
 
 
@@ -214,7 +214,7 @@ class Checkpoint:
             family = family.with_duration(duration)
         given = np.array(delta, dtype=float)
         shape = (self.search.model.n, family.coefficients)
-        if given.shape != shape or not (np.abs(given) < LARGEST_COEFFICIENT).all():
+        if given.shape != shape or not (np.abs(given) < LARGEST_STORED_COEFFICIENT).all():
             raise ValueError(f"coefficients of shape {given.shape}, or too large ones")
         kept = family.free @ np.linalg.lstsq(family.free, given.T)[0]  # rest, or smoothness, where the family has it
         if np.abs(kept - given.T).max() > SAME_VALUE * max(1.0, float(np.abs(given).max())):
