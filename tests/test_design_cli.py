@@ -207,7 +207,7 @@ def test_ctrl_c_leaves_what_was_reached(capsys, designed, tmp_path):
 
 def test_a_time_limit_is_no_failure(capsys, designed, tmp_path):
     _, config, _ = designed
-    words = ("design", ROBOT, "-o", tmp_path, "--config", config, "--starts", 100000, "--time-limit", 1, "--json")
+    words = ("design", ROBOT, "-o", tmp_path, "--config", config, "--starts", 100000, "--time-limit", 4, "--json")
     code, out, _ = run(capsys, *words)
     assert code == 0
     assert json.loads(out)["interrupted"] is True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 from pathlib import Path
 from textwrap import dedent
 from typing import NoReturn
@@ -184,6 +185,7 @@ def parser() -> Parser:
         formatter_class=form,
     )
     top.add_argument("--version", action="version", version=f"exciter {__version__}")
+    top.set_defaults(began=time.monotonic())  # from when a time limit counts
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(name: str, summary: str) -> Parser:
@@ -223,7 +225,9 @@ def parser() -> Parser:
     design.add_argument("--criterion", metavar="W", help="d-optimal (default), condition, a-optimal, e-optimal, …")
     design.add_argument("--starts", type=positive, metavar="K", help="random starts, the best one counts (default: 16)")
     design.add_argument("--seed", type=whole, metavar="S", help="of the starts (default: 0)")
-    design.add_argument("--time-limit", type=seconds, metavar="S", help="keep the best that is found within [s]")
+    design.add_argument(
+        "--time-limit", type=seconds, metavar="S", help="for the whole command [s]: the best that is found within"
+    )
     design.add_argument("--jobs", type=positive, metavar="J", help="processes for the starts (default: 1)")
     design.add_argument("--resume", action="store_true", help="go on from the checkpoint of an interrupted run in DIR")
     design.add_argument("--json", action="store_true", help="print the content of design.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.config.design_config import DesignConfig
 from exciter.excitation.config.trajectory_config import DRAWN
+from exciter.excitation.deadline import Deadline
 from exciter.excitation.design import Design, design
 from exciter.excitation.files.export import Exported, export, refuse_unwritable
 from exciter.excitation.files.read import DESIGN, MOTION_FILES
@@ -40,6 +42,8 @@ from exciter.robot import Robot, load
 
 CHECKPOINT = "checkpoint.json"
 INTERRUPTED = 130
+OVERTIME = 0.05  # of the time limit that the files may take beyond it, once there is a motion
+LEAST_OVERTIME = 5.0  # [s] of it: files that were estimated wrongly are better than none
 BEST = TextColumn("{task.fields[best]}")
 WRITTEN = (*MOTION_FILES, DESIGN.name, "report.html")
 
@@ -55,18 +59,21 @@ def run(arguments: argparse.Namespace) -> int:
         time_limit=arguments.time_limit,
     )
     check_flags(arguments, config)
+    limit = None if config.family in DRAWN else config.time_limit  # of a search
+    deadline = Deadline.after(limit, time.monotonic() - arguments.began)
     robot = load(arguments.robot, config.robot)
     refuse_unwritable(robot)
     with output_folder(arguments.output) as folder:
-        designed = _design(config, robot, folder / CHECKPOINT, resume=arguments.resume)
-        with staged(folder, DESIGN) as stage:
+        designed = _design(config, robot, folder / CHECKPOINT, deadline, resume=arguments.resume)
+        overtime = deadline.moved(max(LEAST_OVERTIME, OVERTIME * deadline.seconds))
+        with overtime.kept(), staged(folder, DESIGN) as stage:
             files = export(
                 stage,
                 robot,
                 designed.curve,
                 designed.trajectory,
                 designed.delta,
-                lambda curve: certify(robot, curve, designed.constraints),
+                lambda curve: certify(robot, curve, designed.constraints, check=overtime.check),
                 periods=designed.periods,
                 rate=config.rate,
             )
@@ -78,11 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
         print_design(designed, files, folder)
         if data["interrupted"]:
             console().print("stopped early: this is the best so far; --resume goes on", style="yellow")
-    stopped = config.time_limit is not None and designed.seconds >= config.time_limit
-    return INTERRUPTED if designed.interrupted and not stopped else 0
+    return INTERRUPTED if designed.interrupted and not designed.out_of_time else 0
 
 
-def _design(config: DesignConfig, robot: Robot, checkpoint: Path, *, resume: bool) -> Design:
+def _design(config: DesignConfig, robot: Robot, checkpoint: Path, deadline: Deadline, *, resume: bool) -> Design:
     """The design of a configuration; a checkpoint of before counts only when it is to be resumed."""
     model, chosen = config.model(robot), config.trajectory()
     if not resume:
@@ -106,7 +112,8 @@ def _design(config: DesignConfig, robot: Robot, checkpoint: Path, *, resume: boo
                 seed=config.seed,
                 starts=config.starts,
                 jobs=config.jobs,
-                time_limit=config.time_limit,
+                time_limit=deadline,
+                file_rate=config.rate,
                 checkpoint=checkpoint,
                 progress=tell,
             )

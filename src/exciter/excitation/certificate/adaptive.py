@@ -8,7 +8,7 @@ the margin that is reported is close to the true one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,9 +50,16 @@ class Effort:
 
 
 def certify(
-    robot: Robot, curve: Curve, constraints: Sequence[Constraint] = (), effort: Effort | None = None
+    robot: Robot,
+    curve: Curve,
+    constraints: Sequence[Constraint] = (),
+    effort: Effort | None = None,
+    check: Callable[[], None] | None = None,
 ) -> Certificate:
-    """Whether all finite limits of the joints, and all further constraints, hold from the curve's start to its end."""
+    """Whether all finite limits of the joints, and all further constraints, hold from the curve's start to its end.
+
+    check: called between the steps; what it raises ends the work, and there is no certificate.
+    """
     if curve.n != robot.n:
         raise MotionError(f"the curve moves {curve.n} joints, robot '{robot.name}' has {robot.n}")
     effort = Effort() if effort is None else effort
@@ -61,11 +68,15 @@ def certify(
         grid = _grid(curve, effort.grid)
         coarse = [grid.part(curve, block) for block in _blocks(len(grid.start))]
         for constraint in constraints:
-            search = _Search(constraint, curve, effort)
+            search = _Search(constraint, curve, effort, check or _go_on)
             search.run(grid, coarse)
             verdicts += search.verdicts()
             nodes += search.nodes
     return Certificate(tuple(verdicts), curve.duration, nodes, *rests(robot, curve))
+
+
+def _go_on() -> None:
+    """There is time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +126,8 @@ def remembers(constraint: Constraint) -> bool:
 class _Search:
     """Bounds and witnesses of the K rows of one constraint."""
 
-    def __init__(self, constraint: Constraint, curve: Curve, effort: Effort) -> None:
-        self.constraint, self.curve, self.effort = constraint, curve, effort
+    def __init__(self, constraint: Constraint, curve: Curve, effort: Effort, check: Callable[[], None]) -> None:
+        self.constraint, self.curve, self.effort, self.check = constraint, curve, effort, check
         rows = len(constraint.rows)
         self.lowest = np.full(rows, np.inf)  # smallest value met
         self.at = np.zeros(rows)
@@ -131,7 +142,7 @@ class _Search:
             for spans in coarse:
                 self._meet(spans.ends)
         self.grid_nodes = self.nodes
-        bounds = np.concatenate([self.constraint.lower_bounds(spans) for spans in coarse], axis=1)
+        bounds = np.concatenate([self._bounds(spans) for spans in coarse], axis=1)
         while True:
             wanted = self._wanted(grid, bounds)
             self.bound = np.minimum(self.bound, bounds[:, ~wanted].min(axis=1, initial=np.inf))
@@ -144,11 +155,16 @@ class _Search:
                 spans = grid.part(self.curve, block)
                 if not remembers(self.constraint):
                     self._meet(spans.left)
-                parts.append(self.constraint.lower_bounds(spans))
+                parts.append(self._bounds(spans))
             bounds = np.maximum(above, np.concatenate(parts, axis=1))  # what holds for the whole holds for its parts
+
+    def _bounds(self, spans: Spans) -> Array:
+        self.check()
+        return self.constraint.lower_bounds(spans)
 
     def _meet(self, motion: Motion) -> None:
         """Remember the smallest values, and when."""
+        self.check()
         values = self.constraint.values(motion)
         where = np.argmin(values, axis=1)
         smallest = values[np.arange(len(values)), where]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,12 +20,14 @@ from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
 from exciter.excitation.files.samples import Samples, sample
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory
-from exciter.files import json_text
+from exciter.files import json_text, scratch
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
 RATE = 200.0  # [Hz] rows per second unless asked otherwise
+NODES_PER_ROW = 1.2  # of the certificate of a file: one to begin with, some more where it must be split
 HIGHEST_RATE = 1000.0  # [Hz] up to which more rows are tried
+TIMED_ROWS = 50  # from which the time of all rows is estimated
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +92,22 @@ def refuse_unwritable(robot: Robot) -> None:
                     f"{name} cannot be written for joints of the names {', '.join(map(repr, one.joint_names))[:200]} "
                     f"and read back ({why}); rename them, best with letters, digits and _ only"
                 )
+
+
+def export_seconds(robot: Robot, curve: Curve, rate: float, certificate_seconds: float, nodes: int) -> float:
+    """About what ``export`` will take, from a few rows that are written and read back, and from what the certificate
+    took at so many nodes per constraint of a curve of this kind."""
+    samples = sample(curve, rate)
+    assert samples.qd is not None
+    assert samples.qdd is not None
+    few = Samples(*(x[:TIMED_ROWS] for x in (samples.time, samples.q, samples.qd, samples.qdd)))
+    began = time.perf_counter()
+    with scratch() as folder:
+        (folder / TABLE).write_text(csv_text(few, robot.joint_names), encoding="utf-8")
+        read_trajectory(folder / TABLE, robot)
+        _write_messages(folder, robot, few)
+    text = (time.perf_counter() - began) * len(samples.time) / len(few.time)
+    return text + certificate_seconds * max(1.0, NODES_PER_ROW * len(samples.time) / max(1, nodes))
 
 
 def rates(rate: float) -> tuple[float, ...]:
