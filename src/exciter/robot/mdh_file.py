@@ -26,7 +26,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from exciter.errors import RobotError, unknown_name
+from exciter.errors import RobotError, shown, unknown_name
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHRow, MDHTable, cos_sin
@@ -196,11 +196,11 @@ def _rpy(rotation: Array) -> list[float]:
 def _kind(entry: Mapping[str, Any], what: str) -> JointKind:
     sigma = entry.get("sigma")
     if "sigma" in entry and (isinstance(sigma, bool) or sigma not in (0, 1)):
-        raise RobotError(f"sigma of {what} is {sigma!r}; allowed are 0 (revolute), 1 (prismatic)")
+        raise RobotError(f"sigma of {what} is {shown(sigma)}; allowed are 0 (revolute), 1 (prismatic)")
     by_sigma: JointKind = "prismatic" if sigma == 1 else "revolute"
     kind = entry.get("type", by_sigma)
     if kind not in ("revolute", "continuous", "prismatic"):
-        raise RobotError(f"type of {what} is {kind!r}; allowed are revolute, continuous, prismatic")
+        raise RobotError(f"type of {what} is {shown(kind)}; allowed are revolute, continuous, prismatic")
     if "sigma" in entry and (kind == "prismatic") != (sigma == 1):
         raise RobotError(f"{what} has type {kind} and sigma {sigma}, which contradict each other; give one of them")
     return kind  # type: ignore[no-any-return]
@@ -279,7 +279,7 @@ def _pairs(given: Any, capsules: list[str], where: str) -> tuple[tuple[str, str]
     pairs = []
     for pair in _sequence(given, f"collision_pairs of {where}"):
         if not isinstance(pair, list) or len(pair) != 2:
-            raise RobotError(f"collision_pairs of {where}: {pair!r} is not a pair of capsule names")
+            raise RobotError(f"collision_pairs of {where}: {shown(pair)} is not a pair of capsule names")
         for name in pair:
             if name not in capsules:
                 raise RobotError(f"collision_pairs of {where}: {unknown_name('capsule', str(name), capsules)}")
@@ -333,7 +333,7 @@ def _number(value: Any, what: str, finite: bool = True) -> float:
         except ValueError:
             raise RobotError(f"{what} is '{value}'; expected a number") from None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise RobotError(f"{what} is {value!r}; expected a number")
+        raise RobotError(f"{what} is {shown(value)}; expected a number")
     if math.isnan(value) or (finite and math.isinf(value)):
         raise RobotError(f"{what} is {value}; expected a finite number")
     return float(value)
@@ -356,7 +356,7 @@ def _angle(value: Any, what: str, finite: bool = True) -> float:
 
 def _vector(value: Any, n: int, what: str, *, angles: bool = False) -> Array:
     if not isinstance(value, list | tuple) or len(value) != n:
-        raise RobotError(f"{what} is {value!r}; expected a list of {n} numbers")
+        raise RobotError(f"{what} is {shown(value)}; expected a list of {n} numbers")
     return np.array([(_angle if angles else _number)(v, what) for v in value])
 
 
@@ -374,13 +374,13 @@ def _sequence(value: Any, what: str) -> list[Any]:
 
 def _text(value: Any, what: str) -> str:
     if not isinstance(value, str):
-        raise RobotError(f"{what} is {value!r}; expected text (quote it if it looks like a number)")
+        raise RobotError(f"{what} is {shown(value)}; expected text (quote it if it looks like a number)")
     return value
 
 
 def _truth(value: Any, what: str) -> bool:
     if not isinstance(value, bool):
-        raise RobotError(f"{what} is {value!r}; expected true or false")
+        raise RobotError(f"{what} is {shown(value)}; expected true or false")
     return value
 
 

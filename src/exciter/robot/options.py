@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from exciter.errors import RobotError, unknown_name
+from exciter.errors import RobotError, shown, unknown_name
 from exciter.robot.limits import Limits
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml
@@ -114,11 +114,11 @@ def _mapping(given: Any, what: str) -> dict[str, Any]:
 def _number(given: Any, what: str) -> float:
     """A number; YAML reads 1e3 (no dot) as text, which is accepted too."""
     if isinstance(given, bool) or not isinstance(given, int | float | str):
-        raise RobotError(f"{what} is {given!r}; give a number")
+        raise RobotError(f"{what} is {shown(given)}; give a number")
     try:
         value = float(given)
     except (ValueError, OverflowError):
-        raise RobotError(f"{what} is {given!r}; give a number") from None
+        raise RobotError(f"{what} is {shown(given)}; give a number") from None
     if math.isnan(value):
         raise RobotError(f"{what} is NaN; give a number, or leave it out")
     return value

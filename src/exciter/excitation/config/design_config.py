@@ -34,12 +34,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, shown
 from exciter.excitation.config.constraint_config import KEYS as CONSTRAINT_KEYS
 from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.config.criterion_config import criterion
 from exciter.excitation.config.robot_part import read_section, robot_options
-from exciter.excitation.config.section import Section, number, per_joint, shown
+from exciter.excitation.config.section import Section, number, per_joint
 from exciter.excitation.config.terms import joint_terms
 from exciter.excitation.config.trajectory_config import DRAWN, EXECUTION, FAMILIES, trajectory
 from exciter.excitation.constraints.constraint import Constraint
@@ -168,7 +168,7 @@ class DesignConfig:
         given = {key: value for key, value in flags.items() if value is not None}
         for flag, key, words in (("--trajectory", "family", FAMILIES), ("--criterion", "criteria", CRITERIA)):
             if key in given and given[key] not in words:
-                raise ExciterError(f"{flag} is '{given[key]}'; allowed are {', '.join(words)}")
+                raise ExciterError(f"{flag} is {shown(given[key])}; allowed are {', '.join(words)}")
         if given.get("family", self.family) != self.family:
             given["settings"] = {}
             if given["family"] in DRAWN:

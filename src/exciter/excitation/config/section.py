@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ExciterError, unknown_name
+from exciter.errors import ExciterError, shown, unknown_name
 
 Array = NDArray[np.float64]
 EXPONENT = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
@@ -89,17 +88,6 @@ class Section:
         if not isinstance(given, list):
             raise ExciterError(f"{self.at(key)} is {shown(given)}; give a list, each entry behind a '-'")
         return given
-
-
-def shown(given: Any) -> str:
-    """A value as the file has it, not as Python writes it."""
-    if given is None:
-        return "missing"
-    if isinstance(given, bool):
-        return str(given).lower()
-    if isinstance(given, str):
-        return f"'{given}'"
-    return json.dumps(given, ensure_ascii=False, default=str) if isinstance(given, list | Mapping) else str(given)
 
 
 def plain(given: Any) -> Any:

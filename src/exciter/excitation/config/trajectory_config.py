@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
-from exciter.errors import ExciterError
-from exciter.excitation.config.section import Section, number, shown
+from exciter.errors import ExciterError, shown
+from exciter.excitation.config.section import Section, number
 from exciter.excitation.trajectories.acceleration import AccelerationSequence
 from exciter.excitation.trajectories.bspline import BSpline, Variables
 from exciter.excitation.trajectories.fourier import Fourier

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ExciterError, MotionError
+from exciter.errors import ExciterError, MotionError, shown
 from exciter.excitation.trajectories.curve import Curve, Piece
 from exciter.excitation.trajectories.fourier_piece import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
@@ -76,7 +76,7 @@ def _piece(entry: Mapping[str, Any], order: list[int]) -> Piece:
         if name in values:
             values[name] = values[name][order]
     if "harmonics" in values and (values["harmonics"] % 1).any():
-        raise MotionError(f"harmonics {entry['harmonics']} of a piece must be whole numbers")
+        raise MotionError(f"harmonics {shown(entry['harmonics'])} of a piece must be whole numbers")
     piece: Piece = cls(**{name: value if value.ndim else float(value) for name, value in values.items()})
     return piece
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from exciter.errors import MotionError, RobotError
 from exciter.excitation.files.csv_file import parse_csv
@@ -15,11 +11,11 @@ from exciter.excitation.files.ros2_file import is_ros2, parse_ros2
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import read_bytes
+from exciter.robot.yaml_file import parse_json, parse_yaml
 
 MAX_BYTES = 300_000_000
 BEGINNING = 10_000  # bytes in which a binary file gives itself away
 TABLES = (".csv", ".tsv", ".txt", ".dat")
-Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a long motion takes the plain one many seconds
 
 
 def read_trajectory(path: str | Path, robot: Robot) -> Curve:
@@ -47,7 +43,10 @@ def read_trajectory(path: str | Path, robot: Robot) -> Curve:
         ) from None
     if suffix in TABLES:
         return parse_csv(text, robot, source).curve()
-    data = _data(text, suffix, source)
+    try:
+        data = parse_json(text, source) if suffix == ".json" else parse_yaml(text, source)
+    except RobotError as error:
+        raise MotionError(str(error)) from None
     if is_ros2(data):
         return parse_ros2(data, robot, source).curve()
     if is_exact(data):
@@ -56,11 +55,3 @@ def read_trajectory(path: str | Path, robot: Robot) -> Curve:
         f"{source} is neither a trajectory.json (joints, trajectory, coefficients, pieces) nor a ROS 2 JointTrajectory "
         "(joint_names, points)"
     )
-
-
-def _data(text: str, suffix: str, source: str) -> Any:
-    try:
-        return json.loads(text) if suffix == ".json" else yaml.load(text, Loader)
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        kind = "JSON" if suffix == ".json" else "YAML"
-        raise MotionError(f"{source} is not valid {kind}: {error}") from None

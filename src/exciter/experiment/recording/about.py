@@ -8,7 +8,7 @@ from math import isfinite
 from types import MappingProxyType
 from typing import Any
 
-from exciter.errors import RecordingError, unknown_name
+from exciter.errors import RecordingError, shown, unknown_name
 
 Triple = tuple[float, float, float]
 MOTOR, LINK = "motor", "link"
@@ -86,11 +86,11 @@ class About:
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
         if self.side not in (None, *SIDES):
-            raise RecordingError(f"side is {self.side!r}; allowed are {', '.join(SIDES)}")
+            raise RecordingError(f"side is {shown(self.side)}; allowed are {', '.join(SIDES)}")
         if self.period is not None and not 0.0 < self.period < float("inf"):
-            raise RecordingError(f"period is {self.period!r}; give a positive number of seconds")
+            raise RecordingError(f"period is {shown(self.period)}; give a positive number of seconds")
         if self.settled is not None and not isfinite(self.settled):
-            raise RecordingError(f"settled is {self.settled!r}; give a time [s]")
+            raise RecordingError(f"settled is {shown(self.settled)}; give a time [s]")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without what is not known."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exciter.errors import ExciterError, RecordingError
-from exciter.excitation.config.section import Section, number, per_joint, shown
+from exciter.errors import ExciterError, RecordingError, shown
+from exciter.excitation.config.section import Section, number, per_joint
 from exciter.experiment.recording.about import LINK, MOTOR, SIDES, About, AnalogFilter, Payload, SourceFile
 from exciter.experiment.recording.columns import JOINT
 from exciter.experiment.recording.drive import Drive, drive_from

@@ -74,9 +74,9 @@ def _direct(path: Path) -> RecordingFile:
         source = open_source(path, format=SUFFIXES.get(suffix, "csv"), **options)
         form = recognised(source)
         if form is None:
-            shown = ", ".join(source.names[:8]) + (", …" if len(source.names) > 8 else "")
+            listed = ", ".join(source.names[:8]) + (", …" if len(source.names) > 8 else "")
             raise RecordingError(
-                f"{path} has the columns {shown}, which tell neither joints nor units; describe them in a "
+                f"{path} has the columns {listed}, which tell neither joints nor units; describe them in a "
                 "recording.yaml and give that instead (docs/recordings.md)"
             )
     if form == "exciter" and (beside := companion(path)) is not None:

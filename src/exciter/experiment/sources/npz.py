@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.limits import brief, check_unpacked, check_whole
 from exciter.experiment.sources.pieces import equal_blocks
 from exciter.experiment.sources.source import MOST_COLUMNS, Source
@@ -61,7 +61,7 @@ class NumpyArrays(Source):
 
     def __init__(self, path: Path, transposed: bool | None = None) -> None:
         if transposed not in (None, True, False):
-            raise RecordingError(f"transposed is {transposed!r}; give true, false or nothing")
+            raise RecordingError(f"transposed is {shown(transposed)}; give true, false or nothing")
         self.path = path
         turned = bool(transposed)
         self._skipped: dict[str, str] = {}
@@ -96,8 +96,8 @@ class NumpyArrays(Source):
         used = sorted({m for m, _ in chosen})
         lengths = {self._members[m].rows for m in used}
         if len(lengths) > 1:
-            shown = ", ".join(f"'{self._members[m].key}' has {self._members[m].rows}" for m in used[:6])
-            raise RecordingError(f"{self.path}: columns of one log need as many rows each; {shown}")
+            listed = ", ".join(f"'{self._members[m].key}' has {self._members[m].rows}" for m in used[:6])
+            raise RecordingError(f"{self.path}: columns of one log need as many rows each; {listed}")
         return equal_blocks(self._tables(chosen, used), rows)
 
     def _tables(self, chosen: list[tuple[int, int]], used: list[int]) -> Iterator[Array]:

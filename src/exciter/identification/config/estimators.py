@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from exciter.errors import ExciterError
-from exciter.excitation.config.section import Section, number, per_joint, shown
+from exciter.errors import ExciterError, shown
+from exciter.excitation.config.section import Section, number, per_joint
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.virtual.control import Control

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from exciter.errors import ExciterError, RecordingError
-from exciter.excitation.config.section import Section, shown
+from exciter.errors import ExciterError, RecordingError, shown
+from exciter.excitation.config.section import Section
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.identification.formulations.formulation import Formulation

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from exciter.errors import ExciterError
-from exciter.excitation.config.section import Section, shown
+from exciter.errors import ExciterError, shown
+from exciter.excitation.config.section import Section
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
