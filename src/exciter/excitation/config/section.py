@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from exciter.errors import ExciterError, shown, unknown_name
 
 Array = NDArray[np.float64]
+LARGEST_SEED = 2**63 - 1
 EXPONENT = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 
@@ -47,16 +48,25 @@ class Section:
     def section(self, key: str, keys: Sequence[str]) -> Section:
         return Section.of(self.get(key), self.at(key), keys)
 
-    def number(self, key: str, default: float, *, least: float = -math.inf, above: float | None = None) -> float:
-        """A finite number, at least ``least`` and greater than ``above``."""
-        return number(self.get(key), self.at(key), least=least, above=above) if key in self else default
+    def number(
+        self,
+        key: str,
+        default: float,
+        *,
+        least: float = -math.inf,
+        above: float | None = None,
+        most: float = math.inf,
+    ) -> float:
+        """A finite number, at least ``least``, greater than ``above`` and at most ``most``."""
+        return number(self.get(key), self.at(key), least=least, above=above, most=most) if key in self else default
 
-    def whole(self, key: str, default: int, *, least: int) -> int:
+    def whole(self, key: str, default: int, *, least: int, most: int) -> int:
+        """A whole number. ``most``: what is counted takes memory or time, of which there is an end."""
         given = self.get(key)
         if key not in self:
             return default
-        if isinstance(given, bool) or not isinstance(given, int) or given < least:
-            raise ExciterError(f"{self.at(key)} is {shown(given)}; give a whole number ≥ {least}")
+        if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
+            raise ExciterError(f"{self.at(key)} is {shown(given)}; give a whole number ≥ {least}, at most {most}")
         return given
 
     def flag(self, key: str, default: bool) -> bool:
@@ -99,15 +109,18 @@ def plain(given: Any) -> Any:
     return float(given) if isinstance(given, str) and EXPONENT.fullmatch(given) else given
 
 
-def number(given: Any, what: str, *, least: float = -math.inf, above: float | None = None) -> float:
+def number(
+    given: Any, what: str, *, least: float = -math.inf, above: float | None = None, most: float = math.inf
+) -> float:
     """A finite number; YAML reads 1e3 (no dot) as text, which is accepted too."""
     wanted = "a number" if least == -math.inf else f"a number ≥ {least:g}"
     wanted = wanted if above is None else f"a number > {above:g}"
+    wanted = wanted if most == math.inf else f"{wanted}, at most {most:g}"
     try:
         if isinstance(given, bool) or not isinstance(given, int | float | str):
             raise ValueError
         value = float(given)
-        if not math.isfinite(value) or value < least or (above is not None and value <= above):
+        if not (math.isfinite(value) and least <= value <= most) or (above is not None and value <= above):
             raise ValueError
     except (ValueError, OverflowError):
         raise ExciterError(f"{what} is {shown(given)}; give {wanted}") from None

@@ -20,6 +20,7 @@ from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 
 Array = NDArray[np.float64]
 NANOSECONDS = 1_000_000_000  # per second: the resolution of time in a ROS 2 message
+MOST_ROWS = 1_000_000  # of a file: a quarter of an hour at 1 kHz, some hundred megabytes
 SPLINE_ROWS = 4  # fewer points than this leave a cubic undetermined
 
 
@@ -60,12 +61,22 @@ class Samples:
         return self
 
 
+def check_rows(duration: float, rate: float) -> None:
+    """Refuse a motion [s] whose rows, at a rate [Hz], nobody could read back."""
+    if duration * rate > MOST_ROWS:
+        raise MotionError(
+            f"{duration:.6g} s at {rate:.6g} rows per second are {duration * rate:.3g} rows; at most {MOST_ROWS} are "
+            "written: ask for fewer periods, a shorter motion, or a lower rate"
+        )
+
+
 def sample(curve: Curve, rate: float) -> Samples:
     """Rows at k/rate [Hz] from the curve's start, which becomes time zero, to its end.
 
     The row nearest to a knot moves onto it: between two rows the motion is then smooth, and a quintic through them
     does not swing where the jerk jumps. Times are whole nanoseconds, so that every format holds the same motion.
     """
+    check_rows(curve.duration, rate)
     step = 1.0 / rate
     knots = curve.knots - curve.start
     grid = np.arange(1, int(np.ceil(knots[-1] * rate))) * step

@@ -15,7 +15,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.errors import MotionError
+from exciter.errors import MotionError, shown
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
@@ -26,6 +26,8 @@ SAME = 1e-9
 #: Rounding of positions shows as jumps of acceleration beside short spans. Up to this part of the largest acceleration
 #: (or of 1 rad/s², m/s², for joints that hardly move) they are none; larger ones count, whatever made them.
 ROUNDED = 1e-6
+#: Of a repeated motion; every seam is looked at.
+MOST_KNOTS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +233,11 @@ class Curve:
         """The same motion several times in a row; its end must be the state (q, q̇) it starts from."""
         if times < 1:
             raise MotionError(f"a motion cannot be repeated {times} times; give 1 or more")
+        if times * len(self.knots) > MOST_KNOTS:
+            raise MotionError(
+                f"a motion of {len(self.knots)} knots cannot be repeated {shown(times)} times; give at most "
+                f"{MOST_KNOTS // len(self.knots)}"
+            )
         return Curve(tuple(piece.shifted(k * self.duration) for k in range(times) for piece in self.pieces))
 
 

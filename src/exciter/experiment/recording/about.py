@@ -12,6 +12,7 @@ from exciter.errors import RecordingError, shown, unknown_name
 
 Triple = tuple[float, float, float]
 MOTOR, LINK = "motor", "link"
+HIGHEST_ORDER = 20  #: of a filter: beyond, its poles cannot be told apart
 SIDES = (MOTOR, LINK)  #: of the gears, on which torques are measured
 
 
@@ -23,8 +24,8 @@ class AnalogFilter:
     cutoff: float = 40.0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.order <= 20:
-            raise RecordingError(f"order is {self.order}; the order must be 1 … 20")
+        if not 1 <= self.order <= HIGHEST_ORDER:
+            raise RecordingError(f"order is {shown(self.order)}; the order must be 1 … {HIGHEST_ORDER}")
         if not 0.0 < self.cutoff < float("inf"):
             raise RecordingError(f"cutoff is {self.cutoff}; give a positive frequency [Hz]")
 

@@ -9,7 +9,16 @@ from typing import Any
 
 from exciter.errors import ExciterError, RecordingError, shown
 from exciter.excitation.config.section import Section, number, per_joint
-from exciter.experiment.recording.about import LINK, MOTOR, SIDES, About, AnalogFilter, Payload, SourceFile
+from exciter.experiment.recording.about import (
+    HIGHEST_ORDER,
+    LINK,
+    MOTOR,
+    SIDES,
+    About,
+    AnalogFilter,
+    Payload,
+    SourceFile,
+)
 from exciter.experiment.recording.columns import JOINT
 from exciter.experiment.recording.drive import Drive, drive_from
 from exciter.experiment.recording.formats import FORMATS, preset
@@ -79,9 +88,7 @@ def reading_of(top: Section) -> Reading:
     if "missing" in top:
         options["missing"] = _words(top, "missing")
     if "skip" in top:
-        options["skip"] = top.whole("skip", 0, least=0)
-        if options["skip"] > MOST_SKIPPED:
-            raise RecordingError(f"{top.at('skip')} is {shown(options['skip'])}; give at most {MOST_SKIPPED}")
+        options["skip"] = top.whole("skip", 0, least=0, most=MOST_SKIPPED)
     return Reading(form, file, options)
 
 
@@ -196,7 +203,7 @@ def _filter(top: Section) -> AnalogFilter:
     section = top.section("filter", ("order", "cutoff"))
     cutoff = section.number("cutoff", AnalogFilter.cutoff, above=0.0)
     try:
-        return AnalogFilter(section.whole("order", AnalogFilter.order, least=1), cutoff)
+        return AnalogFilter(section.whole("order", AnalogFilter.order, least=1, most=HIGHEST_ORDER), cutoff)
     except RecordingError as error:
         raise RecordingError(f"{section.where}: {error}") from None
 

@@ -108,7 +108,7 @@ def _essential(section: Section, known: Known) -> Estimator:
 
 def _two_step(section: Section, known: Known) -> Estimator:
     usual = min(TwoStep.wrist, max(1, known.robot.n // 2))  # of a short arm, half
-    return TwoStep(section.whole("wrist", usual, least=1))
+    return TwoStep(section.whole("wrist", usual, least=1, most=known.robot.n))
 
 
 def _static(section: Section, known: Known) -> Estimator:

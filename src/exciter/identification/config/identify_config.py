@@ -175,10 +175,7 @@ class IdentifyConfig:
 
     @property
     def folds(self) -> int:
-        folds = self.section.whole("folds", FOLDS, least=2)
-        if folds > MOST_FOLDS:
-            raise ExciterError(f"{self.section.at('folds')} is {folds}; give at most {MOST_FOLDS}")
-        return folds
+        return self.section.whole("folds", FOLDS, least=2, most=MOST_FOLDS)
 
     @property
     def _estimator_word(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from exciter.errors import ExciterError, shown
 from exciter.excitation.config.section import Section
+from exciter.experiment.recording.about import HIGHEST_ORDER
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
@@ -14,7 +15,7 @@ from exciter.experiment.signals.motion_band import motion_band
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
-from exciter.experiment.signals.smoothing_spline import SmoothingSpline
+from exciter.experiment.signals.smoothing_spline import HIGHEST_SPLINE_DEGREE, SmoothingSpline
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.run import Run
 
@@ -24,6 +25,7 @@ METHODS = {
     "spline": ("knots_per_second", "degree", "rate"),
 }
 MOST_HARMONICS = 10_000
+MOST_THINNED = 1_000_000  # samples of which one is kept
 WIDE = 10.0  # times the band of the motion: dry friction, and what links make of a motion, reach beyond it
 LOWEST = 3.0  # [Hz]
 FILTER = ("cutoff", "order", "factor")
@@ -42,7 +44,7 @@ def route_of(top: Section) -> Route | None:
     if method == "differences":
         return FilteredDifferences(
             _positive(section, "cutoff"),
-            section.whole("order", 4, least=1),
+            section.whole("order", 4, least=1, most=HIGHEST_ORDER),
             _positive(section, "rate"),
             section.flag("measured_velocity", False),
             bands=_positive(section, "bands"),
@@ -50,7 +52,9 @@ def route_of(top: Section) -> Route | None:
     if method == "fourier":
         return FourierFit(_harmonics(section), _positive(section, "period"), _number(section, "settled"))
     return SmoothingSpline(
-        _positive(section, "knots_per_second"), section.whole("degree", 5, least=4), _positive(section, "rate")
+        _positive(section, "knots_per_second"),
+        section.whole("degree", 5, least=4, most=HIGHEST_SPLINE_DEGREE),
+        _positive(section, "rate"),
     )
 
 
@@ -67,8 +71,12 @@ def filter_of(top: Section, parts: Iterable[Processed]) -> ParallelFilter | None
         section = top.section("filter", FILTER)
         if "cutoff" not in section:
             raise ExciterError(f"{section.where} has no cutoff; give it in Hz, or write filter: none")
-        low_pass = Butterworth(section.number("cutoff", 0.0, above=0.0), section.whole("order", 4, least=1))
-        return ParallelFilter(low_pass, section.whole("factor", 1, least=1) if "factor" in section else None)
+        low_pass = Butterworth(
+            section.number("cutoff", 0.0, above=0.0), section.whole("order", 4, least=1, most=HIGHEST_ORDER)
+        )
+        return ParallelFilter(
+            low_pass, section.whole("factor", 1, least=1, most=MOST_THINNED) if "factor" in section else None
+        )
     if not pieces:
         return None
     rate = min(piece.rate for piece in pieces)
