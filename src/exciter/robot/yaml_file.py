@@ -20,6 +20,7 @@ from exciter.robot.xml_safety import read_bytes
 
 MAX_BYTES = 1_000_000
 MOST_ALIASED = 100_000  # values that all aliases of a file stand for together
+TOO_MANY = f"stands for more than {MOST_ALIASED} values; write them out"
 DEEPEST_DATA = 100  # lists and mappings in each other
 LONGEST_NUMBER = 400  # characters; 309 digits hold the largest number there is
 UNREADABLE = (ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)  # of constructors
@@ -76,12 +77,12 @@ class _Loader(Composer, _Events, SafeConstructor, Resolver):
 
     def _count_alias(self, event: Any) -> None:
         if event.anchor in self.anchors and event.anchor not in self.sizes:
-            raise _problem(event, f"the alias {shown(event.anchor)} stands inside what it stands for")
+            raise _problem(event, f"the alias {shown(event.anchor)} is inside itself: it {TOO_MANY}")
         size = self.sizes.get(event.anchor, 0)  # an unknown one is the composer's to refuse
         self.values += size
         self.aliased += size
         if self.aliased > MOST_ALIASED:
-            raise _problem(event, f"aliases stand for more than {MOST_ALIASED} values; write the values out")
+            raise _problem(event, f"with its aliases it {TOO_MANY}")
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         if not isinstance(node, yaml.ScalarNode):

@@ -60,14 +60,21 @@ class Section:
         """A finite number, at least ``least``, greater than ``above`` and at most ``most``."""
         return number(self.get(key), self.at(key), least=least, above=above, most=most) if key in self else default
 
-    def whole(self, key: str, default: int, *, least: int, most: int) -> int:
-        """A whole number. ``most``: what is counted takes memory or time, of which there is an end."""
+    def whole(self, key: str, default: int, *, least: int, most: int | None) -> int:
+        """A whole number. ``most``: what is counted takes memory or time, of which there is an end; None: what is made
+        of it refuses too many itself."""
         given = self.get(key)
         if key not in self:
             return default
-        if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
-            raise ExciterError(f"{self.at(key)} is {shown(given)}; give a whole number ≥ {least}, at most {most}")
-        return given
+        if (
+            isinstance(given, bool)
+            or not isinstance(given, int)
+            or given < least
+            or (most is not None and given > most)
+        ):
+            upper = "" if most is None else f", at most {most}"
+            raise ExciterError(f"{self.at(key)} is {shown(given)}; give a whole number ≥ {least}{upper}")
+        return int(given)
 
     def flag(self, key: str, default: bool) -> bool:
         given = self.get(key)

@@ -27,8 +27,8 @@ from exciter.excitation.trajectories.fourier_piece import HIGHEST_HARMONIC
 from exciter.excitation.trajectories.piecewise import MOST_SPANS
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import Trajectory
-from exciter.excitation.validation_motion.random_points import MOST_POINTS, RandomPoints
-from exciter.excitation.validation_motion.random_spline import MOST_SEGMENTS, RandomSpline
+from exciter.excitation.validation_motion.random_points import RandomPoints
+from exciter.excitation.validation_motion.random_spline import RandomSpline
 
 MOST_DRAWS = 1_000_000  # of random points or motions
 EXECUTION = ("periods", "rate", "ramps", "duration_range")
@@ -59,7 +59,7 @@ def _bspline(given: Section) -> Trajectory:
     duration = given.number("duration", BSpline.duration, above=0.0)
     segments, degree = (
         given.whole("segments", BSpline.segments, least=1, most=MOST_SPANS),
-        given.whole("degree", BSpline.degree, least=4, most=MOST_SPANS),
+        given.whole("degree", BSpline.degree, least=4, most=None),
     )
     variables: Any = given.word("variables", get_args(Variables), BSpline.variables)
     return BSpline(duration, segments, degree, variables)
@@ -85,7 +85,7 @@ def _acceleration(given: Section) -> Trajectory:
 
 def _random_points(given: Section) -> RandomPoints:
     return RandomPoints(
-        given.whole("points", RandomPoints.points, least=2, most=MOST_POINTS),
+        given.whole("points", RandomPoints.points, least=2, most=None),
         given.number("rest", RandomPoints.rest, least=0.0),
         given.number("rise", RandomPoints.rise, above=0.0),
         given.whole("draws", RandomPoints.draws, least=1, most=MOST_DRAWS),
@@ -95,8 +95,8 @@ def _random_points(given: Section) -> RandomPoints:
 def _random_spline(given: Section) -> RandomSpline:
     return RandomSpline(
         given.number("duration", RandomSpline.duration, above=0.0),
-        given.whole("segments", RandomSpline.segments, least=1, most=MOST_SEGMENTS),
-        given.whole("degree", RandomSpline.degree, least=4, most=MOST_SPANS),
+        given.whole("segments", RandomSpline.segments, least=1, most=None),
+        given.whole("degree", RandomSpline.degree, least=4, most=None),
         given.whole("draws", RandomSpline.draws, least=1, most=MOST_DRAWS),
     )
 

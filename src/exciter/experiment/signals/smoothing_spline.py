@@ -28,7 +28,6 @@ from exciter.robot.motion import Motion
 Array = NDArray[np.float64]
 FEWEST = 64  # samples
 PER_KNOT = 3.0  # samples at least
-HIGHEST_SPLINE_DEGREE = 9
 TRIED = 200  # knot densities
 MEMORY = 80  # knot intervals beyond which a sample is forgotten
 
@@ -48,10 +47,8 @@ class SmoothingSpline(StreamingRoute):
     bridge: int = 10
 
     def __post_init__(self) -> None:
-        if not 4 <= self.degree <= HIGHEST_SPLINE_DEGREE or self.edge < 0.0 or self.bridge < 1:
-            raise RecordingError(
-                f"{self}: the degree must be 4 … {HIGHEST_SPLINE_DEGREE}, edge 0 or more knot intervals, bridge 1 or more"
-            )
+        if not 4 <= self.degree <= 9 or self.edge < 0.0 or self.bridge < 1:
+            raise RecordingError(f"{self}: the degree must be 4 … 9, edge 0 or more knot intervals, bridge 1 or more")
         if self.knots_per_second is not None and not 0.0 < self.knots_per_second < float("inf"):
             raise RecordingError(f"knots_per_second is {shown(self.knots_per_second)}; give a positive number")
 

@@ -28,7 +28,6 @@ from exciter.errors import ExciterError
 from exciter.excitation.config.robot_part import read_section
 from exciter.excitation.config.section import LARGEST_SEED, Section, per_joint
 from exciter.experiment.recording import AnalogFilter, Payload
-from exciter.experiment.recording.about import HIGHEST_ORDER
 from exciter.experiment.virtual.control import ComputedTorque, Control, GravityPD
 from exciter.experiment.virtual.draw import Spread, draw
 from exciter.experiment.virtual.drive import Drive
@@ -198,9 +197,7 @@ def _ripple(section: Section, robot: Robot) -> Ripple | None:
 def _filter(section: Section, robot: Robot) -> AnalogFilter | None:
     if not section.data:
         return None
-    return AnalogFilter(
-        section.whole("order", 8, least=1, most=HIGHEST_ORDER), section.number("cutoff", 40.0, above=0.0)
-    )
+    return AnalogFilter(section.whole("order", 8, least=1, most=None), section.number("cutoff", 40.0, above=0.0))
 
 
 def _sampling(section: Section, robot: Robot) -> Sampling:

@@ -7,7 +7,6 @@ from typing import Any
 
 from exciter.errors import ExciterError, shown
 from exciter.excitation.config.section import Section
-from exciter.experiment.recording.about import HIGHEST_ORDER
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
@@ -15,7 +14,7 @@ from exciter.experiment.signals.motion_band import motion_band
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
-from exciter.experiment.signals.smoothing_spline import HIGHEST_SPLINE_DEGREE, SmoothingSpline
+from exciter.experiment.signals.smoothing_spline import SmoothingSpline
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.run import Run
 
@@ -44,7 +43,7 @@ def route_of(top: Section) -> Route | None:
     if method == "differences":
         return FilteredDifferences(
             _positive(section, "cutoff"),
-            section.whole("order", 4, least=1, most=HIGHEST_ORDER),
+            section.whole("order", 4, least=1, most=None),
             _positive(section, "rate"),
             section.flag("measured_velocity", False),
             bands=_positive(section, "bands"),
@@ -53,7 +52,7 @@ def route_of(top: Section) -> Route | None:
         return FourierFit(_harmonics(section), _positive(section, "period"), _number(section, "settled"))
     return SmoothingSpline(
         _positive(section, "knots_per_second"),
-        section.whole("degree", 5, least=4, most=HIGHEST_SPLINE_DEGREE),
+        section.whole("degree", 5, least=4, most=None),
         _positive(section, "rate"),
     )
 
@@ -71,9 +70,7 @@ def filter_of(top: Section, parts: Iterable[Processed]) -> ParallelFilter | None
         section = top.section("filter", FILTER)
         if "cutoff" not in section:
             raise ExciterError(f"{section.where} has no cutoff; give it in Hz, or write filter: none")
-        low_pass = Butterworth(
-            section.number("cutoff", 0.0, above=0.0), section.whole("order", 4, least=1, most=HIGHEST_ORDER)
-        )
+        low_pass = Butterworth(section.number("cutoff", 0.0, above=0.0), section.whole("order", 4, least=1, most=None))
         return ParallelFilter(
             low_pass, section.whole("factor", 1, least=1, most=MOST_THINNED) if "factor" in section else None
         )
