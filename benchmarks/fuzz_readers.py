@@ -512,8 +512,7 @@ def trajectory(path: Path, rng: random.Random) -> None:
 
 def checkpoint(path: Path, rng: random.Random) -> None:
     """A design that was interrupted. (Its folder is the user's, its content is not.)"""
-    for _ in Checkpoint.opened(path, _search()).attempts():
-        pass
+    Checkpoint.opened(path, _search())
 
 
 @cache
@@ -680,12 +679,12 @@ class Tally:
 
 def trial(name: str, seed: int, folder: Path) -> str | None:
     """What is wrong with how an input was read; "" when it was accepted, None when it was refused in one line."""
-    suffix, content = made(name, seed)
-    path = folder / f"input{suffix}"
     for old in folder.iterdir():
         old.unlink()
-    path.write_bytes(content)
     try:
+        suffix, content = made(name, seed)
+        path = folder / f"input{suffix}"
+        path.write_bytes(content)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             READERS[name].read(path, random.Random(seed))

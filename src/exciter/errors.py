@@ -24,7 +24,7 @@ class ExciterError(Exception):
         text = super().__str__()
         if len(text) > LONGEST_MESSAGE:
             text = f"{text[:MESSAGE_HEAD]} … {text[MESSAGE_HEAD - LONGEST_MESSAGE :]}"
-        return " ".join(text.split())  # one line, whatever was quoted inside
+        return _printable(" ".join(text.split()))  # one line, whatever was quoted inside
 
 
 class RobotError(ExciterError):
@@ -69,9 +69,16 @@ def shown(given: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    """At most 80 characters, none of which moves a cursor."""
-    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[: MOST_SHOWN + 1])
+    """At most 80 characters."""
+    plain = _printable(text[: MOST_SHOWN + 1])
     return plain if len(plain) <= MOST_SHOWN else f"{plain[: MOST_SHOWN - 1]}…"
+
+
+def _printable(text: str) -> str:
+    """Characters that would move a cursor, turn the line round or not be encoded are written out."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _parts(given: Any) -> Iterator[str]:

@@ -6,13 +6,12 @@ bit, and it is written only when they are still the design's.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, RobotError
 from exciter.excitation.files.csv_file import parse_csv
 from exciter.excitation.files.export import EXACT, TABLE
 from exciter.excitation.files.read import read_trajectory
@@ -20,6 +19,7 @@ from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
 from exciter.excitation.files.samples import Samples, sample
 from exciter.export.text_files import require_suffix, write_texts
 from exciter.robot import Joint, Limits, Robot
+from exciter.robot.yaml_file import parse_json
 
 DESIGN = "design.json"
 SAME = 1e-9  #: [rad, m and per s, s²], relative: what sines of another machine may differ by, and no edit
@@ -55,11 +55,13 @@ def _certified(folder: Path) -> tuple[Robot, float]:
     """The joints, and the rows per second that were certified [Hz]."""
     path = folder / DESIGN
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8"), str(path))
         joints, files = data["robot"]["joints"], data["files"]
         certified, rate = files["certificate"]["certified"], float(files["rate"])
         robot = _named(joints)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        if not 0.0 < rate < np.inf:
+            raise ValueError
+    except (OSError, ValueError, KeyError, TypeError, RobotError):
         raise ExciterError(f"'{path}' cannot be read as a design; design again") from None
     if certified is not True:
         raise ExciterError(f"the rows of '{folder / TABLE}' are not certified; design again within the limits")

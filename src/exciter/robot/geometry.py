@@ -12,6 +12,8 @@ from exciter.errors import RobotError
 
 Array = NDArray[np.float64]
 
+LARGEST_OF_A_ROBOT = 1e30  # in SI units; products of several such numbers are still finite
+
 
 def frozen_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
     """A read-only float64 copy of the given shape, finite; ``what`` names it in the error."""
@@ -23,6 +25,10 @@ def frozen_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
         raise RobotError(f"{what} has shape {array.shape}; it must be {shape}")
     if not np.isfinite(array).all():
         raise RobotError(f"{what} contains NaN or infinity")
+    if array.size and np.abs(array).max() > LARGEST_OF_A_ROBOT:
+        raise RobotError(
+            f"{what} contains {np.abs(array).max():g}; no robot has a number beyond {LARGEST_OF_A_ROBOT:g}"
+        )
     array.flags.writeable = False
     return array
 

@@ -27,7 +27,7 @@ import yaml
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError, shown, unknown_name
-from exciter.robot.geometry import Capsule, Shape
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT, Capsule, Shape
 from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHRow, MDHTable, cos_sin
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, JointKind, Robot
@@ -336,6 +336,8 @@ def _number(value: Any, what: str, finite: bool = True) -> float:
         raise RobotError(f"{what} is {shown(value)}; expected a number")
     if math.isnan(value) or (finite and math.isinf(value)):
         raise RobotError(f"{what} is {value}; expected a finite number")
+    if finite and abs(value) > LARGEST_OF_A_ROBOT:
+        raise RobotError(f"{what} is {value:g}; no robot has a number beyond {LARGEST_OF_A_ROBOT:g}")
     return float(value)
 
 
@@ -351,7 +353,7 @@ def _angle(value: Any, what: str, finite: bool = True) -> float:
     if over == 0:
         raise RobotError(f"{what} is '{value}', a division by zero")
     result = result / over if match["sign"] != "-" else -result / over
-    return math.radians(result) if match["unit"] in ("deg", "°") else _number(result, what, finite)
+    return _number(math.radians(result) if match["unit"] in ("deg", "°") else result, what, finite)
 
 
 def _vector(value: Any, n: int, what: str, *, angles: bool = False) -> Array:
@@ -405,5 +407,4 @@ def _joint_index(name: Any, names: list[str], what: str) -> int:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+    return shown(value)

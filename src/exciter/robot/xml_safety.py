@@ -11,9 +11,11 @@ from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from exciter.errors import RobotError
+from exciter.errors import RobotError, shown
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 
 MAX_BYTES = 20_000_000
+UNBOUNDED = ("lower", "upper", "effort", "velocity", "range", "actuatorfrcrange")  # limits, which may be no limit
 MAX_DEPTH = 200  # nested elements; later readers are recursive
 
 
@@ -93,11 +95,13 @@ def numbers(element: Element, attribute: str, count: int | None, owner: str) -> 
             raise ValueError
         values = tuple(float(word) for word in text.split())
     except ValueError:
-        raise RobotError(f'{attribute}="{text}" in <{element.tag}> of {owner} is not a number') from None
+        raise RobotError(f"{attribute}={shown(text)} in <{element.tag}> of {owner} is not a number") from None
     if not all(math.isfinite(value) for value in values):
         raise RobotError(
             f'{attribute}="{text}" in <{element.tag}> of {owner} is not finite; give a number or leave it out'
         )
+    if attribute not in UNBOUNDED and any(abs(value) > LARGEST_OF_A_ROBOT for value in values):
+        raise RobotError(f"{attribute}={shown(text)} in <{element.tag}> of {owner} is beyond {LARGEST_OF_A_ROBOT:g}")
     if count is not None and len(values) != count:
         expected = "one number" if count == 1 else f"{count} numbers"
         raise RobotError(f'{attribute}="{text}" in <{element.tag}> of {owner} must be {expected}')

@@ -23,6 +23,7 @@ MOST_ALIASED = 100_000  # values that all aliases of a file stand for together
 TOO_MANY = f"stands for more than {MOST_ALIASED} values; write them out"
 DEEPEST_DATA = 100  # lists and mappings in each other
 LONGEST_NUMBER = 400  # characters; 309 digits hold the largest number there is
+LARGEST_WHOLE = 10**300  # so that every whole number is a number in floating point, too
 UNREADABLE = (ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)  # of constructors
 
 if yaml.__with_libyaml__:
@@ -90,10 +91,13 @@ class _Loader(Composer, _Events, SafeConstructor, Resolver):
         if len(node.value) > LONGEST_NUMBER and node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
             raise _problem(node, f"a number of {len(node.value)} characters; at most {LONGEST_NUMBER} are read")
         try:
-            return super().construct_object(node, deep)
+            value = super().construct_object(node, deep)
         except UNREADABLE:
             kind = node.tag.rpartition(":")[2]
             raise _problem(node, f"{shown(node.value)} cannot be read as {shown(kind)}") from None
+        if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+            raise _problem(node, f"{shown(value)} is too large")
+        return value
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -137,10 +141,17 @@ def parse_yaml(text: str, source: str) -> Any:
             loader.dispose()
 
 
+def _whole(text: str) -> int:
+    value = int(text) if len(text) <= LONGEST_NUMBER else LARGEST_WHOLE + 1
+    if abs(value) > LARGEST_WHOLE:
+        raise ValueError(f"a whole number of {len(text)} digits is too large")
+    return value
+
+
 def parse_json(text: str, source: str) -> Any:
     """The data of a JSON document, as ``parse_yaml``."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_int=_whole)
     except RecursionError:
         raise RobotError(f"{source} is not valid JSON: lists and mappings are nested too deeply") from None
     except ValueError as error:

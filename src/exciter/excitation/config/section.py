@@ -15,6 +15,7 @@ from exciter.errors import ExciterError, shown, unknown_name
 
 Array = NDArray[np.float64]
 LARGEST_SEED = 2**63 - 1
+LARGEST_SETTING = 1e30  # in SI units; products of several such numbers are still finite
 EXPONENT = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 
@@ -128,6 +129,9 @@ def number(
             raise ValueError
         value = float(given)
         if not (math.isfinite(value) and least <= value <= most) or (above is not None and value <= above):
+            raise ValueError
+        if abs(value) > min(most, LARGEST_SETTING):
+            wanted += f" of a size of at most {min(most, LARGEST_SETTING):g}"
             raise ValueError
     except (ValueError, OverflowError):
         raise ExciterError(f"{what} is {shown(given)}; give {wanted}") from None

@@ -14,6 +14,8 @@ from exciter.excitation.trajectories.curve import Extremum
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+LARGEST_PHASE = 1e9  # [rad]
+LEAST_OMEGA = 1e-9  # [rad/s]
 HIGHEST_HARMONIC = 200  # extrema are the roots of a polynomial of twice this degree, found in some seconds per joint
 
 
@@ -53,6 +55,13 @@ class FourierPiece:
             raise MotionError(
                 f"a Fourier series from {self.start} to {self.end} s, ω = {self.omega}, harmonics "
                 f"{shown(self.harmonics.tolist())}; the end must follow the start, ω and the harmonics must be positive"
+            )
+
+        turned = self.omega * self.harmonics.max() * max(abs(t - self.phase_time) for t in (self.start, self.end))
+        if not (self.omega >= LEAST_OMEGA and turned <= LARGEST_PHASE):
+            raise MotionError(
+                f"a Fourier series with ω = {self.omega:g} rad/s comes to a phase of {turned:g} rad; ω must be at least "
+                f"{LEAST_OMEGA:g}, and phases of more than {LARGEST_PHASE:g} have too few digits left"
             )
 
     @property

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, RobotError
 from exciter.experiment.recording.about import About
 from exciter.experiment.recording.formats import NPZ, preset
 from exciter.experiment.recording.recording import WRENCH
 from exciter.experiment.sources.open import open_source
 from exciter.experiment.sources.source import Source
-from exciter.robot.yaml_file import read_yaml
+from exciter.robot.yaml_file import parse_json, read_yaml
 
 WORDS = {
     "q": "q",
@@ -95,11 +95,11 @@ def native_npz(path: Path) -> dict[str, Any]:
     known = dict(preset(NPZ))
     try:
         text = str(_member(path, "about")[()]) if _has(path, "about") else "{}"
-        about = json.loads(text)
+        about = parse_json(text, "about")
         if not isinstance(about, dict):
             raise ValueError("it is no mapping")
         extra = said(About.from_dict(about))
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RobotError) as error:
         raise RecordingError(f"{path}: about cannot be read as JSON: {error}") from None
     except RecordingError as error:
         raise RecordingError(f"{path}: about: {error}") from None
