@@ -21,6 +21,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import contextlib
 import copy
 import io
 import json
@@ -87,7 +88,7 @@ MEGABYTES = 512  # that reading may add to the process
 ADDRESSES = 6 << 30  # bytes a child may ask for beyond its own, so that the machine survives a finding
 LONGEST_LINE = 2100  # characters of a message
 BATCH = 400  # inputs of one child
-CHECKED = 0.02  # of the logs and trajectories, on which the slow next step is tried, too
+CHECKED = 0.1  # of the logs and trajectories, on which the slow next step is tried, too
 ROBOTS = Path(__file__).parents[1] / "tests" / "robots"
 ARM = "gautier-khalil"
 NUMBERS = (
@@ -223,7 +224,8 @@ def damage_tree(tree: Any, rng: random.Random) -> None:
         for _ in range(rng.choice((1, 1, 2, 150))):
             node[key] = [node[key]] if rng.random() < 0.5 else {"a": node[key]}
     elif isinstance(node[key], int | float) and not isinstance(node[key], bool):
-        node[key] = node[key] * rng.choice((-1, 0, 1e-12, 1e6, 1e15, 1e300))
+        with contextlib.suppress(OverflowError):
+            node[key] = node[key] * rng.choice((-1, 0, 1e-12, 1e6, 1e15, 1e300))
     elif isinstance(node[key], list):
         node[key] = node[key] * rng.choice((2, 3, 50))
 
@@ -319,7 +321,11 @@ def damaged_zip(content: bytes, rng: random.Random) -> bytes:
             if name == chosen and rng.random() < 0.7:
                 head = 10 + struct.unpack_from("<H", data, 8)[0]
                 if rng.random() < 0.5:
-                    data = data[:10] + damaged_text(data[10:head].decode("latin-1"), rng).encode()[:5000] + data[head:]
+                    data = (
+                        data[:10]
+                        + damaged_text(data[10:head].decode("latin-1"), rng).encode("utf-8", "replace")[:5000]
+                        + data[head:]
+                    )
                 else:
                     data = damaged_bytes(data, rng)
             elif name == chosen:
@@ -628,7 +634,7 @@ READERS: dict[str, Reader] = {
     "identify": Reader(identification, _files(".yaml", "tree", lambda: _named(IDENTIFICATIONS)), 8),
     "simulate": Reader(lambda path, rng: read_virtual(path, arm(), 0), _files(".yaml", "tree", lambda: _named(SIMULATIONS)), 4),
     "recording": Reader(described_log, _files(".yaml", "tree", lambda: [json.dumps(r).encode() for r in RECORDINGS]), 4),
-    "csv": Reader(log, _chosen(log_files, ".csv", "text"), 8),
+    "csv": Reader(log, _chosen(log_files, "log.csv", "text"), 8),
     "text": Reader(table, _chosen(log_files, ".csv", "text"), 8),
     "npz": Reader(table, _chosen(log_files, ".npz", "zip"), 6),
     "npy": Reader(table, _chosen(log_files, ".npy", "binary"), 10),

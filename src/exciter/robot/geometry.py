@@ -25,10 +25,8 @@ def frozen_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
         raise RobotError(f"{what} has shape {array.shape}; it must be {shape}")
     if not np.isfinite(array).all():
         raise RobotError(f"{what} contains NaN or infinity")
-    if array.size and np.abs(array).max() > LARGEST_OF_A_ROBOT:
-        raise RobotError(
-            f"{what} contains {np.abs(array).max():g}; no robot has a number beyond {LARGEST_OF_A_ROBOT:g}"
-        )
+    if (largest := np.abs(array).max(initial=0.0)) > LARGEST_OF_A_ROBOT:
+        raise RobotError(f"{what} contains {largest:g}; no robot has a number beyond {LARGEST_OF_A_ROBOT:g}")
     array.flags.writeable = False
     return array
 

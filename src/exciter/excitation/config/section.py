@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, shown, unknown_name
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
 LARGEST_SEED = 2**63 - 1
-LARGEST_SETTING = 1e30  # in SI units; products of several such numbers are still finite
 EXPONENT = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 
@@ -56,7 +56,7 @@ class Section:
         *,
         least: float = -math.inf,
         above: float | None = None,
-        most: float = math.inf,
+        most: float = LARGEST_OF_A_ROBOT,
     ) -> float:
         """A finite number, at least ``least``, greater than ``above`` and at most ``most``."""
         return number(self.get(key), self.at(key), least=least, above=above, most=most) if key in self else default
@@ -118,20 +118,20 @@ def plain(given: Any) -> Any:
 
 
 def number(
-    given: Any, what: str, *, least: float = -math.inf, above: float | None = None, most: float = math.inf
+    given: Any, what: str, *, least: float = -math.inf, above: float | None = None, most: float = LARGEST_OF_A_ROBOT
 ) -> float:
     """A finite number; YAML reads 1e3 (no dot) as text, which is accepted too."""
     wanted = "a number" if least == -math.inf else f"a number ≥ {least:g}"
     wanted = wanted if above is None else f"a number > {above:g}"
-    wanted = wanted if most == math.inf else f"{wanted}, at most {most:g}"
+    wanted = wanted if most >= LARGEST_OF_A_ROBOT else f"{wanted}, at most {most:g}"
     try:
         if isinstance(given, bool) or not isinstance(given, int | float | str):
             raise ValueError
         value = float(given)
-        if not (math.isfinite(value) and least <= value <= most) or (above is not None and value <= above):
+        if abs(value) > max(most, LARGEST_OF_A_ROBOT):  # no setting is so large, and products would overflow
+            wanted += f", not beyond {max(most, LARGEST_OF_A_ROBOT):g}"
             raise ValueError
-        if abs(value) > min(most, LARGEST_SETTING):
-            wanted += f" of a size of at most {min(most, LARGEST_SETTING):g}"
+        if not (math.isfinite(value) and least <= value <= most) or (above is not None and value <= above):
             raise ValueError
     except (ValueError, OverflowError):
         raise ExciterError(f"{what} is {shown(given)}; give {wanted}") from None

@@ -60,8 +60,8 @@ class FourierPiece:
         turned = self.omega * self.harmonics.max() * max(abs(t - self.phase_time) for t in (self.start, self.end))
         if not (self.omega >= LEAST_OMEGA and turned <= LARGEST_PHASE):
             raise MotionError(
-                f"a Fourier series with ω = {self.omega:g} rad/s comes to a phase of {turned:g} rad; ω must be at least "
-                f"{LEAST_OMEGA:g}, and phases of more than {LARGEST_PHASE:g} have too few digits left"
+                f"a Fourier series with ω = {self.omega:g} rad/s comes to a phase of {turned:g} rad; ω must be at "
+                f"least {LEAST_OMEGA:g}, and phases of more than {LARGEST_PHASE:g} have too few digits left"
             )
 
     @property

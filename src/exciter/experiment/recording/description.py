@@ -215,7 +215,7 @@ def _windows(top: Section) -> tuple[Window, ...]:
         where = f"{top.at('windows')} has {shown(entry)}"
         if not isinstance(entry, list) or len(entry) != 2:
             raise RecordingError(f"{where}; give pairs [start, end] of seconds")
-        start, end = (number(value, top.at("windows")) for value in entry)
+        start, end = (number(value, top.at("windows"), most=float("inf")) for value in entry)
         if not start < end or (windows and start < windows[-1][1]):
             raise RecordingError(f"{where}; windows [start, end] must be in order and apart from each other")
         windows.append((start, end))
