@@ -6,6 +6,7 @@ bit, and it is written only when they are still the design's.
 
 from __future__ import annotations
 
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ SAME = 1e-9  #: [rad, m and per s, s²], relative: what sines of another machine
 
 def joint_trajectory(folder: Path, *, as_json: bool = False) -> str:
     """The message of a folder that ``exciter design`` wrote: YAML, as ``ros2 topic pub`` takes it, or JSON."""
-    missing = [name for name in (TABLE, EXACT, DESIGN) if not (folder / name).is_file()]
+    missing = [name for name in (TABLE, EXACT, DESIGN) if not isfile(folder / name)]
     if missing:
         raise ExciterError(
             f"there is no {missing[0]} in '{folder}': ros2 writes the motion that exciter design found and certified "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ class IdentifiedModel:
 def read_result(folder: Path) -> dict[str, Any]:
     """result.json, as plain data of the right kind."""
     path = folder / RESULT
-    if not path.is_file():
+    if not isfile(path):
         raise ExciterError(f"there is no {RESULT} in '{folder}'; give a folder that exciter identify wrote")
     try:
         data = parse_json(path.read_text(encoding="utf-8"), str(path))
@@ -141,7 +142,7 @@ def read_result(folder: Path) -> dict[str, Any]:
 
 def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Robot:
     path = folder / Path(about["file"]).name
-    if not path.is_file():
+    if not isfile(path):
         raise ExciterError(f"there is no copy of the robot's description ('{path.name}') in '{folder}'; identify again")
     if hashlib.sha256(path.read_bytes()).hexdigest() != about["sha256"]:
         raise ExciterError(f"'{path}' is not the description that {RESULT} beside it was made from; identify again")

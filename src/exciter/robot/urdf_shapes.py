@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -38,7 +39,7 @@ def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShape
 
 
 def _mesh_notes(visuals: list[tuple[str, Shape]]) -> tuple[str, ...]:
-    missing = list(dict.fromkeys(s.mesh for _, s in visuals if s.kind == "mesh" and not Path(s.mesh).is_file()))
+    missing = list(dict.fromkeys(s.mesh for _, s in visuals if s.kind == "mesh" and not isfile(Path(s.mesh))))
     if not missing:
         return ()
     first = Path(missing[0]).name

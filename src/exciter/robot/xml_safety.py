@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from os.path import exists, isdir, isfile  # false, too, for a name that is too long
 from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
@@ -21,11 +22,11 @@ MAX_DEPTH = 200  # nested elements; later readers are recursive
 
 def read_bytes(path: Path, what: str = "robot description", limit: int = MAX_BYTES) -> bytes:
     """The content of a regular file that is not larger than ``limit`` bytes."""
-    if path.is_dir():
+    if isdir(path):
         raise RobotError(f"'{path}' is a folder; give the {what} file inside it")
-    if not path.exists():
+    if not exists(path):
         raise RobotError(f"there is no file '{path}'; check the path of the {what}")
-    if not path.is_file():
+    if not isfile(path):
         raise RobotError(f"'{path}' is not a regular file; give the path of a {what} file on disk")
     try:
         with path.open("rb") as stream:
@@ -143,7 +144,7 @@ def asset_path(reference: str, folder: Path, root: Path) -> Path:
             f"mesh or texture '{reference}' lies outside the allowed folder '{root}'; move it below that "
             "folder, give a wider mesh_root, or remove the reference (identification needs no meshes)"
         )
-    return next((candidate for candidate in candidates if candidate.is_file()), candidates[0])
+    return next((candidate for candidate in candidates if isfile(candidate)), candidates[0])
 
 
 def _is_below(path: Path, root: Path) -> bool:

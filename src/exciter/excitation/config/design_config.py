@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from os.path import exists  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,7 @@ class DesignConfig:
         objective = Objective(model, DOptimality(), columns, weights, self.formulation_of())
         total = np.zeros((len(columns), len(columns)))
         for path in self.prior:
-            if not path.exists():
+            if not exists(path):
                 raise ExciterError(
                     f"{self.source}: prior has '{path}'; there is no such file or folder (paths start at the "
                     "configuration's own folder)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import isdir  # false, too, for a name that is too long
 from pathlib import Path
 
 from exciter.errors import MotionError, RobotError
@@ -25,7 +26,7 @@ def read_trajectory(path: str | Path, robot: Robot) -> Curve:
     Tables and messages are interpolated as ``Samples`` says: quintic, cubic, or spline.
     """
     path = Path(path)
-    if path.is_dir():
+    if isdir(path):
         path = path / "trajectory.json"
     source, suffix = f"'{path}'", path.suffix.lower()
     if suffix not in (*TABLES, ".json", ".yaml", ".yml"):

@@ -17,12 +17,12 @@ from scipy.interpolate import CubicSpline
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
 NANOSECONDS = 1_000_000_000  # per second: the resolution of time in a ROS 2 message
 MOST_ROWS = 1_000_000  # of a file: a quarter of an hour at 1 kHz, some hundred megabytes
 SHORTEST_STEP = 0.5 / NANOSECONDS  # [s] between rows: less is no time at all to a controller
-LARGEST_OF_A_MOTION = 1e12  # [rad, m and per s, s²; s]
 SPLINE_ROWS = 4  # fewer points than this leave a cubic undetermined
 
 
@@ -53,10 +53,10 @@ class Samples:
             if values is not None and not np.isfinite(values).all():
                 k = int(np.argwhere(~np.isfinite(values))[0][0])
                 raise MotionError(f"{source} has NaN or infinity in {name} of {row(k)}; repair it, or cut it out")
-            if values is not None and np.abs(values).max() > LARGEST_OF_A_MOTION:
-                k = int(np.argwhere(np.abs(values) > LARGEST_OF_A_MOTION)[0][0])
+            if values is not None and np.abs(values).max() > LARGEST_OF_A_ROBOT:
+                k = int(np.argwhere(np.abs(values) > LARGEST_OF_A_ROBOT)[0][0])
                 raise MotionError(
-                    f"{source} has a number beyond {LARGEST_OF_A_MOTION:g} in {name} of {row(k)}; no robot gets there"
+                    f"{source} has a number beyond {LARGEST_OF_A_ROBOT:g} in {name} of {row(k)}; no robot gets there"
                 )
         still = np.flatnonzero(np.diff(self.time) <= SHORTEST_STEP)
         if still.size:

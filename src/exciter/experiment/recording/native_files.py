@@ -14,6 +14,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from exciter.errors import RecordingError, RobotError
 from exciter.experiment.recording.about import About
 from exciter.experiment.recording.formats import NPZ, preset
 from exciter.experiment.recording.recording import WRENCH
+from exciter.experiment.sources.npz import array_header
 from exciter.experiment.sources.open import open_source
 from exciter.experiment.sources.source import Source
 from exciter.robot.yaml_file import parse_json, read_yaml
@@ -43,7 +45,7 @@ BROKEN = (*PYTHON, struct.error, zlib.error, zipfile.BadZipFile)
 
 def starts_as_native(path: Path) -> bool:
     """Whether a text file starts with the word time and a comma, as Exciter writes it."""
-    if not path.is_file():  # opening a pipe would wait for ever
+    if not isfile(path):  # opening a pipe would wait for ever
         return False
     try:
         with path.open("rb") as stream:
@@ -67,7 +69,7 @@ def check_header(source: Source) -> None:
 def companion(path: Path) -> Path | None:
     """The recording.yaml beside a native CSV, where there is one that speaks of it."""
     beside = path.with_suffix(".yaml")
-    if path.suffix.lower() == ".npz" or not beside.is_file():
+    if path.suffix.lower() == ".npz" or not isfile(beside):
         return None
     data = read_yaml(beside, "recording")
     belongs = isinstance(data, Mapping) and data.get("format") == "exciter" and data.get("file") == path.name
@@ -122,7 +124,7 @@ def _member(path: Path, key: str) -> np.ndarray[Any, Any]:
             with archive.open(f"{key}.npy") as stream:
                 content = stream.read(MOST_BYTES)
         return _text(content)
-    except BROKEN as error:
+    except (*BROKEN, RecordingError) as error:
         raise RecordingError(f"{path}: '{key}' cannot be read: {error}") from None
 
 
@@ -131,8 +133,7 @@ def _text(content: bytes) -> np.ndarray[Any, Any]:
     version = npy.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"it is NumPy's format {version}, not 1.0 or 2.0")
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, _, dtype = read(stream)
+    shape, _, dtype = array_header("it", version[0], stream)
     if dtype.kind != "U":
         raise ValueError(f"it holds {dtype}, not text")
     if len(content) - stream.tell() != math.prod(shape) * dtype.itemsize:

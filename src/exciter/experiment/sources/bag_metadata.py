@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os.path import isdir, isfile  # false, too, for a name that is too long
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -24,10 +25,10 @@ class BagFiles:
 
 def bag_files(path: Path) -> BagFiles:
     """The files of the bag at ``path``, a folder or one file."""
-    if not path.is_dir():
+    if not isdir(path):
         return BagFiles((path,) if path.suffix == ".mcap" else ())
     metadata = path / "metadata.yaml"
-    if not metadata.is_file():
+    if not isfile(metadata):
         raise RecordingError(f"{path} is a folder without metadata.yaml, so no ROS 2 bag; give a file of numbers")
     if (size := metadata.stat().st_size) > MOST_BYTES:
         raise RecordingError(f"{metadata} has {size} bytes, at most {MOST_BYTES} are read")
@@ -46,7 +47,7 @@ def bag_files(path: Path) -> BagFiles:
             f"{path} is packed file by file; unpack one (unzstd {names[0]}) and give that file instead"
         )
     files = tuple(path / PurePath(name).name for name in names)
-    if missing := [file.name for file in files if not file.is_file()]:
+    if missing := [file.name for file in files if not isfile(file)]:
         raise RecordingError(f"{path} lacks its file {missing[0]}, which metadata.yaml names")
     return BagFiles(files if storage == "mcap" else (), mode.lower() == "message")
 
