@@ -11,6 +11,7 @@ import io
 import json
 import math
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -138,4 +139,7 @@ def _text(content: bytes) -> np.ndarray[Any, Any]:
         raise ValueError(f"it holds {dtype}, not text")
     if len(content) - stream.tell() != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"{shape} texts of {dtype} do not take {len(content) - stream.tell()} bytes")
+    codes = np.frombuffer(content, np.dtype(np.uint32).newbyteorder(dtype.byteorder), offset=stream.tell())
+    if (codes > sys.maxunicode).any():  # NumPy would make texts of them that Python cannot show
+        raise ValueError("it holds characters that do not exist")
     return np.frombuffer(content, dtype, offset=stream.tell()).reshape(shape)
