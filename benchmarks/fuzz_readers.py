@@ -12,7 +12,8 @@ trajectory becomes a curve.
 
 Inputs run in forked children, a batch each. A finding is an exception other than ``ExciterError``, a warning, a message
 that is not one short line, a child that dies, an input that takes longer than 10 s or more than 512 MB. INPUTS are
-shared out by what readers cost (``Reader.weight``). Ctrl-C ends the run with a table of what is complete.
+shared out by what readers cost (``Reader.weight``). Ctrl-C and SIGTERM end the run with a table of what is
+complete.
 """
 
 from __future__ import annotations
@@ -165,6 +166,7 @@ class Child:
                 os.close(out)
                 nothing = os.open(os.devnull, os.O_RDWR)
                 os.dup2(nothing, 1)
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 os.dup2(nothing, 2)
                 most = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + ADDRESSES
                 resource.setrlimit(resource.RLIMIT_AS, (most, most))
@@ -287,6 +289,8 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=1, metavar="P")
     parser.add_argument("--keep", type=Path, metavar="F", help="write the first input there")
     given = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):  # shells ignore the first for what runs in the background
+        signal.signal(number, signal.default_int_handler)
     if given.keep is not None:
         given.keep.write_bytes(made(given.reader[0], given.first)[1])
     names = given.reader

@@ -33,7 +33,7 @@ def bag_files(path: Path) -> BagFiles:
     if (size := metadata.stat().st_size) > MOST_BYTES:
         raise RecordingError(f"{metadata} has {size} bytes, at most {MOST_BYTES} are read")
     try:
-        about = parse_yaml(metadata.read_text(encoding="utf-8"), str(metadata))["rosbag2_bagfile_information"]
+        about = parse_yaml(metadata.read_text(encoding="utf-8"), "it")["rosbag2_bagfile_information"]
         storage, names = about["storage_identifier"], about["relative_file_paths"]
         mode = about.get("compression_mode") or "none"
     except (RobotError, ValueError, KeyError, TypeError, AttributeError, OSError) as error:
