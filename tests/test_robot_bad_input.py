@@ -365,7 +365,7 @@ def test_an_inertia_that_is_not_physical_is_a_note(tmp_path: Path) -> None:
         ("limits: {speed: 3}", "unknown limit 'speed'; valid names: lower, upper, velocity"),
         ("limit: {velocity: 3}", "unknown key 'limit'; valid names: limits, gravity, lock"),
         ("limits: {velocity: fast}", "limits: velocity is 'fast'; give a number"),
-        ("limits: {velocity: true}", "limits: velocity is True; give a number"),
+        ("limits: {velocity: true}", "limits: velocity is true; give a number"),
         ("limits: {velocity: {x: .nan}}", "limits: velocity: x is NaN"),
         ("limits: {velocity: [1, 2]}", "give a number"),
         ("limits: 3", "limits must be a mapping"),

@@ -10,6 +10,7 @@ from textwrap import dedent
 from typing import NoReturn
 
 from exciter import __version__
+from exciter.errors import shown
 from exciter.reproduction import NAMES
 
 
@@ -34,6 +35,7 @@ STORY = """
       exciter export found --format urdf -o identified.urdf     for other tools
 
     exciter COMMAND --help says more, with examples. Exit codes: 0 done, 1 a check failed, 2 wrong input."""
+MOST_COUNTED_DIGITS = 18
 FORMATS = ("urdf", "mjcf", "sdf", "yaml", "json", "c", "python", "ros2")
 ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
     "demo": """
@@ -359,15 +361,18 @@ def place(text: str) -> Path:
 
 def whole(text: str) -> int:
     """A whole number ≥ 0, for argparse."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number ≥ 0")
-    return int(text)
+    return _counted(text, 0)
 
 
 def positive(text: str) -> int:
     """A whole number ≥ 1, for argparse."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number ≥ 1")
+    return _counted(text, 1)
+
+
+def _counted(text: str, least: int) -> int:
+    """Of digits that a computer counts with; what each number may come to is for the work to say."""
+    if not text.isdecimal() or len(text) > MOST_COUNTED_DIGITS or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number ≥ {least}")
     return int(text)
 
 

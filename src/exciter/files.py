@@ -137,7 +137,7 @@ def inside(folder: Path, name: Any) -> Path:
             f"{str(name)[:80]!r} in '{folder}' is no plain name of a file beside it; nothing else is read"
         )
     path = folder / str(name)
-    if path.is_symlink() and path.resolve().parent != folder.resolve():
+    if os.path.islink(path) and path.resolve().parent != folder.resolve():
         raise ExciterError(f"'{path}' is a link out of its folder; put the file itself there")
     return path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from os.path import isdir  # false, too, for a name that is too long
 from pathlib import Path
 
 from exciter.commands.common import console, output_folder
@@ -25,9 +26,9 @@ Written = tuple[Path, ...]
 
 def run(arguments: argparse.Namespace) -> int:
     path, folder = arguments.output, arguments.folder
-    if path.is_dir() or not path.name:
+    if isdir(path) or not path.name:
         raise ExciterError(f"-o is '{path}', a folder; give the name of a file")
-    if not folder.is_dir():
+    if not isdir(folder):
         raise ExciterError(f"there is no folder '{folder}'; give one that exciter identify or exciter design wrote")
     beside = folder.resolve() == path.absolute().parent.resolve() and path.name in OURS
     if beside or any(is_of(seal, path) for seal in (DESIGN, SEALED)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def refuse_overwriting(file: RecordingFile, output: Path) -> None:
     read = [file.path, file.path.with_suffix(".yaml"), *(path for _, path in file.files)]
     for path in read:
         for target in written:
-            if path.exists() and (same(path, target) or (path.is_dir() and path.resolve() in target.resolve().parents)):
+            if exists(path) and (same(path, target) or (isdir(path) and path.resolve() in target.resolve().parents)):
                 raise ExciterError(
                     f"-o {output} would write over {path}, which the log is read from; give another name"
                 )
@@ -70,7 +71,7 @@ def refuse_overwriting(file: RecordingFile, output: Path) -> None:
 
 def same(a: Path, b: Path) -> bool:
     """One file, whatever it is called."""
-    return a.resolve() == b.resolve() or (a.exists() and b.exists() and a.samefile(b))
+    return a.resolve() == b.resolve() or (exists(a) and exists(b) and a.samefile(b))
 
 
 @contextmanager

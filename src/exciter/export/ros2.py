@@ -6,19 +6,20 @@ bit, and it is written only when they are still the design's.
 
 from __future__ import annotations
 
-import json
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, RobotError
 from exciter.excitation.files.csv_file import parse_csv
 from exciter.excitation.files.read import DESIGN, EXACT, TABLE, read_trajectory
 from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
 from exciter.excitation.files.samples import Samples, sample
 from exciter.export.text_files import require_suffix, write_texts
 from exciter.robot import Joint, Limits, Robot
+from exciter.robot.yaml_file import parse_json
 
 SAME = 1e-9  #: [rad, m and per s, s²], relative: what sines of another machine may differ by, and no edit
 
@@ -26,7 +27,7 @@ SAME = 1e-9  #: [rad, m and per s, s²], relative: what sines of another machine
 def joint_trajectory(folder: Path, *, as_json: bool = False) -> str:
     """The message of a folder that ``exciter design`` wrote: YAML, as ``ros2 topic pub`` takes it, or JSON."""
     DESIGN.refuse_open(folder)
-    missing = [name for name in (TABLE, EXACT, DESIGN.name) if not (folder / name).is_file()]
+    missing = [name for name in (TABLE, EXACT, DESIGN.name) if not isfile(folder / name)]
     if missing:
         raise ExciterError(
             f"there is no {missing[0]} in '{folder}': ros2 writes the motion that exciter design found and certified "
@@ -56,11 +57,13 @@ def _certified(folder: Path) -> tuple[Robot, float]:
     """The joints, and the rows per second that were certified [Hz]."""
     path = folder / DESIGN.name
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8"), str(path))
         joints, files = data["robot"]["joints"], data["files"]
         certified, rate = files["certificate"]["certified"], float(files["rate"])
         robot = _named(joints)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        if not 0.0 < rate < np.inf:
+            raise ValueError
+    except (OSError, ValueError, KeyError, TypeError, RobotError):
         raise ExciterError(f"'{path}' cannot be read as a design; design again") from None
     if certified is not True:
         raise ExciterError(f"the rows of '{folder / TABLE}' are not certified; design again within the limits")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, ParameterError
+from exciter.errors import ExciterError, ParameterError, RobotError, shown
 from exciter.excitation.config.terms import joint_terms
 from exciter.files import Seal, inside
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimate import Estimate
 from exciter.robot import Motion, Robot, load
+from exciter.robot.yaml_file import parse_json
 
 Array = NDArray[np.float64]
 COPY = "robot"  #: the description beside the result, with the suffix it had
@@ -63,7 +64,9 @@ class IdentifiedModel:
         """Of a folder that ``exciter identify`` wrote."""
         data = read_result(folder)
         try:
-            return cls._of(folder, data)
+            found = cls._of(folder, data)
+            _ = found.gains
+            return found
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             why = " ".join(f"{type(error).__name__} {error}".split())[:80]
             raise ExciterError(f"'{folder / RESULT}' is damaged ({why}); identify again") from None
@@ -125,25 +128,25 @@ def read_result(folder: Path) -> dict[str, Any]:
     """result.json, as plain data of the right kind."""
     path = folder / RESULT
     SEALED.refuse_open(folder)
-    if not path.is_file():
+    if not isfile(path):
         raise ExciterError(f"there is no {RESULT} in '{folder}'; give a folder that exciter identify wrote")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise ExciterError(f"cannot read '{path}': {error.strerror}; check its permissions") from None
-    except (ValueError, RecursionError):
+    except (ValueError, RobotError):
         raise ExciterError(f"'{path}' cannot be read as a result; identify again") from None
     for key, kind in KINDS.items():
         if not isinstance(data, dict) or key not in data:
             raise ExciterError(f"'{path}' has no {key}: it is not a result of exciter identify; identify again")
         if not isinstance(data[key], kind):
-            raise ExciterError(f"'{path}' is damaged: {key} is {str(data[key])[:40]!r}; identify again")
+            raise ExciterError(f"'{path}' is damaged: {key} is {shown(data[key])}; identify again")
     return dict(data)
 
 
 def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Robot:
     path = inside(folder, about["file"])
-    if not path.is_file():
+    if not isfile(path):
         raise ExciterError(f"there is no copy of the robot's description ('{path.name}') in '{folder}'; identify again")
     if hashlib.sha256(path.read_bytes()).hexdigest() != about["sha256"]:
         raise ExciterError(f"'{path}' is not the description that {RESULT} beside it was made from; identify again")

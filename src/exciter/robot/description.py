@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,7 @@ def _collision_shapes(plain: PlainDescription) -> tuple[list[tuple[str, Shape]],
     shapes = [(link, shape if link in solid else replace(shape, role="both")) for link, shape in plain.shapes]
     visual_only = list(dict.fromkeys(link for link, _ in plain.shapes if link not in solid))
     absent = list(
-        dict.fromkeys(s.mesh for _, s in shapes if not s.collides and s.kind == "mesh" and not Path(s.mesh).is_file())
+        dict.fromkeys(s.mesh for _, s in shapes if not s.collides and s.kind == "mesh" and not isfile(s.mesh))
     )
     notes = []
     if visual_only:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,7 @@ def mesh_vertices(shape: Shape) -> Array:
     import coal
 
     path = Path(shape.mesh)
-    if not path.is_file():
+    if not isfile(path):
         raise RobotError(f"the mesh file '{shape.mesh}' is missing; put it there, or give mesh_root")
     if path.stat().st_size > MAX_MESH_BYTES:
         raise RobotError(f"the mesh file '{shape.mesh}' is larger than {MAX_MESH_BYTES / 1e6:g} MB; simplify it")

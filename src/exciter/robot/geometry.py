@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 Role = Literal["both", "visual", "collision"]
 ROLES: tuple[Role, ...] = ("both", "visual", "collision")
 
+LARGEST_OF_A_ROBOT = 1e30  # in SI units; products of several such numbers are still finite
+
 
 def frozen_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
     """A read-only float64 copy of the given shape, finite; ``what`` names it in the error."""
@@ -25,6 +27,8 @@ def frozen_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
         raise RobotError(f"{what} has shape {array.shape}; it must be {shape}")
     if not np.isfinite(array).all():
         raise RobotError(f"{what} contains NaN or infinity")
+    if (largest := np.abs(array).max(initial=0.0)) > LARGEST_OF_A_ROBOT:
+        raise RobotError(f"{what} contains {largest:g}; no robot has a number beyond {LARGEST_OF_A_ROBOT:g}")
     array.flags.writeable = False
     return array
 

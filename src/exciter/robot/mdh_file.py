@@ -27,8 +27,8 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from exciter.errors import RobotError, unknown_name
-from exciter.robot.geometry import ROLES, Capsule, Shape
+from exciter.errors import RobotError, shown, unknown_name
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT, ROLES, Capsule, Shape
 from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHRow, MDHTable, cos_sin
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, JointKind, Robot
@@ -198,11 +198,11 @@ def _rpy(rotation: Array) -> list[float]:
 def _kind(entry: Mapping[str, Any], what: str) -> JointKind:
     sigma = entry.get("sigma")
     if "sigma" in entry and (isinstance(sigma, bool) or sigma not in (0, 1)):
-        raise RobotError(f"sigma of {what} is {sigma!r}; allowed are 0 (revolute), 1 (prismatic)")
+        raise RobotError(f"sigma of {what} is {shown(sigma)}; allowed are 0 (revolute), 1 (prismatic)")
     by_sigma: JointKind = "prismatic" if sigma == 1 else "revolute"
     kind = entry.get("type", by_sigma)
     if kind not in ("revolute", "continuous", "prismatic"):
-        raise RobotError(f"type of {what} is {kind!r}; allowed are revolute, continuous, prismatic")
+        raise RobotError(f"type of {what} is {shown(kind)}; allowed are revolute, continuous, prismatic")
     if "sigma" in entry and (kind == "prismatic") != (sigma == 1):
         raise RobotError(f"{what} has type {kind} and sigma {sigma}, which contradict each other; give one of them")
     return kind  # type: ignore[no-any-return]
@@ -281,7 +281,7 @@ def _pairs(given: Any, capsules: list[str], where: str) -> tuple[tuple[str, str]
     pairs = []
     for pair in _sequence(given, f"collision_pairs of {where}"):
         if not isinstance(pair, list) or len(pair) != 2:
-            raise RobotError(f"collision_pairs of {where}: {pair!r} is not a pair of capsule names")
+            raise RobotError(f"collision_pairs of {where}: {shown(pair)} is not a pair of capsule names")
         for name in pair:
             if name not in capsules:
                 raise RobotError(f"collision_pairs of {where}: {unknown_name('capsule', str(name), capsules)}")
@@ -337,9 +337,11 @@ def _number(value: Any, what: str, finite: bool = True) -> float:
         except ValueError:
             raise RobotError(f"{what} is '{value}'; expected a number") from None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise RobotError(f"{what} is {value!r}; expected a number")
+        raise RobotError(f"{what} is {shown(value)}; expected a number")
     if math.isnan(value) or (finite and math.isinf(value)):
         raise RobotError(f"{what} is {value}; expected a finite number")
+    if finite and abs(value) > LARGEST_OF_A_ROBOT:
+        raise RobotError(f"{what} is {value:g}; no robot has a number beyond {LARGEST_OF_A_ROBOT:g}")
     return float(value)
 
 
@@ -355,12 +357,12 @@ def _angle(value: Any, what: str, finite: bool = True) -> float:
     if over == 0:
         raise RobotError(f"{what} is '{value}', a division by zero")
     result = result / over if match["sign"] != "-" else -result / over
-    return math.radians(result) if match["unit"] in ("deg", "°") else _number(result, what, finite)
+    return _number(math.radians(result) if match["unit"] in ("deg", "°") else result, what, finite)
 
 
 def _vector(value: Any, n: int, what: str, *, angles: bool = False) -> Array:
     if not isinstance(value, list | tuple) or len(value) != n:
-        raise RobotError(f"{what} is {value!r}; expected a list of {n} numbers")
+        raise RobotError(f"{what} is {shown(value)}; expected a list of {n} numbers")
     return np.array([(_angle if angles else _number)(v, what) for v in value])
 
 
@@ -378,13 +380,13 @@ def _sequence(value: Any, what: str) -> list[Any]:
 
 def _text(value: Any, what: str) -> str:
     if not isinstance(value, str):
-        raise RobotError(f"{what} is {value!r}; expected text (quote it if it looks like a number)")
+        raise RobotError(f"{what} is {shown(value)}; expected text (quote it if it looks like a number)")
     return value
 
 
 def _truth(value: Any, what: str) -> bool:
     if not isinstance(value, bool):
-        raise RobotError(f"{what} is {value!r}; expected true or false")
+        raise RobotError(f"{what} is {shown(value)}; expected true or false")
     return value
 
 
@@ -409,5 +411,4 @@ def _joint_index(name: Any, names: list[str], what: str) -> int:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+    return shown(value)

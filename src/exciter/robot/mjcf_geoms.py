@@ -22,6 +22,7 @@ from exciter.robot.xml_safety import number, numbers
 
 Array = NDArray[np.float64]
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
+SMALLEST_SIZE = 1e-30  # [m] whose cube is still a number
 WATER = 1000.0  # kg/m³, MuJoCo's default density
 
 
@@ -58,7 +59,7 @@ def half_sizes(geom: Element, owner: str) -> tuple[float, ...]:
         half = 0.5 * float(np.linalg.norm(np.array(ends[:3]) - np.array(ends[3:])))
         size = (size[0], half) if SIZES[kind] == 2 else (size[0], size[0], half)
     size = size[: SIZES[kind]]
-    if len(size) < SIZES[kind] or min(size) <= 0:
+    if len(size) < SIZES[kind] or min(size) < SMALLEST_SIZE:
         raise RobotError(f"a {kind} geom of {owner} needs {SIZES[kind]} positive sizes")
     return size
 

@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, ParameterError
+from exciter.errors import ExciterError, ParameterError, shown
 from exciter.excitation.config.region_config import ORIGIN, frame_name, radius, region
-from exciter.excitation.config.section import Section, number, shown
+from exciter.excitation.config.section import Section, number
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import OUT_OF_THE_MOUNTING, mounting_plane
@@ -131,7 +131,7 @@ def _pairs(section: Section) -> tuple[tuple[str, str], ...] | None:
     pairs = []
     for entry in section.entries("pairs"):
         if not isinstance(entry, list) or len(entry) != 2 or not all(isinstance(name, str) for name in entry):
-            raise ExciterError(f"{section.at('pairs')} has {entry!r}; give two names of bodies, [first, second]")
+            raise ExciterError(f"{section.at('pairs')} has {shown(entry)}; give two names of bodies, [first, second]")
         pairs.append((entry[0], entry[1]))
     if not pairs:
         raise ExciterError(f"{section.at('pairs')} is empty; name pairs of bodies, or write self_collision: false")

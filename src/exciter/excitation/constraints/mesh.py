@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,7 @@ def _geometry(shape: Shape) -> Any:
         return coal.Cylinder(size[0], size[1])
     if shape.kind == "capsule":
         return coal.Capsule(size[0], size[1])
-    if not Path(shape.mesh).is_file():
+    if not isfile(Path(shape.mesh)):
         raise ParameterError(f"the mesh file '{shape.mesh}' is missing; put it there, or check capsules instead")
     try:
         mesh = coal.MeshLoader().load(shape.mesh, np.array(size, dtype=float))

@@ -17,7 +17,7 @@ from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.read import EXACT, ROS2_JSON, ROS2_YAML, TABLE, curve_of, read_trajectory
 from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
-from exciter.excitation.files.samples import Samples, sample
+from exciter.excitation.files.samples import MOST_ROWS, Samples, sample
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.files import json_text, scratch
@@ -61,7 +61,7 @@ def export(
     keeps, more rows are taken, up to 1 kHz.
     """
     (folder / EXACT).write_text(json_text(exact_data(curve, robot, trajectory, delta, periods)), encoding="utf-8")
-    for tried in rates(rate):
+    for tried in rates(rate, curve.duration):
         samples = sample(curve, tried)
         (folder / TABLE).write_text(csv_text(samples, robot.joint_names), encoding="utf-8")
         certificate = certify(read_trajectory(folder / TABLE, robot))
@@ -110,10 +110,10 @@ def export_seconds(robot: Robot, curve: Curve, rate: float, certificate_seconds:
     return text + certificate_seconds * max(1.0, NODES_PER_ROW * len(samples.time) / max(1, nodes))
 
 
-def rates(rate: float) -> tuple[float, ...]:
-    """The rate asked for, then twice as many rows again and again, up to 1 kHz."""
+def rates(rate: float, duration: float = 0.0) -> tuple[float, ...]:
+    """The rate asked for, then twice as many rows again and again, up to 1 kHz, and to what a file [s] may have."""
     tried = [rate]
-    while tried[-1] < HIGHEST_RATE:
+    while tried[-1] < HIGHEST_RATE and min(2.0 * tried[-1], HIGHEST_RATE) * duration <= MOST_ROWS:
         tried.append(min(2.0 * tried[-1], HIGHEST_RATE))
     return tuple(tried)
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
+from os.path import isdir  # false, too, for a name that is too long
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from exciter.errors import MotionError, RobotError
 from exciter.excitation.files.csv_file import parse_csv
@@ -17,6 +14,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.files import Seal
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import read_bytes
+from exciter.robot.yaml_file import parse_json, parse_yaml
 
 MAX_BYTES = 300_000_000
 BEGINNING = 10_000  # bytes in which a binary file gives itself away
@@ -24,7 +22,6 @@ TABLES = (".csv", ".tsv", ".txt", ".dat")
 TABLE, EXACT, ROS2_YAML, ROS2_JSON = "trajectory.csv", "trajectory.json", "trajectory.ros2.yaml", "trajectory.ros2.json"
 MOTION_FILES = (TABLE, EXACT, ROS2_YAML, ROS2_JSON)
 DESIGN = Seal("design.json", (*MOTION_FILES, "report.html"), "design again")
-Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a long motion takes the plain one many seconds
 
 
 def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False, hashes: bool = False) -> Curve:
@@ -37,7 +34,7 @@ def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False, hash
     hashes: refuse a design of earlier versions, which cannot show that its files belong together.
     """
     path = Path(path)
-    curve = _read(path / EXACT if path.is_dir() else path, robot, hashes)
+    curve = _read(path / EXACT if isdir(path) else path, robot, hashes)
     if jumps:
         return curve
     try:
@@ -71,7 +68,10 @@ def curve_of(text: str, suffix: str, robot: Robot, source: str) -> Curve:
     """The same of the text of a file; suffix: of its name, source: what messages call it."""
     if suffix in TABLES:
         return parse_csv(text, robot, source).curve()
-    data = _data(text, suffix, source)
+    try:
+        data = parse_json(text, source) if suffix == ".json" else parse_yaml(text, source)
+    except RobotError as error:
+        raise MotionError(str(error)) from None
     if is_ros2(data):
         return parse_ros2(data, robot, source).curve()
     if is_exact(data):
@@ -92,11 +92,3 @@ def _refuse_changed(path: Path, content: bytes, hashes: bool) -> None:
             f"{DESIGN.name} beside '{path}' has no hash of it (designed by an earlier version?), so that nobody knows "
             "whether it is the motion that was certified; design again, or let 'exciter check' judge it as it is"
         )
-
-
-def _data(text: str, suffix: str, source: str) -> Any:
-    try:
-        return json.loads(text) if suffix == ".json" else yaml.load(text, Loader)
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        kind = "JSON" if suffix == ".json" else "YAML"
-        raise MotionError(f"{source} is not valid {kind}: {error}") from None

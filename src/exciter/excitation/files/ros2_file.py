@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import MotionError
+from exciter.errors import MotionError, shown
 from exciter.excitation.files.samples import NANOSECONDS, Samples
 from exciter.robot.robot import Robot
 
@@ -72,7 +72,9 @@ def parse_ros2(data: Mapping[str, Any], robot: Robot, source: str) -> Samples:
     message = _unwrapped(data)
     names, points = message["joint_names"], message.get("points")
     if not isinstance(names, list) or sorted(map(str, names)) != sorted(robot.joint_names):
-        raise MotionError(f"{source} has joint_names {names}; expected the joints {', '.join(robot.joint_names)}")
+        raise MotionError(
+            f"{source} has joint_names {shown(names)}; expected the joints {', '.join(robot.joint_names)}"
+        )
     if not isinstance(points, list) or not all(isinstance(point, Mapping) for point in points):
         raise MotionError(f"{source} has no list of points (positions, velocities, accelerations, time_from_start)")
     order = [names.index(name) for name in robot.joint_names]
@@ -105,4 +107,6 @@ def _time(given: Any, index: int, source: str) -> float:
         parts = [given.get(new, given.get(old, 0)) for new, old in (("sec", "secs"), ("nanosec", "nsecs"))]
         if set(given) <= {"sec", "secs", "nanosec", "nsecs"} and all(type(part) is int for part in parts):
             return float((parts[0] * NANOSECONDS + parts[1]) / NANOSECONDS)
-    raise MotionError(f"{source}: point {index + 1} has time_from_start {given}; expected {{sec: …, nanosec: …}}")
+    raise MotionError(
+        f"{source}: point {index + 1} has time_from_start {shown(given)}; expected {{sec: …, nanosec: …}}"
+    )

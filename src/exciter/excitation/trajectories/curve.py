@@ -16,7 +16,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.errors import MotionError
+from exciter.errors import MotionError, shown
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
@@ -30,7 +30,8 @@ ROUNDING_STEPS = 256.0
 #: Rounding of positions shows as jumps of acceleration beside short spans. Up to this part of the largest acceleration
 #: (or of 1 rad/s², m/s², for joints that hardly move) they are none; larger ones count, whatever made them.
 ROUNDED = 1e-6
-MOST_SPANS = 1_000_000  #: of a motion that is repeated
+#: Of a repeated motion; every seam is looked at.
+MOST_KNOTS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,10 +295,12 @@ class Curve:
     def again(self, times: int) -> Curve:
         """The same motion several times in a row, as a controller runs it that is told to, whether it fits or not."""
         if isinstance(times, bool) or not isinstance(times, int | np.integer) or times < 1:
-            raise MotionError(f"a motion cannot be repeated {times} times; give 1 or more")
-        if times * (len(self.knots) - 1) > MOST_SPANS:
-            most = max(1, MOST_SPANS // (len(self.knots) - 1))
-            raise MotionError(f"a motion cannot be repeated {times} times; this one at most {most} times")
+            raise MotionError(f"a motion cannot be repeated {shown(times)} times; give 1 or more")
+        if times * len(self.knots) > MOST_KNOTS:
+            raise MotionError(
+                f"a motion of {len(self.knots)} knots cannot be repeated {shown(times)} times; give at most "
+                f"{MOST_KNOTS // len(self.knots)}"
+            )
         return Curve(tuple(piece.shifted(k * self.duration) for k in range(times) for piece in self.pieces))
 
 

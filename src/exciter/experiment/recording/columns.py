@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from exciter.errors import RecordingError
-from exciter.excitation.config.section import shown
+from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.source import Source
 
 Columns = str | tuple[str | int, ...] | None  # None: all the file has

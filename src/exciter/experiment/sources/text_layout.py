@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.source import MOST_COLUMNS
 from exciter.experiment.sources.text_lines import Notation, cells, numbered_lines
 
@@ -55,21 +55,21 @@ class TextSettings:
     def __post_init__(self) -> None:
         given = self.delimiter
         if given is not None and not (isinstance(given, str) and (given in WORDS or _is_delimiter(given))):
-            raise RecordingError(f"delimiter is {given!r}; give one character, or one of {', '.join(WORDS)}")
+            raise RecordingError(f"delimiter is {shown(given)}; give one character, or one of {', '.join(WORDS)}")
         if self.header not in (None, True, False):
-            raise RecordingError(f"header is {self.header!r}; give true, false or nothing")
+            raise RecordingError(f"header is {shown(self.header)}; give true, false or nothing")
         if self.comment is not None and not (isinstance(self.comment, str) and self.comment.strip()):
-            raise RecordingError(f"comment is {self.comment!r}; give the characters comments start with")
+            raise RecordingError(f"comment is {shown(self.comment)}; give the characters comments start with")
         if not isinstance(self.skip, int) or isinstance(self.skip, bool) or self.skip < 0:
-            raise RecordingError(f"skip is {self.skip!r}; give the number of lines to leave out at the start")
+            raise RecordingError(f"skip is {shown(self.skip)}; give the number of lines to leave out at the start")
         if self.decimal not in DECIMALS:
-            raise RecordingError(f"decimal is {self.decimal!r}; allowed are {' and '.join(map(repr, DECIMALS))}")
+            raise RecordingError(f"decimal is {shown(self.decimal)}; allowed are {' and '.join(map(repr, DECIMALS))}")
         self._check_missing()
 
     def _check_missing(self) -> None:
         words = self.missing
         if not isinstance(words, list | tuple) or not all(isinstance(word, str) and word.strip() for word in words):
-            raise RecordingError(f"missing is {words!r}; give a list of words that stand for no value, as ['ERR']")
+            raise RecordingError(f"missing is {shown(words)}; give a list of words that stand for no value, as ['ERR']")
         object.__setattr__(self, "missing", tuple(word.strip() for word in words))
         plain = Notation(self.decimal)
         if numbers := [word for word in self.missing if (value := plain.number(word)) is not None and value == value]:

@@ -32,9 +32,9 @@ from typing import Any
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, shown
 from exciter.excitation.config.robot_part import read_section, robot_options, whole_section
-from exciter.excitation.config.section import Section, number, shown
+from exciter.excitation.config.section import Section, number
 from exciter.excitation.config.terms import joint_terms
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording.about import LINK
@@ -175,10 +175,7 @@ class IdentifyConfig:
 
     @property
     def folds(self) -> int:
-        folds = self.section.whole("folds", FOLDS, least=2)
-        if folds > MOST_FOLDS:
-            raise ExciterError(f"{self.section.at('folds')} is {folds}; give at most {MOST_FOLDS}")
-        return folds
+        return self.section.whole("folds", FOLDS, least=2, most=MOST_FOLDS)
 
     @property
     def _estimator_word(self) -> str:
