@@ -17,10 +17,10 @@ import numpy as np
 import yaml
 from numpy.lib import format as npy
 
-from exciter.errors import ExciterError, RecordingError
+from exciter.errors import ExciterError, RecordingError, unseen, visible
 from exciter.experiment.recording.native_files import WORDS, companion, said
 from exciter.experiment.recording.recording import WRENCH, Recording
-from exciter.files import prepare, staged
+from exciter.files import csv_line, prepare, staged
 
 ROWS = 10_000  # as text at once
 
@@ -99,8 +99,10 @@ def _checked(chunks: Iterable[Recording]) -> Iterator[Recording]:
 
 def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: Path) -> None:
     for name in first.joints:
-        if name.strip() != name or not name or not name.isprintable() or set(name) & set(',"'):
-            raise RecordingError(f"joint '{name}' cannot head a column of a CSV file; rename it, or write a .npz file")
+        if not name or unseen(name):
+            raise RecordingError(
+                f"joint '{visible(name)}' cannot head a column of a CSV file; rename it, or write a .npz file"
+            )
     header = ["time", *(f"{name}.{WORDS.get(signal, signal)}" for name in first.joints for signal in first.signals)]
     header += [] if first.wrench is None else [f"base.{name}" for name in WRENCH]
     header += [] if first.temperature is None else [f"{name}.temperature" for name in first.joints]
@@ -114,7 +116,7 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
         data = {"file": path.name, "format": "exciter", **about}
         (stage / beside.name).write_text(_yaml(data), encoding="utf-8")
     with (stage / path.name).open("w", encoding="utf-8", newline="\n") as stream:
-        stream.write(",".join(header) + "\n")
+        stream.write(csv_line(header) + "\n")
         for chunk in chain([first], rest):
             for piece in chunk.chunks(ROWS):
                 stream.write(_rows(piece))
