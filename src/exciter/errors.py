@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  #: Unicode categories: control, format, surrogate, line and paragraph ends
+UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")  #: of Unicode: control, format, surrogate, ends of lines
 
 
 class ExciterError(Exception):
@@ -50,7 +50,9 @@ def unseen(text: str, keep: str = "") -> list[str]:
     no character of Unicode. keep: those that are allowed."""
     if text.isprintable():
         return []
-    return [c for c in text if c not in keep and (unicodedata.category(c) in UNSEEN or ord(c) & 0xFFFE == 0xFFFE)]
+    return [
+        c for c in text if c not in keep and (unicodedata.category(c) in UNSEEN_CATEGORIES or ord(c) & 0xFFFE == 0xFFFE)
+    ]
 
 
 def visible(text: str, keep: str = "") -> str:
