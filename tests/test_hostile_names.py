@@ -98,7 +98,7 @@ def hostile(request):
 @pytest.fixture(scope="module")
 def found(hostile):
     """A model with a full set, and one parameter whose name is hostile too."""
-    own = UserTerm(f"{hostile.name}-->--", hostile.joint_names[0], lambda q, qd, qdd: q, 1.0, 0.0, 0.0)
+    own = UserTerm(f"{hostile.name}---><x/>-----", hostile.joint_names[0], lambda q, qd, qdd: q, 1.0, 0.0, 0.0)
     return export_cases.identified(hostile, (*export_cases.TERMS, own))
 
 
@@ -220,6 +220,23 @@ def test_xml_holds_the_robot_and_nothing_else(hostile, found, tmp_path):
         own = load(tmp_path / "own.urdf")
         again = identified_urdf(*export_cases.identified(own), tmp_path / "own.urdf")
         assert tuple(pinocchio.buildModelFromXML(again).names)[1:] == hostile.joint_names
+
+
+def test_comment_in_the_users_own_urdf_stays_one(tmp_path):
+    """Links of one body are named in it."""
+    inertial = "<inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/></inertial>"
+    evil = "---&gt;&lt;robot name='other'&gt;&lt;!---"
+    (tmp_path / "a.urdf").write_text(
+        f"""<robot name="r"><link name="base"/><link name="moved">{inertial}</link><link name="{evil}">{inertial}</link>
+        <joint name="j" type="continuous"><parent link="base"/><child link="moved"/></joint>
+        <joint name="f" type="fixed"><parent link="moved"/><child link="{evil}"/></joint></robot>""",
+        encoding="utf-8",
+    )
+    text = identified_urdf(*export_cases.identified(load(tmp_path / "a.urdf")), tmp_path / "a.urdf")
+    assert "one body" in text
+    root = ElementTree.fromstring(text)
+    assert (root.get("name"), len(root)) == ("r", 5)
+    assert pinocchio.buildModelFromXML(text).name == "r"
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler: gcc is not installed")
