@@ -10,7 +10,7 @@ from textwrap import dedent
 from typing import NoReturn
 
 from exciter import __version__
-from exciter.errors import shown
+from exciter.errors import shown, visible
 from exciter.reproduction import NAMES
 
 
@@ -18,7 +18,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"exciter: {message}; see '{self.prog} --help'\n")
+        self.exit(2, f"exciter: {visible(' '.join(message.split()))}; see '{self.prog} --help'\n")
 
 
 ROBOT = "URDF, MJCF or modified-DH file, or the name of an embedded robot (exciter robots)"

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import NoReturn
 
 from exciter.arguments import parser
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, visible
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -62,7 +62,7 @@ def stop_like_ctrl_c() -> None:
 
 
 def leave(code: int, message: str) -> NoReturn:
-    print(f"exciter: {message}", file=sys.stderr)
+    print(f"exciter: {visible(message)}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -6,6 +6,7 @@ leaves with exit code 2. Anything else that escapes is a defect of Exciter.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import islice
@@ -16,6 +17,8 @@ MOST_SHOWN_DIGITS = 40  # of a whole number
 LONGEST_MESSAGE = 2000  # characters; a line that nobody reads to its end helps nobody
 MESSAGE_HEAD = 1500  # of these, from the start; the advice stands at the end
 
+UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")  #: of Unicode: control, format, surrogate, ends of lines
+
 
 class ExciterError(Exception):
     """Base of every error caused by what the user gave."""
@@ -24,7 +27,7 @@ class ExciterError(Exception):
         text = super().__str__()
         if len(text) > LONGEST_MESSAGE:
             text = f"{text[:MESSAGE_HEAD]} … {text[MESSAGE_HEAD - LONGEST_MESSAGE :]}"
-        return _printable(" ".join(text.split()))  # one line, whatever was quoted inside
+        return visible(" ".join(text.split()))  # one line, whatever was quoted inside
 
 
 class RobotError(ExciterError):
@@ -70,15 +73,8 @@ def shown(given: Any) -> str:
 
 def _cut(text: str) -> str:
     """At most 80 characters."""
-    plain = _printable(text[: MOST_SHOWN + 1])
+    plain = visible(text[: MOST_SHOWN + 1])
     return plain if len(plain) <= MOST_SHOWN else f"{plain[: MOST_SHOWN - 1]}…"
-
-
-def _printable(text: str) -> str:
-    """Characters that would move a cursor, turn the line round or not be encoded are written out."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _parts(given: Any) -> Iterator[str]:
@@ -107,3 +103,22 @@ def _parts(given: Any) -> Iterator[str]:
         yield "]"
     else:
         yield str(given)
+
+
+def unseen(text: str, keep: str = "") -> list[str]:
+    """The characters of a text that do not show themselves but act: control codes (escape sequences of terminals among
+    them), ends of lines, marks that turn the direction of writing, zero widths, halves of surrogate pairs, and what is
+    no character of Unicode. keep: those that are allowed."""
+    if text.isprintable():
+        return []
+    return [
+        c for c in text if c not in keep and (unicodedata.category(c) in UNSEEN_CATEGORIES or ord(c) & 0xFFFE == 0xFFFE)
+    ]
+
+
+def visible(text: str, keep: str = "") -> str:
+    """The text with every such character written as an escape (\\n, \\x1b, \\u202e): it stays on its line, and does
+    nothing to a terminal, a comment or a page."""
+    for mark in set(unseen(text, keep)):
+        text = text.replace(mark, mark.encode("unicode_escape", "surrogatepass").decode("ascii"))
+    return text

@@ -23,7 +23,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, unseen
 
 PREFIX = ".exciter-stage-"
 HIDDEN = re.compile(re.escape(PREFIX) + r"[a-z0-9_]{8}")  #: as ``tempfile.mkdtemp`` names it
@@ -302,7 +302,16 @@ def write_json(path: Path, data: dict[str, Any]) -> None:
 
 def json_text(data: Any) -> str:
     """Indented JSON. Infinity and NaN are refused by most readers of JSON: they become null."""
-    return json.dumps(_finite(data), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return readable_json(_finite(data), indent=2) + "\n"
+
+
+def readable_json(data: Any, indent: int | None = None, separators: tuple[str, str] | None = None) -> str:
+    """JSON with letters of all languages as they are. Characters that do not show themselves are written as escapes,
+    which read back the same: a terminal does not act on them, and UTF-8 can hold the halves of surrogate pairs."""
+    text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False, separators=separators)
+    for mark in set(unseen(text, keep="\n")):
+        text = text.replace(mark, json.dumps(mark)[1:-1])
+    return text
 
 
 def _finite(data: Any) -> Any:
@@ -313,3 +322,31 @@ def _finite(data: Any) -> Any:
     if isinstance(data, float) and not (abs(data) < float("inf")):
         return None
     return data
+
+
+# -- headings of tables ------------------------------------------------------------------------------------------------
+
+
+def csv_line(cells: Iterable[str]) -> str:
+    """Cells with commas between them. Those that a reader could take for something else are in quotes, quotes within
+    them doubled, as csv readers have it."""
+    return ",".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' if _is_odd(cell) else cell for cell in cells)
+
+
+def _is_odd(cell: str) -> bool:
+    return cell.strip() != cell or bool(set(cell) & set(",;|#'\"\t"))
+
+
+def csv_cells(line: str, delimiter: str) -> list[str]:
+    """The cells of such a line, with any delimiter. Blanks around a cell do not count, those within its quotes do; a
+    quote that is never closed, or that something follows, is a character like others."""
+    mark = re.escape(delimiter)
+    cell = re.compile(rf'\s*"((?:[^"]|"")*+)"\s*(?={mark}|$)|([^{mark}]*)')
+    cells, at = [], 0
+    while found := cell.match(line, at):
+        quoted = found[1]
+        cells.append(found[2].strip() if quoted is None else quoted.replace('""', '"'))
+        at = found.end() + 1
+        if at > len(line):
+            break
+    return cells

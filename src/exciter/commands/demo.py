@@ -203,7 +203,7 @@ class Story:
     # -- how it is told --------------------------------------------------------------------------------------------
 
     def chapter(self, title: str, text: str) -> None:
-        self.out.print(f"\n[bold]{title}[/]  ", end="")
+        self.out.print(Text.assemble("\n", (title, "bold"), "  "), end="")
         self.out.print(text, markup=False)
 
     def say(self, text: str, style: str | None = None) -> None:

@@ -21,6 +21,7 @@ from exciter.robot.spatial import from_pseudo_inertia, rotation_to, transform_in
 from exciter.robot.xml_safety import number, numbers
 
 Array = NDArray[np.float64]
+WEIGHTLESS = ("plane", "hfield", "mesh")  # meshes are noted
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 SMALLEST_SIZE = 1e-30  # [m] whose cube is still a number
 WATER = 1000.0  # kg/m³, MuJoCo's default density
@@ -105,8 +106,10 @@ def geom_solid(geom: Element, compiler: Compiler, meshes: Mapping[str, Shape], o
 def geom_inertia(geom: Element, compiler: Compiler, owner: str) -> Array:
     """(10,) of a primitive in the body's frame; zero for planes, height fields, meshes."""
     kind = geom_kind(geom)
-    if kind not in SIZES:
+    if kind in WEIGHTLESS:
         return np.zeros(10)
+    if kind not in SIZES:
+        raise RobotError(f"a geom of {owner} is of type '{kind}', whose inertia is not known here; give <inertial>")
     if geom.get("shellinertia") == "true":
         raise RobotError(f"a geom of {owner} has shellinertia, which is not supported; give <inertial>")
     volume, moments = _volume_and_moments(kind, half_sizes(geom, owner))

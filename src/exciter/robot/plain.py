@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from exciter.errors import RobotError
 from exciter.robot.geometry import Shape
 from exciter.robot.limits import Limits
-from exciter.robot.robot import STANDARD_GRAVITY, Frame, JointKind
+from exciter.robot.robot import STANDARD_GRAVITY, Frame, JointKind, check_name
 
 MAX_JOINTS = 200
 MAX_LINKS = 2000
@@ -86,6 +86,7 @@ def refuse_duplicates(names: Sequence[str], what: str, source: str) -> None:
     for name in names:
         if not name:
             raise RobotError(f"{source} has a {what} without a name; give every {what} a name")
+        check_name(what, name)
         if name in seen:
             raise RobotError(f"{source} uses the {what} name '{name}' twice; names must be unique")
         seen.add(name)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.errors import RobotError, unknown_name
+from exciter.errors import RobotError, unknown_name, unseen, visible
 from exciter.robot.geometry import Capsule, Shape, frozen_array
 from exciter.robot.limits import TIME_TO_FULL_SPEED, Limits
 
@@ -28,6 +28,16 @@ Array = NDArray[np.float64]
 JointKind = Literal["revolute", "continuous", "prismatic"]
 BASE = -1
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuse a name that cannot be shown as it is: files for other tools could not hold it, or would hold something
+    else than a reader sees. Every character that prints is allowed."""
+    if unseen(name):
+        raise RobotError(
+            f"the {what} name '{visible(name)}' has characters that do not print (control codes, ends of lines, marks "
+            "of writing direction or zero width), here shown as escapes; rename it"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +124,7 @@ class Robot:
             raise RobotError(f"ground of robot '{self.name}' is {self.ground}; give a finite height in m, or None")
         friction = {k: frozen_array(v, (self.n,), f"{k} of robot '{self.name}'") for k, v in self.friction.items()}
         object.__setattr__(self, "friction", MappingProxyType(friction))
+        self._check_names()
         self._check_tree()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -122,6 +133,15 @@ class Robot:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, friction=MappingProxyType(state["friction"]))
+
+    def _check_names(self) -> None:
+        check_name("robot's", self.name)
+        for joint in self.joints:
+            check_name("joint", joint.name)
+            check_name("link", joint.link)
+        for what, named in (("frame", self.frames), ("capsule", self.capsules)):
+            for one in named:
+                check_name(what, one.name)
 
     def _check_tree(self) -> None:
         if not self.joints:

@@ -48,7 +48,8 @@ def find(source: Source, columns: Columns, joints: Sequence[str], where: str) ->
 def group(source: Source, name: str, joints: Sequence[str]) -> tuple[int, ...]:
     """The columns ``name[0]`` …, ``name_0`` …, ``name0`` …, also counted from 1, or of a pattern; () where they are not
     all there. A group that goes on behind the last joint is none."""
-    at = {column: k for k, column in enumerate(source.names)}
+    at = {column.strip(): k for k, column in enumerate(source.names)}
+    at |= {column: k for k, column in enumerate(source.names)}
     if JOINT in name:
         wanted = [name.replace(JOINT, joint) for joint in joints]
         missing = [column for column in wanted if column not in at]

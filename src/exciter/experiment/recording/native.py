@@ -17,10 +17,10 @@ import numpy as np
 import yaml
 from numpy.lib import format as npy
 
-from exciter.errors import ExciterError, RecordingError
+from exciter.errors import ExciterError, RecordingError, unseen, visible
 from exciter.experiment.recording.native_files import WORDS, companion, said
 from exciter.experiment.recording.recording import WRENCH, Recording
-from exciter.files import prepare, staged
+from exciter.files import csv_line, prepare, staged
 
 ROWS = 10_000  # as text at once
 
@@ -102,8 +102,10 @@ def _checked(chunks: Iterable[Recording]) -> Iterator[Recording]:
 def check_names(joints: Iterable[str], path: Path) -> None:
     """Refuse joints whose names cannot head the columns of a .csv."""
     for name in joints if path.suffix.lower() == ".csv" else ():
-        if name.strip() != name or not name or not name.isprintable() or set(name) & set(',"'):
-            raise RecordingError(f"joint '{name}' cannot head a column of a CSV file; rename it, or write a .npz file")
+        if not name or unseen(name):
+            raise RecordingError(
+                f"joint '{visible(name)}' cannot head a column of a CSV file; rename it, or write a .npz file"
+            )
 
 
 def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: Path) -> None:
@@ -121,7 +123,7 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
         data = {"file": path.name, "format": "exciter", **about}
         (stage / beside.name).write_text(_yaml(data), encoding="utf-8")
     with (stage / path.name).open("w", encoding="utf-8", newline="\n") as stream:
-        stream.write(",".join(header) + "\n")
+        stream.write(csv_line(header) + "\n")
         for chunk in chain([first], rest):
             for piece in chunk.chunks(ROWS):
                 stream.write(_rows(piece))

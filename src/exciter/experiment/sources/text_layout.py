@@ -19,7 +19,7 @@ from pathlib import Path
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.source import MOST_COLUMNS
-from exciter.experiment.sources.text_lines import Notation, cells, numbered_lines
+from exciter.experiment.sources.text_lines import Notation, cells, heading, numbered_lines
 
 COMMENTS = ("#", "%", "//")
 DELIMITERS = ("\t", ";", ",", "|", None)
@@ -101,8 +101,8 @@ def find_layout(path: Path, settings: TextSettings) -> TextLayout:
             raise RecordingError(f"{path}: line {line_number} has more than {MOST_COLUMNS} columns, which is the most")
     table = [cells(line, delimiter) for line in lines]
     if any(notation.number(cell) is None for cell in table[0]):
-        table[0] = cells(rows[0][1], delimiter)  # a name may have the mark of comments in it: joint#1
-    commented = cells(remark, delimiter)
+        table[0] = heading(rows[0][1], delimiter)  # a name may have the mark of comments in it: joint#1
+    commented = heading(remark, delimiter)
     if settings.header is not False and _names_columns(commented, table[0], notation):
         return TextLayout(delimiter, comment, _names(commented), rows[0][0], notation)
     if settings.header is False or (settings.header is None and not _is_header(table, notation)):
@@ -221,17 +221,10 @@ def _fitting(header: list[str], row: list[str]) -> list[str]:
 
 def _names(header: list[str]) -> tuple[str, ...]:
     """Names of all columns: a number where there is none, and ``name[0]``, ``name[1]``, … where one is repeated."""
-    names = [_decoded(cell) or str(k) for k, cell in enumerate(header)]
+    names = [cell or str(k) for k, cell in enumerate(header)]
     often, seen = Counter(names), Counter[str]()
     for k, name in enumerate(names):
         if often[name] > 1:
             names[k] = f"{name}[{seen[name]}]"
             seen[name] += 1
     return tuple(names)
-
-
-def _decoded(cell: str) -> str:
-    try:
-        return cell.encode("latin-1").decode("utf-8").strip()
-    except UnicodeError:
-        return cell
