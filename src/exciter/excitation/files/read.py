@@ -11,7 +11,7 @@ import yaml
 from exciter.errors import MotionError, RobotError
 from exciter.excitation.files.csv_file import parse_csv
 from exciter.excitation.files.exact_file import exact_curve, is_exact
-from exciter.excitation.files.ros2_file import is_ros2, parse_ros2
+from exciter.excitation.files.ros2_file import is_ros2, message_as_written, parse_ros2
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import read_bytes
@@ -60,7 +60,9 @@ def read_trajectory(path: str | Path, robot: Robot) -> Curve:
 
 def _data(text: str, suffix: str, source: str) -> Any:
     try:
-        return json.loads(text) if suffix == ".json" else yaml.load(text, Loader)
+        if suffix == ".json":
+            return json.loads(text)
+        return message_as_written(text) or yaml.load(text, Loader)
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         kind = "JSON" if suffix == ".json" else "YAML"
         raise MotionError(f"{source} is not valid {kind}: {error}") from None
