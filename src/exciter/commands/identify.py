@@ -141,7 +141,7 @@ def identified(
     friction: FrictionChoice | None = None
     if config.chooses_friction:
         step("choosing friction models")
-        friction = choose_friction(replace(problem, formulation=judge))
+        friction = choose_friction(replace(problem, formulation=judge).bounded)
         problem = replace(problem, model=replace(problem.model, terms=friction.terms))
     step("identifying")
 
@@ -175,6 +175,7 @@ def known_load_of(
 
 def drifts_of(problem: Problem) -> tuple[Drift, ...]:
     """What changes along the runs; those that were averaged over their periods have no before and after."""
+    problem = problem.bounded
     runs = tuple(run for run in problem.runs if all(part.series is None for part in run.parts))
     if not runs:
         return ()

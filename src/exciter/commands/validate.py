@@ -119,7 +119,7 @@ def check(found: IdentifiedModel, runs: tuple[Run, ...], step: Step) -> Checked:
     zone = found.config.dead_zone(())
     for one in runs:
         step(f"simulating {Path(one.name).name}")
-        simulations.append(simulate_run(model, estimate.values, one, dead_zone=zone))
+        simulations.append(simulate_run(model, estimate.values, one.bounded, dead_zone=zone))
     return Checked(validation, inertia, tuple(simulations))
 
 

@@ -66,10 +66,13 @@ def certify(
     verdicts, nodes = joint_verdicts(robot, curve), 0
     if constraints:
         grid = _grid(curve, effort.grid)
-        coarse = [grid.part(curve, block) for block in _blocks(len(grid.start))]
-        for constraint in constraints:
-            search = _Search(constraint, curve, effort, check or _go_on)
-            search.run(grid, coarse)
+        searches = [_Search(constraint, curve, effort, check or _go_on) for constraint in constraints]
+        for block in _blocks(len(grid.start)):  # what constraints share is worked out once, and held for a block only
+            spans = grid.part(curve, block)
+            for search in searches:
+                search.look(spans)
+        for search in searches:
+            search.run(grid)
             verdicts += search.verdicts()
             nodes += search.nodes
     return Certificate(tuple(verdicts), curve.duration, nodes, *rests(robot, curve))
@@ -134,15 +137,20 @@ class _Search:
         self.bound = np.full(rows, np.inf)  # over the intervals that are done with
         self.nodes = 0
         self.grid_nodes = 0
+        self._coarse: list[Array] = []  # bounds on the grid
 
-    def run(self, grid: _Grid, coarse: list[Spans]) -> None:
+    def look(self, spans: Spans) -> None:
+        """At the next intervals of the grid."""
+        if not remembers(self.constraint):
+            self._meet(spans.ends)
+        self._coarse.append(self._bounds(spans))
+
+    def run(self, grid: _Grid) -> None:
+        """From the grid, all of which was looked at, to finer intervals."""
         if remembers(self.constraint):  # its values mean something only along the whole motion
             self._meet(self.curve.motion(np.linspace(self.curve.start, self.curve.end, 20 * self.effort.grid + 1)))
-        else:
-            for spans in coarse:
-                self._meet(spans.ends)
         self.grid_nodes = self.nodes
-        bounds = np.concatenate([self._bounds(spans) for spans in coarse], axis=1)
+        bounds = np.concatenate(self._coarse, axis=1)
         while True:
             wanted = self._wanted(grid, bounds)
             self.bound = np.minimum(self.bound, bounds[:, ~wanted].min(axis=1, initial=np.inf))

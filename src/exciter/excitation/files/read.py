@@ -9,7 +9,7 @@ from pathlib import Path
 from exciter.errors import MotionError, RobotError
 from exciter.excitation.files.csv_file import parse_csv
 from exciter.excitation.files.exact_file import exact_curve, is_exact
-from exciter.excitation.files.ros2_file import is_ros2, parse_ros2
+from exciter.excitation.files.ros2_file import is_ros2, message_as_written, parse_ros2
 from exciter.excitation.trajectories.curve import Curve
 from exciter.files import Seal
 from exciter.robot.robot import Robot
@@ -69,7 +69,7 @@ def curve_of(text: str, suffix: str, robot: Robot, source: str) -> Curve:
     if suffix in TABLES:
         return parse_csv(text, robot, source).curve()
     try:
-        data = parse_json(text, source) if suffix == ".json" else parse_yaml(text, source)
+        data = parse_json(text, source) if suffix == ".json" else message_as_written(text) or parse_yaml(text, source)
     except RobotError as error:
         raise MotionError(str(error)) from None
     if is_ros2(data):

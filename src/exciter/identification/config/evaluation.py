@@ -41,7 +41,7 @@ def evaluation_of(top: Section, runs: Iterable[Run] = ()) -> InverseDynamic | No
         low_pass = Butterworth(section.number("cutoff", 0.0, above=0.0), order)
         both = ParallelFilter(low_pass, factor=1)
         for run in runs:
-            for part in run.parts:
+            for part in run.bounded.parts:
                 both.at(part.rate, part.torque_bandwidth)  # refuses what this log does not allow
     except RecordingError as error:
         raise ExciterError(f"{section.where}: {error}") from None

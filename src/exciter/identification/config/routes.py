@@ -106,7 +106,7 @@ def differentiated(route: Route | None, runs: Iterable[Run]) -> FilteredDifferen
     """The filtered differences that runs went through, chosen or given; None where it was another route."""
     if isinstance(route, FilteredDifferences):
         return route
-    parts = [part for run in runs for part in run.parts]
+    parts = [part for run in runs for part in run.bounded.parts]
     chosen = route is None and parts and all(part.position_bandwidth < float("inf") for part in parts)
     return FilteredDifferences() if chosen else None
 
@@ -116,7 +116,7 @@ def noise_share(formulation: Formulation, runs: Iterable[Run]) -> float:
     both: ParallelFilter | None = getattr(formulation, "parallel_filter", None)
     if both is None:
         return 1.0
-    rate, limit = min((part.rate, part.torque_bandwidth) for run in runs for part in run.parts)
+    rate, limit = min((part.rate, part.torque_bandwidth) for run in runs for part in run.bounded.parts)
     return float(min(1.0, 2.0 * both.at(rate, limit)[0].noise_bandwidth(rate) / rate) ** 0.5)
 
 
