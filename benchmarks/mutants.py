@@ -109,13 +109,12 @@ def _marked(before: str, after: str) -> str:
     end = next((k for k in range(short - start) if before[-1 - k] != after[-1 - k]), short - start)
     while end and before[-end] not in " )],":
         end -= 1
-    return f"{before[:start]}⟦{before[start : len(before) - end]} → {after[start : len(after) - end]}⟧{before[len(before) - end :]}"
+    old, new, tail = before[start : len(before) - end], after[start : len(after) - end], before[len(before) - end :]
+    return f"{before[:start]}⟦{old} → {new}⟧{tail}"
 
 
-def _places(
-    block: Sequence[ast.stmt], function: str, bound: dict[str, bool]
-) -> Iterator[tuple[str, ast.stmt, Any, Any]]:
-    """(function, statement, node, what takes its place) of all statements of a block; bound: names that have a value."""
+def _places(block: Sequence[ast.stmt], function: str, bound: dict[str, bool]) -> Iterator[Place]:
+    """Of all statements of a block; bound: names that have a value."""
     for statement in block:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
             name = f"{function}.{statement.name}".lstrip(".")
@@ -233,7 +232,7 @@ def _numbers(value: Any) -> tuple[Any, ...]:
     return ()
 
 
-# -- a mutant in place of the code --------------------------------------------------------------------------------------
+# -- a mutant in place of the code -------------------------------------------------------------------------------------
 
 
 def graft(module: ModuleType, code: Any) -> None:

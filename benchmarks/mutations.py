@@ -64,7 +64,7 @@ LEAST_PATIENCE = 20.0  #: [s]
 MEMORY = 8 << 30  #: bytes, more than the parent has, that a mutant may ask for
 Verdicts = dict[str, dict[str, Any]]  # by key of mutant: one line of the results
 
-# -- tests --------------------------------------------------------------------------------------------------------------
+# -- tests -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False)
@@ -211,7 +211,7 @@ def tests_for(modules: Sequence[str]) -> list[Path]:
     return [ROOT / "tests" / f"test_{name}.py" for name in dict.fromkeys(names)]
 
 
-# -- what does no harm --------------------------------------------------------------------------------------------------
+# -- what does no harm -------------------------------------------------------------------------------------------------
 
 
 def harmless() -> dict[str, str]:
