@@ -53,7 +53,7 @@ MOTIONS = (
 )  # fmt: skip
 #: Folders that are mutated, and the tests (test_….py) that are asked.
 TESTS = {
-    "identification/uncertainty": ("uncertainty_definitions", "uncertainty", "pulled"),
+    "identification/uncertainty": ("uncertainty_definitions", "uncertainty_words", "drift", "uncertainty", "pulled"),
     "excitation/certificate": MOTIONS,
     "excitation/constraints": MOTIONS,
     "excitation/files": MOTIONS,

@@ -10,14 +10,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import stats
 
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.compress import compress
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import Estimate
 from exciter.identification.uncertainty import correlated
-from exciter.identification.uncertainty.band import Band
+from exciter.identification.uncertainty import correlation as correlation_module
 from exciter.identification.uncertainty.correlated import (
     CorrelatedErrors,
     Sandwich,
@@ -25,13 +24,11 @@ from exciter.identification.uncertainty.correlated import (
     sandwich,
     with_correlated_errors,
 )
-from exciter.identification.uncertainty.correlation import LEAST, Correlation, correlations
+from exciter.identification.uncertainty.correlation import LEAST, Correlation, _probes, correlations
 from exciter.identification.uncertainty.equations import blocked, stretches
-from exciter.identification.uncertainty.explain import explain
 from exciter.identification.uncertainty.hac import HeteroscedasticErrors
 from exciter.identification.uncertainty.lags import LONGEST, Fading, Taper, fading, most_lags
 from exciter.identification.uncertainty.linear_fit import LinearFit, linear_fit
-from exciter.identification.uncertainty.whiteness import Whiteness, whiteness
 
 Array = np.ndarray
 NAMES, JOINTS = ("a", "b", "c"), ("first", "second")
@@ -374,6 +371,26 @@ def test_the_sandwich_of_two_rates_is_the_dense_one(
         assert found.reach == pytest.approx(expected.reach)
 
 
+def test_twenty_columns_are_stood_for_by_random_combinations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Σ v vᵀ is A⁻¹ on average, and every combination has its length: the leverage is right in sum."""
+    rng = np.random.default_rng(0)
+    w, names = rng.standard_normal((400, 1, 20)), tuple(f"p{k}" for k in range(20))
+    rows = Rows.of(np.arange(400.0), w, rng.standard_normal((400, 1)), 1.0, ("only",), names)
+    equations = Plain(((0, rows),), names, ("only",))
+    fit = LinearFit.of(equations.compressed, np.zeros(20), np.array([1.0]), np.arange(20))
+    probes = _probes(fit)
+    bread = np.linalg.inv(w[:, 0].T @ w[:, 0])
+    assert probes.shape == (16, 20)
+    whitened = probes @ np.linalg.cholesky(np.linalg.inv(bread))
+    assert_allclose((whitened**2).sum(axis=1), 20.0 / 16.0, rtol=0.9)
+    assert np.trace(whitened.T @ whitened) == pytest.approx(20.0)  # signs have the size one
+    assert np.abs(np.mean(np.sign(fit.inverse_root.T @ np.linalg.inv(bread) @ probes.T))) < 0.3
+    monkeypatch.setattr(correlation_module, "LONG", 400)
+    assert _probes(fit).shape == (2, 20)
+    monkeypatch.setattr(correlation_module, "LONG", 401)
+    assert _probes(fit).shape == (16, 20)
+
+
 def test_parameters_that_are_given_have_no_variance_and_no_part_in_that_of_others() -> None:
     equations, _ = example()
     free = np.array([0, 2])
@@ -398,19 +415,28 @@ def test_parameters_that_are_given_have_no_variance_and_no_part_in_that_of_other
 
 @pytest.mark.parametrize("errors", [StationaryErrors(5), HeteroscedasticErrors(5)])
 def test_what_is_told_are_the_numbers_of_the_sandwich(errors: CorrelatedErrors) -> None:
-    equations, _ = example()
+    equations, parts = example()
     fit = fitted(equations)
     given = Estimate(NAMES, ("", "", ""), fit.values, np.eye(3), JOINTS, WEIGHTS, 204.0)
     found, made = with_correlated_errors(equations, given, errors), sandwich(equations, fit, errors)
     assert_allclose(found.covariance, made.covariance)
     assert found.freedom == made.freedom
     assert found.assumption == errors.assumption
+    if isinstance(errors, StationaryErrors):
+        assert "time and between joints" in errors.assumption
+        assert "errors of their own" in replace(errors, across_joints=False).assumption
     told = " ".join(found.words)
     assert f"lags up to {made.reach:.3g} s" in told
     for j, joint in enumerate(JOINTS):
         worth = made.independent[j if len(made.independent) > 1 else 0]
         assert f"{joint}: 207 rows are worth {min(worth, 207):.0f} independent ones" in told
     assert ("leaves something out" in told) is not made.faded
+    if len(made.independent) == 1 or isinstance(errors, HeteroscedasticErrors):  # not known by joints: all together
+        hat = [np.trace(bread(parts) @ sum(d.w[:, j].T @ d.w[:, j] for d in parts)) / WEIGHTS[j] ** 2 for j in (0, 1)]
+        squares = equations.compressed.squares(fit.values).sum(axis=0)
+        white = sum(hat[j] * squares[j] / (207 - hat[j]) / WEIGHTS[j] ** 2 for j in (0, 1))
+        spread = np.trace(np.linalg.inv(bread(parts)) @ made.covariance)
+        assert_allclose(made.independent, 207.0 * white / spread)
 
 
 # -- what a fit is -----------------------------------------------------------------------------------------------------
@@ -432,79 +458,3 @@ def test_least_squares_is_recognised_within_a_hundredth_of_sigma() -> None:
     values = fit.values + np.array([0.0, 0.3, 0.0])
     values[kept] = equations.compressed.given(values[[1]], [1]).information(WEIGHTS).solve()[0]
     assert linear_fit(equations, replace(fixed, values=values)).free.tolist() == [0, 2]
-
-
-# -- whiteness, reasons, bands -----------------------------------------------------------------------------------------
-
-
-def test_whiteness_is_ljung_and_box_and_a_share_of_the_spectrum() -> None:
-    equations, _ = example(pole=0.3)
-    fit = fitted(equations)
-    given = Estimate(NAMES, ("", "", ""), fit.values, np.eye(3), JOINTS, WEIGHTS, 204.0)
-    found = whiteness(equations, given)
-    c = next(c for c in correlations(equations, fit) if c.rate == 50.0)  # most of the rows
-    frequency = np.linspace(0.0, 0.5, 20_001)  # of the rate
-    for j, joint in enumerate(found):
-        rho, n = c.covariance[:, j, j] / c.covariance[0, j, j], 124
-        k = np.arange(1, 21)
-        statistic = n * (n + 2) * (rho[1:21] ** 2 / (n - k)).sum()
-        assert joint.p_value == pytest.approx(stats.chi2.sf(statistic, 20))
-        weights = parzen(np.arange(len(rho)), len(rho) - 1)
-        spectrum = 1.0 + 2.0 * np.cos(2.0 * np.pi * np.outer(frequency, np.arange(1, len(rho)))) @ (weights * rho)[1:]
-        assert joint.slow == pytest.approx(spectrum[frequency <= 0.05].mean() / spectrum.mean() / 10.0, rel=2e-3)
-        assert joint.neighbour == pytest.approx(rho[1])
-        assert joint.interval == 0.02
-        assert joint.fades == pytest.approx(c.fading[j].lag / 50.0)
-        assert (joint.joint, joint.white) == (JOINTS[j], joint.p_value >= 0.01)
-
-
-def test_words_about_residuals() -> None:
-    white = Whiteness("j", 0.5, 0.01, 0.3, 0.16, 0.02)
-    assert white.words == "j: residuals look like white noise"
-    alike = replace(white, p_value=0.0099)
-    assert "0.02 s apart correlate by 0.50, gone after 0.3 s; 16 % of their power" in alike.words
-    assert "of their power" not in replace(alike, slow=0.15).words
-    assert "as long as was looked at" in replace(alike, fades=float("inf")).words
-
-
-def estimate_of(covariance: Array, values: Array, noise: Array = WEIGHTS) -> Estimate:
-    return Estimate(NAMES, ("kg", "", "m"), values, covariance, JOINTS, noise, 1e6)
-
-
-def test_reasons_count_how_much_better_a_parameter_would_be_known_alone() -> None:
-    """a and b, correlated by ρ: alone, σ would be √(1 − ρ²) of what it is, three times less from ρ² = 8/9 on."""
-    equations, _ = example()
-    for square, shared in ((8.0 / 9.0 - 1e-3, False), (8.0 / 9.0 + 1e-3, True)):
-        covariance = np.diag([4.0, 1.0, 1.0])
-        covariance[0, 1] = covariance[1, 0] = -2.0 * np.sqrt(square)
-        reasons = explain(equations.compressed, estimate_of(covariance, np.array([0.1, 30.0, 50.0])))
-        assert len(reasons) == 1
-        assert reasons[0].startswith("a is not significant (σ 2 kg): ")
-        assert (f"from b (correlation {-np.sqrt(square):.2f}); with the others" in reasons[0]) is shared
-        assert (f"would be {1.0 / np.sqrt(1.0 - square):.3g} times less" in reasons[0]) is shared
-        parts = np.concatenate([rows.w[:, :, 0] for _, rows in equations.pieces])
-        rms = 0.1 * np.sqrt((parts[:, 0] ** 2).mean())
-        assert (f"equations of first is {rms:.2g} (rms), the noise 2;" in reasons[0]) is not shared
-
-
-def test_reasons_name_those_that_are_alike_and_skip_what_was_not_estimated() -> None:
-    equations, _ = example()
-    # a = b + c + little: correlations of a with both are near ½ … 1, those of b and c small
-    mixing = np.array([[0.8, 0.59, 0.05], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    reasons = explain(equations.compressed, estimate_of(mixing @ mixing.T, np.array([0.1, 30.0, 50.0])))
-    correlations_of_a = mixing[0, :2] / np.linalg.norm(mixing[0])
-    assert "from b (correlation {:.2f}), c (correlation {:.2f});".format(*correlations_of_a) in reasons[0]
-    mixing[0] = 0.9, 0.4, 0.05
-    (reason,) = explain(equations.compressed, estimate_of(mixing @ mixing.T, np.array([0.1, 30.0, 50.0])))
-    assert "from b (correlation 0.91); with" in reason
-    dropped = np.diag([0.0, 1.0, 1.0])
-    dropped[0, 0] = 0.0
-    reasons = explain(equations.compressed, estimate_of(dropped, np.array([0.0, 30.0, 50.0])))
-    assert reasons == ("a is not significant: it was not estimated",)
-
-
-def test_bands_reach_so_many_sigma_to_both_sides() -> None:
-    torque, std, measured = np.array([[1.0, -2.0]]), np.array([[0.5, 0.25]]), np.array([[2.0, 3.0]])
-    band = Band(torque, std, measured, 2.0)
-    assert [side.tolist() for side in band.interval] == [[[0.0, -2.5]], [[2.0, -1.5]]]
-    assert [side.tolist() for side in band.prediction_interval] == [[[-3.0, -8.0]], [[5.0, 4.0]]]
