@@ -1,4 +1,4 @@
-"""What is said of residuals, of parameters that are not well identified, and of predicted torques: the numbers in it."""
+"""What is said of residuals, of parameters that are not well identified, and of predicted torques: the numbers."""
 
 from __future__ import annotations
 
