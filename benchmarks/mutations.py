@@ -8,8 +8,8 @@ ones and runs the tests that reach them, the quickest first, until one fails. No
 kernels are compiled once. A mutant that no test notices is a survivor: either a test is missing, or the change does no
 harm, and then ``mutations_harmless.yaml`` says why. Exit code 1 when there are survivors that it does not list.
 
-Results are appended to FILE, and mutants that are in it already are not run again while the module and the tests stay
-as they are. Tests that call other processes do not see mutants.
+Results are appended to FILE, and mutants that are in it are not run again while the module is as it was; survivors are,
+when the tests have changed or more of them are asked. Tests that call other processes do not see mutants.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from mutants import PACKAGE, Mutant, graft, mutants
 ROOT = Path(__file__).parents[1]
 HARMLESS = Path(__file__).with_name("mutations_harmless.yaml")
 MOTIONS = (
-    "certificate", "certificate_parts", "certificate_joints", "distances", "constraints", "trajectory_files", "slowed", "points",
-    "validation_motion", "design_config", "gear_load",
+    "certificate", "certificate_parts", "certificate_joints", "distances", "constraints", "trajectory_files", "slowed",
+    "points", "validation_motion", "design_config", "gear_load",
 )  # fmt: skip
 #: Folders that are mutated, and the tests (test_….py) that are asked.
 TESTS = {
@@ -186,7 +186,11 @@ class Campaign:
         if code == 1:
             self.kills[f"{mutant.module} {mutant.function}"][said] += 1
         found = {"key": mutant.key, "line": mutant.line, "verdict": verdict, "by": said or code}
-        found |= {"seconds": round(time.monotonic() - begun, 2), "state": state(mutant.module, verdict)}
+        found |= {
+            "seconds": round(time.monotonic() - begun, 2),
+            "state": state(mutant.module, verdict),
+            "enough": self.enough,
+        }
         self.found[mutant.key] = found
         if self.results:
             with self.results.open("a", encoding="utf-8") as file:
@@ -266,7 +270,12 @@ def main() -> int:
         lines = map(json.loads, given.results.read_text(encoding="utf-8").splitlines())
         modules = {mutant.key: mutant.module for mutant in chosen}
         known = {line["key"]: line for line in lines if line["key"] in modules}
-        known = {key: line for key, line in known.items() if line["state"] == state(modules[key], line["verdict"])}
+        known = {
+            key: line
+            for key, line in known.items()
+            if line["state"] == state(modules[key], line["verdict"])
+            and (line["verdict"] != "survived" or line["enough"] >= given.enough)
+        }
     left = [mutant for mutant in chosen if mutant.key not in known]
     found = {**known, **(run(left, given.jobs, given.enough, given.results) if left else {})}
     return summary([(mutant, found[mutant.key]["verdict"]) for mutant in chosen])

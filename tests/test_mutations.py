@@ -20,9 +20,10 @@ def script() -> ModuleType:
 
 def test_every_harmless_change_is_one_that_the_script_makes_and_has_a_reason(script: ModuleType) -> None:
     """An entry whose code is gone would hide the next mutant that looks like it."""
-    made = {mutant.key for module in script.modules_of([]) for mutant in script.mutants(module)}
     reasons = script.harmless()
-    assert len(made) > 3000
+    modules = {key.split()[0] for key in reasons}
+    assert modules <= set(script.modules_of([]))
+    made = {mutant.key for module in modules for mutant in script.mutants(module)}
     assert sorted(set(reasons) - made) == []
     assert all(len(reason) > 15 for reason in reasons.values())
 

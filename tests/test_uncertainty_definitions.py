@@ -256,7 +256,8 @@ def test_correlations_of_every_rate_are_sums_over_its_stretches(small: tuple[Pla
 
 def test_what_the_fit_took_and_the_inflation_are_their_sums(small: tuple[Plain, list[Dense], LinearFit]) -> None:
     equations, _, fit = small
-    for c in correlations(equations, fit):
+    swung = example(pole=-0.6)[0]
+    for c in (*correlations(equations, fit), *correlations(swung, fitted(swung))):
         weights = parzen(np.arange(8), 7)
         left, inflation = np.empty((2, 2))
         for j in range(2):
@@ -290,6 +291,14 @@ def test_lags_are_six_times_the_fading_and_more_where_a_small_correlation_lasts(
     inflation = correlation(lasting).inflation(Taper.parzen(chosen))[0]
     error = np.sqrt(2.0 / Taper.parzen(1000).freedom(np.array([1e4]))[0])
     assert inflation == pytest.approx(correlation(lasting).inflation(Taper.parzen(1000))[0], rel=1.5 * error)
+
+
+def test_small_correlations_that_last_are_found_whichever_their_sign_and_however_late_they_show() -> None:
+    k = np.arange(1001)
+    falling = correlation(np.where(k == 0, 1.0, -0.003 * (k < 150)))  # the variance is a tenth of what it seems
+    assert 100 <= falling.lags(Taper.parzen) < 1000
+    late = correlation(np.where(k == 0, 1.0, 0.002 * (k < 600)))  # twelve lags agree with six, four hundred do not
+    assert 192 <= late.lags(Taper.parzen)
 
 
 def test_all_joints_have_a_say_in_the_lags() -> None:
@@ -389,6 +398,27 @@ def test_twenty_columns_are_stood_for_by_random_combinations(monkeypatch: pytest
     assert _probes(fit).shape == (2, 20)
     monkeypatch.setattr(correlation_module, "LONG", 401)
     assert _probes(fit).shape == (16, 20)
+
+
+@pytest.mark.parametrize("long", [1, 10**9], ids=["blocks", "rows"])
+def test_units_do_not_matter(long: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torques in MN·m: the same covariance, in its units."""
+    monkeypatch.setattr(correlated, "LONG", long)
+    monkeypatch.setattr(correlated, "BLOCK", 0.1)
+    equations, _ = example()
+    small = Plain(tuple((run, Rows.of(r.time, r.w, 1e-6 * r.y, r.rate, JOINTS, NAMES)) for run, r in equations.pieces))
+    one, other = (sandwich(e, fitted(e), StationaryErrors()) for e in (equations, small))
+    assert StationaryErrors().across_joints
+    assert_allclose(other.covariance, 1e-12 * one.covariance, rtol=1e-6)
+    assert_allclose(other.independent, one.independent, rtol=1e-6)
+    assert other.freedom == pytest.approx(one.freedom)
+
+
+def test_freedom_is_not_more_than_the_rows_of_the_joint_that_has_fewest() -> None:
+    equations, _ = example(rests=True)
+    rows = equations.compressed.rows.sum(axis=0)
+    assert rows[1] < rows[0]
+    assert sandwich(equations, fitted(equations), StationaryErrors(0)).freedom == rows[1]
 
 
 def test_parameters_that_are_given_have_no_variance_and_no_part_in_that_of_others() -> None:
