@@ -59,8 +59,9 @@ TESTS = {
     "excitation/files": MOTIONS,
 }
 ENOUGH = 5.0  #: [s] of tests that a mutant is asked, the quickest first; at least one
-PATIENCE = 10.0  #: times what its tests take without a change, that a mutant may take
+PATIENCE = 10.0  #: times the processor time that its tests take without a change, that a mutant may take
 LEAST_PATIENCE = 20.0  #: [s]
+WAITING = 30.0  #: times that, by the clock: others may want the processor as well, but not for ever
 MEMORY = 8 << 30  #: bytes, more than the parent has, that a mutant may ask for
 Verdicts = dict[str, dict[str, Any]]  # by key of mutant: one line of the results
 
@@ -114,13 +115,13 @@ class Campaign:
             def enter(frame: Any, event: str, argument: Any, local: Callable[..., Any] = local) -> Any:
                 return local(frame, event, argument) if frame.f_code.co_filename in modules else None
 
-            begun = time.perf_counter()
+            begun = time.process_time()
             sys.settrace(enter)
             reports = runtestprotocol(item, log=False, nextitem=None)
             sys.settrace(None)
             if any(report.failed for report in reports):
                 raise SystemExit(f"{nodeid} fails without any change: no mutant can be judged")
-            self.seconds[nodeid] = time.perf_counter() - begun
+            self.seconds[nodeid] = time.process_time() - begun
             self.reached[nodeid] = {module: sorted(numbers) for module, numbers in lines.items()}
 
     def tests_of(self, mutant: Mutant) -> list[str]:
@@ -146,8 +147,8 @@ class Campaign:
                 mutant = waiting.pop(0)
                 tests = self.tests_of(mutant)
                 allowed = max(LEAST_PATIENCE, PATIENCE * sum(self.seconds[name] for name in tests))
-                pid, pipe = self._start(mutant, tests)
-                running[pid] = (mutant, pipe, time.monotonic(), allowed)
+                pid, pipe = self._start(mutant, tests, allowed)
+                running[pid] = (mutant, pipe, time.monotonic(), WAITING * allowed)
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid in running:
                 self._ended(*running.pop(pid)[:3], os.waitstatus_to_exitcode(status))
@@ -157,7 +158,7 @@ class Campaign:
                 if time.monotonic() - begun > allowed:
                     os.killpg(child, signal.SIGKILL)
 
-    def _start(self, mutant: Mutant, tests: list[str]) -> tuple[int, int]:
+    def _start(self, mutant: Mutant, tests: list[str], allowed: float) -> tuple[int, int]:
         out, into = os.pipe()
         if pid := os.fork():
             os.close(into)
@@ -169,6 +170,7 @@ class Campaign:
                 os.dup2(nothing, stream)
             used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+            resource.setrlimit(resource.RLIMIT_CPU, (int(allowed), int(allowed) + 5))
             graft(importlib.import_module(name_of(mutant.module)), mutant.code())
             for name in tests:
                 if any(report.failed for report in runtestprotocol(self.items[name], log=False, nextitem=None)):
@@ -182,7 +184,8 @@ class Campaign:
     def _ended(self, mutant: Mutant, pipe: int, begun: float, code: int) -> None:
         said = os.read(pipe, 4096).decode(errors="replace")
         os.close(pipe)
-        verdict = {0: "survived", 1: "killed", 2: "killed", -signal.SIGKILL: "time-out"}.get(code, "killed")
+        late = (-signal.SIGKILL, -signal.SIGXCPU)
+        verdict = "survived" if code == 0 else "time-out" if code in late else "killed"
         if code == 1:
             self.kills[f"{mutant.module} {mutant.function}"][said] += 1
         found = {"key": mutant.key, "line": mutant.line, "verdict": verdict, "by": said or code}
