@@ -239,6 +239,14 @@ def start_of(qd: float, qdd: float, *, end: bool) -> Curve:
         ({"velocity": 10.0}, -2e-5, 0.0, False),
         ({"acceleration": 20.0}, 0.0, -0.01, True),
         ({"acceleration": 20.0}, 0.0, -0.03, False),
+        ({}, 1e-6, 0.0, True),  # slow joints: of 1 rad/s and 1 rad/s² …
+        ({}, 1.01e-6, 0.0, False),
+        ({}, 0.0, 1e-3, True),
+        ({}, 0.0, 1.01e-3, False),
+        ({"velocity": 0.25}, 0.25e-6, 0.0, True),  # … unless a limit says what is fast
+        ({"velocity": 0.25}, 0.26e-6, 0.0, False),
+        ({"acceleration": 8.0}, 0.0, 8e-3, True),
+        ({"acceleration": 8.0}, 0.0, 8.1e-3, False),
     ],
 )
 def test_rest_is_said_of_either_end_and_changes_no_verdict(
@@ -251,6 +259,15 @@ def test_rest_is_said_of_either_end_and_changes_no_verdict(
     assert certificate.certified
     said = certificate.to_dict()
     assert (said["starts_at_rest"], said["ends_at_rest"]) == (here, there)
+
+
+def test_rest_of_a_fast_joint_without_limits_is_measured_by_what_it_reaches() -> None:
+    """A quintic over 8 rad in 1 s: 15 rad/s and some 46 rad/s² at most."""
+    for qd, qdd, rest in ((1.49e-5, 0.0, True), (1.52e-5, 0.0, False), (0.0, 0.045, True), (0.0, 0.048, False)):
+        q, v, a = np.array([[0.0], [8.0]]), np.array([[qd], [0.0]]), np.array([[qdd], [0.0]])
+        curve = Curve((PolynomialPiece.from_samples([0.0, 1.0], q, v, a),))
+        certificate = certify(one_joint(), curve)
+        assert (certificate.starts_at_rest, certificate.ends_at_rest) == (rest, True)
 
 
 def test_one_moving_joint_is_enough() -> None:

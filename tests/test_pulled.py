@@ -21,7 +21,7 @@ from exciter.identification.physical.reference import Described, PriorValues, Re
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import StationaryErrors, with_correlated_errors
-from exciter.identification.uncertainty.pulled import with_correlated_errors_and_prior
+from exciter.identification.uncertainty.pulled import _off, with_correlated_errors_and_prior
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import load
 from monte_carlo import Bench
@@ -160,3 +160,65 @@ def test_a_prior_that_is_better_than_its_weight_says_counts_as_its_weight_says()
     exact, off = (estimated(arms, problem, weight) for weight in (1.0, 1e-6))
     assert "times" not in exact.assumption
     assert (exact.std < off.std * 1.01).all()
+
+
+# -- how far off the prior is, in closed form --------------------------------------------------------------------------
+
+
+def pulled(data: np.ndarray, s: np.ndarray, covariance: np.ndarray, values: np.ndarray) -> float:
+    """s² of a prior ‖S β − t‖², t = 0, whose data have the information matrix ``data`` (b, b)."""
+    root = np.linalg.inv(np.linalg.cholesky(data + s.T @ s).T)  # A⁻¹ = root rootᵀ
+    return _off(np.column_stack([s, np.zeros(len(s))]), values, covariance, root.T @ s.T)
+
+
+def test_errors_count_as_independent_as_the_weights_say_at_least() -> None:
+    """One parameter of information d, prior s: β̂ = d ȳ/(d + s²), H = s²/(d + s²). With errors of variance 1/d,
+    s β̂ has the variance (1 − H)² (s²/d + s²_off) = H (1 − H) + s²_off (1 − H)², also where residuals look like none."""
+    for d, s in ((3.0, 1.0), (1.0, 3.0), (0.2, 0.3)):
+        h = s**2 / (d + s**2)
+        for wanted in (1.0, 1.5, 7.0, 200.0):
+            square = h * (1 - h) + wanted * (1 - h) ** 2
+            beta = np.array([np.sqrt(square) / s])
+            for seen in (0.0, 0.5, 1.0):  # of the variance that the weights say
+                covariance = np.array([[seen * h * (1 - h) / s**2]])
+                assert pulled(np.array([[d]]), np.array([[s]]), covariance, beta) == pytest.approx(wanted, rel=1e-5)
+            twice = np.array([[2.0 * h * (1 - h) / s**2]])
+            expected = max(1.0, wanted - h / (1 - h))
+            assert pulled(np.array([[d]]), np.array([[s]]), twice, beta) == pytest.approx(expected, rel=1e-5)
+
+
+def test_what_the_data_pulled_is_as_large_as_expected_with_dense_matrices() -> None:
+    """Several parameters: uᵀ M⁻¹ u is its number, u = S β̂ and M = H (1 − H) + s² (1 − H)²."""
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        data, s = rng.standard_normal((2, 3, 3))
+        data = data @ data.T
+        inverse = np.linalg.inv(data + s.T @ s)
+        h = s @ inverse @ s.T
+        left = np.eye(3) - h
+        values = 5.0 * rng.standard_normal(3)
+        off = pulled(data, s, inverse @ data @ inverse, values)
+        u = s @ values
+        assert off > 1.0
+        assert u @ np.linalg.solve(h @ left + off * left @ left, u) == pytest.approx(3.0, rel=1e-4)
+        assert pulled(data, s, inverse @ data @ inverse, 1e-3 * values) == 1.0
+
+
+def test_where_the_data_say_nothing_the_prior_counts_as_its_weight_says() -> None:
+    """Also next to directions of which they do: these alone tell how far off it is."""
+    assert pulled(np.array([[1e-9]]), np.eye(1), np.zeros((1, 1)), np.array([50.0])) == 1.0
+    both = pulled(np.diag([1e-9, 3.0]), np.eye(2), np.zeros((2, 2)), np.array([50.0, 3.0]))
+    assert both == pytest.approx(pulled(np.array([[3.0]]), np.eye(1), np.zeros((1, 1)), np.array([3.0])))
+    assert both > 10.0
+
+
+def test_how_far_off_a_prior_is_is_found_again_by_monte_carlo() -> None:
+    """Forty parameters whose prior is off by 4 times what its weight says, twenty robots."""
+    rng = np.random.default_rng(6)
+    d, count = rng.uniform(0.3, 3.0, 40), 40
+    found = []
+    for _ in range(20):
+        truth, errors = 4.0 * rng.standard_normal(count), rng.standard_normal(count) / np.sqrt(d)
+        values = d * (truth + errors) / (d + 1.0)
+        found.append(pulled(np.diag(d), np.eye(count), np.diag(d / (d + 1.0) ** 2), values))
+    assert np.mean(found) == pytest.approx(16.0, rel=0.15)

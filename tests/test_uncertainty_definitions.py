@@ -1,0 +1,490 @@
+"""Uncertainty number by number: two joints, three parameters, runs at two rates, written out with dense matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from exciter.experiment.signals.rows import Rows
+from exciter.identification.compress import compress
+from exciter.identification.compressed import Compressed
+from exciter.identification.estimate import Estimate
+from exciter.identification.uncertainty import correlated
+from exciter.identification.uncertainty import correlation as correlation_module
+from exciter.identification.uncertainty.correlated import (
+    CorrelatedErrors,
+    Sandwich,
+    StationaryErrors,
+    sandwich,
+    with_correlated_errors,
+)
+from exciter.identification.uncertainty.correlation import LEAST, Correlation, _probes, correlations
+from exciter.identification.uncertainty.equations import blocked, stretches
+from exciter.identification.uncertainty.hac import HeteroscedasticErrors
+from exciter.identification.uncertainty.lags import LONGEST, Fading, Taper, fading, most_lags
+from exciter.identification.uncertainty.linear_fit import LinearFit, linear_fit
+
+Array = np.ndarray
+NAMES, JOINTS = ("a", "b", "c"), ("first", "second")
+WEIGHTS = np.array([2.0, 0.5])
+RATES = (50.0, 20.0)
+#: Ends of pieces of the two runs; the first has a gap after 60 instants. Its stretches are 60 and 64 instants long.
+CUTS = ((0, 1, 23, 60, 61, 124), (0, 40, 83))
+GAP_AT = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """The equations of one stretch, w (N, J, p), y and present (N, J), at a rate [Hz]."""
+
+    rate: float
+    w: Array
+    y: Array
+    present: Array
+
+    def in_blocks(self, seconds: float) -> Dense:
+        """The sums of each block over the root of its size; what is left over is dropped."""
+        size = max(1, round(seconds * self.rate))
+        count = len(self.y) // size
+        project = np.kron(np.eye(count), np.ones((1, size)) / np.sqrt(size)) @ np.eye(count * size, len(self.y))
+        share = self.present[: count * size].reshape(count, size, -1).mean(axis=1)
+        w, y = (np.tensordot(project, x, axes=1) for x in (self.w, self.y))
+        return Dense(self.rate / size, w, y, share)
+
+
+@dataclass(frozen=True, eq=False)
+class Plain:
+    """Equations as pieces of rows."""
+
+    pieces: tuple[tuple[int, Rows], ...]
+    names: tuple[str, ...] = NAMES
+    joints: tuple[str, ...] = JOINTS
+
+    def rows(self) -> Iterator[tuple[int, Rows]]:
+        yield from self.pieces
+
+    @cached_property
+    def compressed(self) -> Compressed:
+        labelled = [(run, np.zeros(len(rows), dtype=np.int64), rows) for run, rows in self.pieces]
+        return compress(labelled, self.names, self.joints, 1 + max(run for run, _ in self.pieces), 1)
+
+
+def example(*, rests: bool = False, pole: float = 0.6) -> tuple[Plain, list[Dense]]:
+    """The first joint does not see c, the second not a. rests: the second joint stands still at times."""
+    rng, pieces, parts = np.random.default_rng(4), [], []
+    for run, (rate, cuts) in enumerate(zip(RATES, CUTS, strict=True)):
+        n = cuts[-1]
+        time = np.arange(n) / rate + 3.0 * run
+        w = np.cumsum(rng.standard_normal((n, 2, 3)), axis=0) * 0.2 + rng.standard_normal((n, 2, 3))
+        w[:, 0, 2] = w[:, 1, 0] = 0.0
+        errors = rng.standard_normal((n, 2)) @ np.array([[1.0, 0.7], [0.0, 0.7]])
+        for k in range(1, n):
+            errors[k] += pole * errors[k - 1]
+        y = w @ np.array([1.0, -2.0, 0.5]) + WEIGHTS * errors
+        present = np.ones((n, 2))
+        if rests:
+            present[5:n:3, 1] = 0.0
+            w, y = w * present[:, :, None], y * present
+        late = np.where(np.arange(n) >= GAP_AT, 1.6 / rate - 1.0 / rate, 0.0) if run == 0 else np.zeros(n)
+        for a, z in pairwise(cuts):
+            rows = Rows.of(time[a:z] + late[a:z], w[a:z], y[a:z], rate, JOINTS, NAMES)
+            pieces.append((run, replace(rows, present=present[a:z].mean(axis=0)) if rests else rows))
+        ends = [0, GAP_AT, n] if run == 0 else [0, n]
+        parts += [Dense(rate, w[a:z], y[a:z], present[a:z]) for a, z in pairwise(ends)]
+    return Plain(tuple(pieces)), parts
+
+
+def fitted(equations: Plain) -> LinearFit:
+    """Weighted least squares, with weights that are not those of the noise."""
+    values = equations.compressed.information(WEIGHTS).solve()[0]
+    return LinearFit.of(equations.compressed, values, WEIGHTS, np.arange(3))
+
+
+def bread(parts: list[Dense]) -> Array:
+    return np.linalg.inv(sum(np.einsum("tjp,tjq,j->pq", d.w, d.w, WEIGHTS**-2) for d in parts))
+
+
+def lagged(parts: list[Dense], beta: Array, inverse: Array, most: int) -> tuple[Array, Array, Array]:
+    """rows (J,), covariance (K + 1, J, J), leverage (K + 1, J) by their definitions, of stretches at one rate."""
+    rows = np.sum([d.present.sum(axis=0) for d in parts], axis=0)
+    covariance, leverage = np.zeros((most + 1, 2, 2)), np.zeros((most + 1, 2))
+    for d in parts:
+        e = d.y - d.w @ beta
+        for k in range(min(most, len(e) - 1) + 1):
+            covariance[k] += e[k:].T @ e[: len(e) - k] / np.sqrt(np.outer(rows, rows))
+            leverage[k] += np.einsum("tjp,pq,tjq->j", d.w[k:], inverse, d.w[: len(e) - k]) / WEIGHTS**2
+    return rows, covariance, leverage
+
+
+@pytest.fixture(params=[False, True], ids=["moving", "resting"])
+def small(request: pytest.FixtureRequest) -> tuple[Plain, list[Dense], LinearFit]:
+    equations, parts = example(rests=request.param)
+    return equations, parts, fitted(equations)
+
+
+def parzen(lag: Array, lags: int) -> Array:
+    """(1 − 6x² + 6x³ and 2(1 − x)³: the convolution of four boxes)."""
+    x = np.abs(lag) / (lags + 1)
+    return np.where(x >= 1, 0.0, np.where(x < 0.5, 1 - 6 * x**2 + 6 * x**3, 2 * (1 - x) ** 3))
+
+
+def both_sides(weights: Array, values: Array) -> float:
+    return float(np.concatenate([weights[:0:-1], weights]) @ np.concatenate([values[:0:-1], values]))
+
+
+# -- tapers, fading ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lags", [0, 1, 6, 13])
+def test_tapers_are_their_formulas_and_sums_go_to_both_sides(lags: int) -> None:
+    k = np.arange(lags + 1)
+    values = np.random.default_rng(lags).standard_normal(lags + 1)
+    for taper, weights in (
+        (Taper.parzen(lags), parzen(k, lags)),
+        (Taper.bartlett(lags), 1.0 - k / (lags + 1.0)),
+    ):
+        assert taper.lags == lags
+        assert_allclose(taper.weights, weights, atol=1e-15)
+        assert taper.both_sides(values) == pytest.approx(both_sides(weights, values))
+        freedom = 2.0 * np.array([100.0, 40.0]) / both_sides(weights, weights)
+        assert_allclose(taper.freedom(np.array([100.0, 40.0])), freedom)
+        spectrum = np.fft.rfft(np.concatenate([taper.weights, np.zeros(64), taper.weights[:0:-1]]))
+        assert spectrum.real.min() > -1e-12  # no variance can become negative
+
+
+def test_lags_looked_at_are_an_eighth_of_the_rows() -> None:
+    assert [most_lags(rows) for rows in (3, 8, 800, 807, 10**9)] == [1, 1, 100, 100, LONGEST]
+
+
+def test_fading_is_bartletts_standard_error_to_the_letter() -> None:
+    """ρ(1) = ½: from lag 2 on the limit is 3 √((1 + 2·¼)/N), before it 3 √(1/N)."""
+    rows, rho = 900.0, np.zeros(60)
+    rho[:2] = 1.0, 0.5
+    limit = 3.0 * np.sqrt(1.5 / rows)
+    for lag in (2, 9):  # the last lag of the window of m = 2, 2 · 2 + 5
+        rho[lag] = 0.999 * limit
+        assert fading(rho, rows) == Fading(2, True)
+        rho[lag] = -1.001 * limit
+        assert fading(rho, rows).lag == 1 + lag
+        rho[lag] = 0.0
+    rho[10] = 1.5 * limit  # beyond the window
+    assert fading(rho, rows) == Fading(2, True)
+    rho[10], rho[1] = 0.0, 0.999 * 3.0 / 30.0
+    assert fading(rho, rows) == Fading(1, True)
+    rho[1] = 1.001 * 3.0 / 30.0
+    assert fading(rho, rows) == Fading(2, True)
+    assert fading(rho, 0.0) == Fading(1, True)  # standard errors of one row: nothing is beyond them
+
+
+def test_what_is_left_in_the_second_half_of_the_lags_has_not_faded() -> None:
+    for most, lag, expected in ((40, 20, False), (40, 19, True), (10, 5, False), (9, 5, True)):
+        rho = np.eye(1, most + 1)[0]
+        rho[lag] = 0.31
+        assert fading(rho, 10.0).faded is expected
+        rho[lag] = 0.29
+        assert fading(rho, 10.0).faded
+    assert fading(np.ones(30), 1e9) == Fading(29, False)
+
+
+# -- equations in stretches --------------------------------------------------------------------------------------------
+
+
+def test_stretches_end_at_gaps_and_runs_and_blocks_keep_the_mean_time() -> None:
+    equations, parts = example()
+    found = [(rate, Rows.join(list(pieces))) for rate, pieces in stretches(equations)]
+    assert [(rate, len(rows)) for rate, rows in found] == [(d.rate, len(d.y)) for d in parts]
+    for (_, rows), d in zip(found, parts, strict=True):
+        assert_allclose(rows.sides, np.concatenate([d.w, d.y[:, :, None]], axis=2))
+    for (rate, pieces), d in zip(stretches(equations, 0.1), parts, strict=True):
+        rows, block = Rows.join(list(pieces)), d.in_blocks(0.1)
+        size = round(d.rate / block.rate)
+        assert rate == rows.rate == block.rate == d.rate / size
+        assert_allclose(rows.sides, np.concatenate([block.w, block.y[:, :, None]], axis=2))
+        assert_allclose(np.diff(rows.time), size / d.rate)
+    first = next(iter(stretches(equations, 0.1)))[1]
+    assert next(first).time[0] == pytest.approx(2.0 / 50.0)  # of the instants 0 … 4
+    mixed = np.array([[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])
+    for (_, pieces), d in zip(stretches(equations, combinations=mixed), parts, strict=True):
+        rows = Rows.join(list(pieces))
+        assert_allclose(rows.w[..., 0], d.w[..., 0] + 2.0 * d.w[..., 1])
+        assert_allclose(rows.y, d.w[..., 2] + d.y)
+
+
+def test_a_gap_is_more_than_one_and_a_half_intervals() -> None:
+    ((_, rows),) = (example()[0].pieces[2],)
+    for later, count in ((0.49, 1), (0.51, 2)):
+        time = rows.time + np.where(np.arange(len(rows)) >= 9, later / rows.rate, 0.0)
+        assert len(list(stretches(Plain(((0, replace(rows, time=time)),))))) == count
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 22])
+def test_blocks_do_not_depend_on_how_rows_come(size: int) -> None:
+    """Pieces shorter and longer than a block, that end with it and within it."""
+    whole = Rows.join([rows for run, rows in example()[0].pieces if run == 1])
+    expected = whole.sides[: len(whole) // size * size].reshape(-1, size, *whole.sides.shape[1:]).sum(axis=1)
+    for cuts in ((0, 83), (0, 1, 2, 3, 83), (0, 5, 10, 12, 20, 83), (0, 22, 44, 45, 66, 82, 83), range(84)):
+        made = list(blocked(iter([whole[a:z] for a, z in pairwise(cuts)]), size))
+        assert_allclose(np.concatenate([rows.sides for rows in made]), expected / np.sqrt(size), atol=1e-12)
+
+
+# -- correlation -------------------------------------------------------------------------------------------------------
+
+
+def test_correlations_of_every_rate_are_sums_over_its_stretches(small: tuple[Plain, list[Dense], LinearFit]) -> None:
+    equations, parts, fit = small
+    resting = any((d.present < 1.0).any() for d in parts)
+    for block in (0.0,) if resting else (0.0, 0.06, 0.1):
+        found = {c.rate: c for c in correlations(equations, fit, block)}
+        dense = [d.in_blocks(block) for d in parts]
+        least = min(sum(d.present[:, j].sum() for d in parts) for j in range(2))
+        most = int(least) // 8
+        assert set(found) == {d.rate for d in dense}
+        for rate, c in found.items():
+            rows, covariance, leverage = lagged([d for d in dense if d.rate == rate], fit.values, bread(parts), most)
+            assert_allclose(c.covariance, covariance, rtol=1e-9, atol=1e-12)
+            assert_allclose(c.leverage, leverage, rtol=1e-9, atol=1e-12)
+            assert_allclose(c.rows, rows)
+            assert_allclose(c.autocorrelation[:, 1], covariance[:, 1, 1] / covariance[0, 1, 1], atol=1e-12)
+            assert c.fading == tuple(fading(c.autocorrelation[:, j], rows[j]) for j in range(2))
+
+
+def test_what_the_fit_took_and_the_inflation_are_their_sums(small: tuple[Plain, list[Dense], LinearFit]) -> None:
+    equations, _, fit = small
+    swung = example(pole=-0.6)[0]
+    for c in (*correlations(equations, fit), *correlations(swung, fitted(swung))):
+        weights = parzen(np.arange(8), 7)
+        left, inflation = np.empty((2, 2))
+        for j in range(2):
+            a, rho = c.leverage[:8, j], c.covariance[:8, j, j] / c.covariance[0, j, j]
+            left[j] = max(1.0 - both_sides(weights, a**2) / (c.rows[j] * a[0]), LEAST)
+            inflation[j] = max(both_sides(weights, rho * a) / a[0], 0.0) / left[j]
+        assert_allclose(c.left(Taper.parzen(7)), left)
+        assert_allclose(c.inflation(Taper.parzen(7)), inflation)
+    nearly = replace(c, leverage=c.leverage * 1e6)
+    assert nearly.left(Taper.parzen(7)).tolist() == [LEAST, LEAST]  # a fit of everything
+    swinging = replace(
+        c, covariance=c.covariance * np.where(np.arange(len(c.covariance)) == 0, 1e-9, -1)[:, None, None]
+    )
+    assert (swinging.inflation(Taper.parzen(7)) >= 0.0).all()
+
+
+def correlation(rho: Array, rows: float = 1e4) -> Correlation:
+    """Of one joint, of a motion so slow that the leverage is the same at all lags."""
+    return Correlation(10.0, np.array([rows]), rho[:, None, None], np.full((len(rho), 1), 1e-9))
+
+
+def test_lags_are_six_times_the_fading_and_more_where_a_small_correlation_lasts() -> None:
+    white = np.eye(1, 1001)[0]
+    assert correlation(white).lags(Taper.parzen) == 6
+    assert correlation(white[:4]).lags(Taper.parzen) == 3
+    assert correlation(np.eye(1, 1001)[0] + 0.9 ** np.arange(1001) * (np.arange(1001) > 0)).lags(Taper.parzen) >= 6 * 20
+    lasting = np.where(np.arange(1001) == 0, 1.0, 0.02 * (np.arange(1001) < 150))
+    assert fading(lasting, 1e4).lag == 1  # not seen at any lag, and yet the variance is seven times as large
+    chosen = correlation(lasting).lags(Taper.parzen)
+    assert 150 <= chosen < 1000
+    inflation = correlation(lasting).inflation(Taper.parzen(chosen))[0]
+    error = np.sqrt(2.0 / Taper.parzen(1000).freedom(np.array([1e4]))[0])
+    assert inflation == pytest.approx(correlation(lasting).inflation(Taper.parzen(1000))[0], rel=1.5 * error)
+
+
+def test_small_correlations_that_last_are_found_whichever_their_sign_and_however_late_they_show() -> None:
+    k = np.arange(1001)
+    falling = correlation(np.where(k == 0, 1.0, -0.003 * (k < 150)))  # the variance is a tenth of what it seems
+    assert 100 <= falling.lags(Taper.parzen) < 1000
+    late = correlation(np.where(k == 0, 1.0, 0.002 * (k < 600)))  # twelve lags agree with six, four hundred do not
+    assert 192 <= late.lags(Taper.parzen)
+
+
+def test_all_joints_have_a_say_in_the_lags() -> None:
+    white, slow = np.eye(1, 201)[0], 0.9 ** np.arange(201)
+    covariance = np.zeros((201, 2, 2))
+    covariance[:, 0, 0], covariance[:, 1, 1] = white, slow
+    both = Correlation(10.0, np.array([1e4, 1e4]), covariance, np.full((201, 2), 1e-9))
+    assert both.lags(Taper.parzen) == correlation(slow).lags(Taper.parzen) > correlation(white).lags(Taper.parzen)
+
+
+# -- the sandwich ------------------------------------------------------------------------------------------------------
+
+
+def stationary(parts: list[Dense], block: float, beta: Array, lags: int, across: bool) -> tuple[Array, Sandwich]:
+    """B (J, J, p, p) and all that is told of it, with the whole covariance matrix of the errors."""
+    dense = [d.in_blocks(block) for d in parts]
+    meat, slow, freedom, reach = np.zeros((2, 2, 3, 3)), np.zeros((2, 3, 3)), 0.0, 0.0
+    rows, blocks, squares, slow_squares = (np.zeros(2) for _ in range(4))
+    least = np.sum([d.present.sum(axis=0) for d in parts], axis=0).min()
+    for rate in dict.fromkeys(d.rate for d in dense):
+        mine = [d for d in dense if d.rate == rate]
+        count, covariance, leverage = lagged(mine, beta, bread(parts), int(least) // 8)
+        used = min(lags, int(least) // 8)
+        weights = parzen(np.arange(used + 1), used)
+        left = [
+            max(1.0 - both_sides(weights, leverage[: used + 1, j] ** 2) / (count[j] * leverage[0, j]), LEAST)
+            for j in range(2)
+        ]
+        for d in mine:
+            apart = np.subtract.outer(np.arange(len(d.y)), np.arange(len(d.y)))
+            taper = parzen(apart, used)
+            at = np.minimum(np.abs(apart), used)
+            for j in range(2):
+                slow[j] += d.w[:, j].T @ d.w[:, j]
+                for i in range(2) if across else (j,):
+                    c = np.where(apart >= 0, covariance[at, j, i], covariance[at, i, j]) * taper
+                    scale = np.sqrt(left[j] * left[i]) * WEIGHTS[j] ** 2 * WEIGHTS[i] ** 2
+                    meat[j, i] += d.w[:, j].T @ c @ d.w[:, i] / scale
+        freedom = freedom + 2.0 * count / both_sides(weights, weights) * left
+        reach = max(reach, used / rate)
+        blocks += count
+        slow_squares += count * covariance[0].diagonal()
+    for d in parts:
+        rows += d.present.sum(axis=0)
+        squares += ((d.y - d.w @ beta) ** 2).sum(axis=0)
+    for j in range(2):
+        gram = sum(d.w[:, j].T @ d.w[:, j] for d in parts)
+        if rows[j] - blocks[j] >= 1.0:
+            fast = max(squares[j] - slow_squares[j], 0.0) / (rows[j] - blocks[j])
+            meat[j, j] += fast * (gram - slow[j]) / WEIGHTS[j] ** 4
+    inverse = bread(parts)
+    worth = np.empty(2)
+    for j in range(2):
+        hat = np.trace(inverse @ sum(d.w[:, j].T @ d.w[:, j] for d in parts)) / WEIGHTS[j] ** 2
+        white = hat * squares[j] / (rows[j] - hat) / WEIGHTS[j] ** 2
+        worth[j] = rows[j] * white / np.trace(inverse @ meat[j, j])
+    covariance = inverse @ meat.sum(axis=(0, 1)) @ inverse
+    return meat, Sandwich(covariance, worth, float(np.clip(np.min(freedom), 1.0, least)), reach, True)
+
+
+@pytest.mark.parametrize("across", [True, False], ids=["across", "apart"])
+@pytest.mark.parametrize("block", [0.0, 0.06, 0.1])
+def test_the_sandwich_of_two_rates_is_the_dense_one(
+    block: float, across: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In blocks: the errors of blocks, and what W has within them times errors that are white there."""
+    equations, parts = example()
+    fit = fitted(equations)
+    monkeypatch.setattr(correlated, "LONG", 207 if block else 208)  # there are 207 rows of each joint
+    monkeypatch.setattr(correlated, "BLOCK", block or 0.1)
+    for lags in (0, 5, 1000):
+        errors = StationaryErrors(lags, across)
+        meat, expected = stationary(parts, block, fit.values, lags, across)
+        assert_allclose(errors.meat(equations, errors.residuals(equations, fit)), meat, rtol=1e-7, atol=1e-9)
+        found = sandwich(equations, fit, errors)
+        assert_allclose(found.covariance, expected.covariance, rtol=1e-7, atol=1e-12)
+        assert_allclose(found.independent, expected.independent, rtol=1e-7)
+        assert found.freedom == pytest.approx(expected.freedom)
+        assert found.reach == pytest.approx(expected.reach)
+
+
+def test_twenty_columns_are_stood_for_by_random_combinations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Σ v vᵀ is A⁻¹ on average, and every combination has its length: the leverage is right in sum."""
+    rng = np.random.default_rng(0)
+    w, names = rng.standard_normal((400, 1, 20)), tuple(f"p{k}" for k in range(20))
+    rows = Rows.of(np.arange(400.0), w, rng.standard_normal((400, 1)), 1.0, ("only",), names)
+    equations = Plain(((0, rows),), names, ("only",))
+    fit = LinearFit.of(equations.compressed, np.zeros(20), np.array([1.0]), np.arange(20))
+    probes = _probes(fit)
+    bread = np.linalg.inv(w[:, 0].T @ w[:, 0])
+    assert probes.shape == (16, 20)
+    whitened = probes @ np.linalg.cholesky(np.linalg.inv(bread))
+    assert_allclose((whitened**2).sum(axis=1), 20.0 / 16.0, rtol=0.9)
+    assert np.trace(whitened.T @ whitened) == pytest.approx(20.0)  # signs have the size one
+    assert np.abs(np.mean(np.sign(fit.inverse_root.T @ np.linalg.inv(bread) @ probes.T))) < 0.3
+    monkeypatch.setattr(correlation_module, "LONG", 400)
+    assert _probes(fit).shape == (2, 20)
+    monkeypatch.setattr(correlation_module, "LONG", 401)
+    assert _probes(fit).shape == (16, 20)
+
+
+@pytest.mark.parametrize("long", [1, 10**9], ids=["blocks", "rows"])
+def test_units_do_not_matter(long: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torques in MN·m: the same covariance, in its units."""
+    monkeypatch.setattr(correlated, "LONG", long)
+    monkeypatch.setattr(correlated, "BLOCK", 0.1)
+    equations, _ = example()
+    small = Plain(tuple((run, Rows.of(r.time, r.w, 1e-6 * r.y, r.rate, JOINTS, NAMES)) for run, r in equations.pieces))
+    one, other = (sandwich(e, fitted(e), StationaryErrors()) for e in (equations, small))
+    assert StationaryErrors().across_joints
+    assert_allclose(other.covariance, 1e-12 * one.covariance, rtol=1e-6)
+    assert_allclose(other.independent, one.independent, rtol=1e-6)
+    assert other.freedom == pytest.approx(one.freedom)
+
+
+def test_freedom_is_not_more_than_the_rows_of_the_joint_that_has_fewest() -> None:
+    equations, _ = example(rests=True)
+    rows = equations.compressed.rows.sum(axis=0)
+    assert rows[1] < rows[0]
+    assert sandwich(equations, fitted(equations), StationaryErrors(0)).freedom == rows[1]
+
+
+def test_parameters_that_are_given_have_no_variance_and_no_part_in_that_of_others() -> None:
+    equations, _ = example()
+    free = np.array([0, 2])
+    values = np.array([1.0, -2.0, 0.5])
+    fit = LinearFit.of(equations.compressed, values, WEIGHTS, free)
+    found = sandwich(equations, fit, StationaryErrors(4))
+    without = Plain(
+        tuple(
+            (run, Rows.of(r.time, r.w[..., free], r.y + 2.0 * r.w[..., 1], r.rate, JOINTS, ("a", "c")))
+            for run, r in equations.pieces
+        ),
+        ("a", "c"),
+    )
+    other = sandwich(
+        without, LinearFit.of(without.compressed, values[free], WEIGHTS, np.arange(2)), StationaryErrors(4)
+    )
+    assert_allclose(found.covariance[np.ix_(free, free)], other.covariance, rtol=1e-9)
+    assert_allclose(found.independent, other.independent, rtol=1e-9)
+    assert not found.covariance[1].any()
+    assert not found.covariance[:, 1].any()
+
+
+@pytest.mark.parametrize("errors", [StationaryErrors(5), HeteroscedasticErrors(5)])
+def test_what_is_told_are_the_numbers_of_the_sandwich(errors: CorrelatedErrors) -> None:
+    equations, parts = example()
+    fit = fitted(equations)
+    given = Estimate(NAMES, ("", "", ""), fit.values, np.eye(3), JOINTS, WEIGHTS, 204.0)
+    found, made = with_correlated_errors(equations, given, errors), sandwich(equations, fit, errors)
+    assert_allclose(found.covariance, made.covariance)
+    assert found.freedom == made.freedom
+    assert found.assumption == errors.assumption
+    if isinstance(errors, StationaryErrors):
+        assert "time and between joints" in errors.assumption
+        assert "errors of their own" in replace(errors, across_joints=False).assumption
+    told = " ".join(found.words)
+    assert f"lags up to {made.reach:.3g} s" in told
+    for j, joint in enumerate(JOINTS):
+        worth = made.independent[j if len(made.independent) > 1 else 0]
+        assert f"{joint}: 207 rows are worth {min(worth, 207):.0f} independent ones" in told
+    assert ("leaves something out" in told) is not made.faded
+    if len(made.independent) == 1 or isinstance(errors, HeteroscedasticErrors):  # not known by joints: all together
+        hat = [np.trace(bread(parts) @ sum(d.w[:, j].T @ d.w[:, j] for d in parts)) / WEIGHTS[j] ** 2 for j in (0, 1)]
+        squares = equations.compressed.squares(fit.values).sum(axis=0)
+        white = sum(hat[j] * squares[j] / (207 - hat[j]) / WEIGHTS[j] ** 2 for j in (0, 1))
+        spread = np.trace(np.linalg.inv(bread(parts)) @ made.covariance)
+        assert_allclose(made.independent, 207.0 * white / spread)
+
+
+# -- what a fit is -----------------------------------------------------------------------------------------------------
+
+
+def test_least_squares_is_recognised_within_a_hundredth_of_sigma() -> None:
+    equations, _ = example()
+    fit = fitted(equations)
+    sigma = np.sqrt((fit.inverse_root @ fit.inverse_root.T).diagonal())
+    assert fit.is_least_squares
+    direction = fit.inverse_root[:, 0]  # one σ long, as the score measures it
+    assert replace(fit, values=fit.values + 0.0099 * direction).is_least_squares
+    assert not replace(fit, values=fit.values + 0.0101 * direction).is_least_squares
+    assert not replace(fit, values=fit.values + 0.0101 * fit.inverse_root[:, 2]).is_least_squares
+    given = Estimate(NAMES, ("", "", ""), fit.values, np.diag(sigma**2), JOINTS, WEIGHTS, 204.0)
+    assert linear_fit(equations, given).weights.tolist() == WEIGHTS.tolist()
+    fixed = replace(given, covariance=np.diag([1.0, 0.0, 1.0]))
+    kept = np.array([0, 2])
+    values = fit.values + np.array([0.0, 0.3, 0.0])
+    values[kept] = equations.compressed.given(values[[1]], [1]).information(WEIGHTS).solve()[0]
+    assert linear_fit(equations, replace(fixed, values=values)).free.tolist() == [0, 2]
