@@ -358,10 +358,12 @@ def test_a_checkpoint_of_somebody_else_is_neither_deleted_nor_followed(tmp_path,
     path, precious = tmp_path / "out" / "checkpoint.json", tmp_path / "precious.json"
     path.parent.mkdir()
     precious.write_text('{"fingerprint": "", "attempts": []}')
-    makers = {"text": lambda: path.write_text("weights"), "link": lambda: path.symlink_to(precious), "folder": path.mkdir}
-    makers[kind]()
-        kind
-    ]()
+    if kind == "text":
+        path.write_text("weights")
+    elif kind == "link":
+        path.symlink_to(precious)
+    else:
+        path.mkdir()
     with pytest.raises(SystemExit) as left:
         main(["design", ROBOT_NAME, "-o", str(path.parent), "--starts", "1"])
     assert left.value.code == 2
