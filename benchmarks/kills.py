@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -199,8 +199,8 @@ def processes_of(session: int) -> list[int]:
     return found
 
 
-def jobs(place: Path) -> dict[str, Job]:
-    """Old and new results of every command."""
+def jobs(place: Path) -> Iterator[tuple[str, Job]]:
+    """Every command, as soon as its old and its new result are there."""
     made = {name: (place / f"{name}_old", place / f"{name}_new") for name in SHARE}
     design = ("design", ROBOT, "--starts", "2", "-o", "{folder}", "--seed")
     simulate = ("simulate", ROBOT, "{motion}", "-o", "{folder}/log.csv", "--truth", "{folder}/truth.json", "--seed")
@@ -223,16 +223,18 @@ def jobs(place: Path) -> dict[str, Job]:
         ),
         "reproduce": (reproduce, reproduce, sealed_state(f"{PAPER}.json")),
     }
-    found = {}
     for name, (first, second, state) in words.items():
         old, new = made[name]
-        Job(first, old, old, state).complete()
-        found[name] = Job(second, old, new, state)
-        found[name].complete()
+        job = Job(second, old, new, state)
+        job.complete()
+        if first == second:
+            shutil.copytree(new, old)
+        else:
+            Job(first, old, old, state).complete()
         if name == "simulate":
             Job(held_out, place / "other", place / "other", state).complete()
-        print(f"{name}: {found[name].seconds:.1f} s a run", flush=True)
-    return found
+        print(f"{name}: {job.seconds:.1f} s a run", flush=True)
+        yield name, job
 
 
 def run() -> None:
@@ -242,16 +244,16 @@ def run() -> None:
     given = parser.parse_args()
     chance = random.Random(given.seed)
     with tempfile.TemporaryDirectory() as place:
-        found = jobs(Path(place))
-        for name, job in found.items():
+        mixed = 0
+        for name, job in jobs(Path(place)):
             for k in range(round(given.kills * SHARE[name] / 100)):
                 folder = Path(place) / f"trial_{name}_{k}" / "folder"
                 shutil.copytree(job.old, folder)
                 killed(job, folder, chance)
                 shutil.rmtree(folder.parent)
-            told_counts = ", ".join(f"{count} {what}" for what, count in sorted(job.counts.items()) if count)
-            print(f"{name}: {told_counts}", flush=True)
-    mixed = sum(job.counts["MIXED"] for job in found.values())
+            counts = ", ".join(f"{count} {what}" for what, count in sorted(job.counts.items()) if count)
+            print(f"{name}: {counts}", flush=True)
+            mixed += job.counts["MIXED"]
     print(f"{given.kills} kills: {mixed} folders that are neither whole nor refused")
 
 

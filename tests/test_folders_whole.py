@@ -19,7 +19,7 @@ from exciter.experiment.recording import Recording, read_recording
 from exciter.experiment.recording.about import About
 from exciter.experiment.recording.native import write_recording
 from exciter.export.ros2 import joint_trajectory
-from exciter.files import HASHES, PREFIX, Seal, inside, prepare, scratch, staged, write_json
+from exciter.files import HASHES, PREFIX, Seal, inside, prepare, scratch, sha256, staged, write_json
 from exciter.identification.identified import KINDS, SEALED, IdentifiedModel, read_result
 from exciter.robot import library, load
 from exciter.robot.options import RobotOptions
@@ -259,6 +259,9 @@ def test_a_result_killed_between_any_two_renames_is_old_or_new_or_refused(tmp_pa
         if value == "new":
             assert set(there) == {"result.json", "robot.urdf"}  # nothing of the old one beside it
             assert "new" in there["robot.urdf"]
+        if value is None:
+            with pytest.raises(ExciterError, match=r"not whole.*identify again"):
+                read_result(folder)
     assert seen[0] == "old"
     assert seen[-1] == "new"
     assert None in seen
@@ -295,17 +298,21 @@ def test_a_log_killed_between_any_two_renames_is_old_or_new_or_refused(tmp_path)
 # -- names that a file gives -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["../../precious", "{absolute}", "sub/precious", "..", "", "..\\precious", 3, None])
+@pytest.mark.parametrize(
+    "name",
+    ["../../precious", "robot.d/../../../precious", "{absolute}", "sub/precious", "..", "", "..\\precious", 3, None],
+)
 def test_a_name_in_a_result_that_leads_out_is_neither_read_nor_deleted(tmp_path, name):
     precious = tmp_path / "precious"
     precious.write_text("<robot/>")
     folder = tmp_path / "one" / "result"
     (folder / "sub").mkdir(parents=True)
+    (folder / "robot.d").mkdir()
     (folder / "sub" / "precious").write_text("<robot/>")
     given = str(precious) if name == "{absolute}" else name
     write_result(folder, "old", urdf=False)
     data = json.loads((folder / "result.json").read_text())
-    digest = data[HASHES]["robot.urdf"]
+    digest = sha256(precious)
     data |= {"robot": {"file": given, "sha256": digest}, HASHES: {str(given): digest}}
     (folder / "result.json").write_text(json.dumps(data))
     with pytest.raises(ExciterError, match=r"plain name|damaged"):
