@@ -11,7 +11,7 @@ as a command does: a configuration is made into all its objects, a log is read t
 trajectory becomes a curve.
 
 Inputs run in forked children, a batch each. A finding is an exception other than ``ExciterError``, a warning, a message
-that is not one short line, a child that dies, an input that takes longer than 10 s or more than 512 MB. INPUTS are
+that is not one short line, a child that dies, an input that takes more than 10 s or 512 MB. INPUTS are
 shared out by what readers cost (``Reader.weight``). Ctrl-C and SIGTERM end the run with a table of what is
 complete.
 """
@@ -47,7 +47,8 @@ from fuzz_inputs import READERS, seeds_of
 
 from exciter.errors import ExciterError
 
-SECONDS = 10.0  # that one input may take
+SECONDS = 10.0  # of the processor that one input may take
+PATIENCE = 60.0  # seconds of the clock, after which a child is ended: one that waits takes none of the processor's
 MEGABYTES = 512  # that reading may add to the process
 ADDRESSES = 6 << 30  # bytes a child may ask for beyond its own, so that the machine survives a finding
 LONGEST_LINE = 2100  # characters of a message
@@ -110,14 +111,14 @@ def batch(name: str, first: int, count: int, place: mmap.mmap) -> Tally:
     def rung(*_: object) -> None:
         raise Hang
 
-    signal.signal(signal.SIGALRM, rung)
+    signal.signal(signal.SIGPROF, rung)
     with tempfile.TemporaryDirectory(dir=_shared()) as folder:
         start = time.monotonic()
         for seed in range(first, first + count):
             place[:16] = struct.pack("<qd", seed, time.monotonic())
-            signal.setitimer(signal.ITIMER_REAL, SECONDS)
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
             said = trial(name, seed, Path(folder))
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
             found.inputs += 1
             found.megabytes = max(found.megabytes, _peak() - base)
             if said is None:
@@ -185,7 +186,7 @@ class Child:
             if part:
                 return None
         seed, since = struct.unpack("<qd", self.place[:16])
-        late = time.monotonic() - since > SECONDS + 5.0
+        late = time.monotonic() - since > PATIENCE
         if not ready and not late:
             return None
         if late:
@@ -195,7 +196,7 @@ class Child:
         if not late and self.answer:
             answer: Tally = pickle.loads(self.answer)  # of our own child
             return answer
-        said = f"hang: longer than {SECONDS:g} s" if late else f"the process died (status {status})"
+        said = f"hang: longer than {PATIENCE:g} s of the clock" if late else f"the process died (status {status})"
         done = seed - self.first + 1
         return Tally(inputs=done, refused=done - 1, hangs=int(late), findings=[(seed, said)])
 

@@ -4,6 +4,7 @@ import importlib.util
 import random
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -70,16 +71,23 @@ def sleeping(path, rng):
     time.sleep(60.0)
 
 
+def spinning(path, rng):
+    while True:
+        pass
+
+
 def greedy(path, rng):
     bytearray(700 << 20)[:: 1 << 12] = b"x" * (700 << 8)  # touched, not only asked for
 
 
 @pytest.mark.parametrize(
-    ("read", "word"), [(failing, "ZeroDivisionError"), (sleeping, "hang: "), (greedy, "memory: ")], ids=str
+    ("read", "word"), [(failing, "ZeroDivisionError"), (sleeping, "hang: "), (spinning, "hang: "), (greedy, "memory: ")]
 )
 def test_the_run_finds_what_must_not_happen(read, word, monkeypatch):
-    monkeypatch.setattr(fuzz, "SECONDS", 0.5 if read is sleeping else 30.0)
-    monkeypatch.setitem(fuzz.READERS, "bad", fuzz.Reader(read, lambda: [(".txt", "text", b"1 2 3")], 1.0))
+    monkeypatch.setattr(fuzz, "SECONDS", 0.2 if read is spinning else 60.0)
+    monkeypatch.setattr(fuzz, "PATIENCE", 0.5 if read is sleeping else 600.0)
+    one = replace(fuzz.READERS["yaml"], read=read)
+    monkeypatch.setitem(fuzz.READERS, "bad", one)
     monkeypatch.setattr(fuzz, "warm", lambda name: None)
     tally = fuzz.run({"bad": 2}, 0, 1, lambda line: None)["bad"]
     assert tally.inputs == 2

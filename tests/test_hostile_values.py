@@ -115,10 +115,17 @@ class Endless(Mapping):
         return 10**9
 
 
+class Bottomless(Endless):
+    """And so is each of its values."""
+
+    def __getitem__(self, key):
+        return self
+
+
 @pytest.mark.parametrize(
     "given",
-    ["x" * 10**6, ["y" * 10**6], 10**5000, [[10**5000]], Endless(), {"a": Endless()}],
-    ids=["text", "texts", "digits", "nested digits", "endless", "nested endless"],
+    ["x" * 10**6, ["y" * 10**6], 10**5000, [[10**5000]], Endless(), {"a": Endless()}, Bottomless()],
+    ids=["text", "texts", "digits", "nested digits", "endless", "nested endless", "bottomless"],
 )
 def test_a_value_is_shown_in_eighty_characters_without_walking_through_it(given):
     assert len(shown(given)) <= 90
