@@ -149,6 +149,12 @@ UNKNOWN = [
 ]  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch, tmp_path):
+    """MuJoCo writes what it complains of to a file where it runs."""
+    monkeypatch.chdir(tmp_path)
+
+
 def text_of(*said):
     words = dict.fromkeys(PLACES, "") | WHOLE
     for one in said:
