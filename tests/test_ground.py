@@ -11,6 +11,7 @@ import pinocchio as pin
 import pytest
 
 from exciter.cli import main
+from exciter.commands.starting_configuration import starting_configuration
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
@@ -248,6 +249,12 @@ def test_an_assumed_floor_is_said_with_what_to_write(tmp_path):
     assert "at q = 0 lower is beyond it: if it is elsewhere, write constraints: {ground: -0.03} or lower" in remark
     assert plane(low, -0.03).values(Motion.at(np.zeros((1, 3)))).min() >= -1e-9
     assert remarks_on(low, [plane(low, -0.2)]) == low.remarks
+
+
+def test_a_starting_configuration_shows_the_height_in_force(tmp_path):
+    assert "\n  # ground: -0.672 " in starting_configuration(library.embedded("puma560"), "puma560")
+    (line,) = (line for line in starting_configuration(arm(tmp_path), "arm").splitlines() if "# ground: 0 " in line)
+    assert "assumed" in line
 
 
 def test_a_robot_wholly_beyond_the_assumed_floor_gets_one_line(tmp_path):
