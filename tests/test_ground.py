@@ -12,6 +12,7 @@ import pytest
 from exciter.report.unchecked import unchecked
 
 from exciter.cli import main
+from exciter.commands.starting_configuration import starting_configuration
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
@@ -225,8 +226,10 @@ def test_what_no_joint_lifts_or_lowers_does_not_count(tmp_path):
     robot = library.embedded("panda").lock([f"joint_{k}" for k in range(2, 4)]).lock({"joint_4": -1.0})
     robot = robot.lock({"joint_5": 0.0, "joint_6": 1.0, "joint_7": 0.0})
     assert mounting_plane(robot, 5.0) is None
-    (tmp_path / "scara.yaml").write_text(SCARA)
-    assert [row.where for row in plane(read_mdh(tmp_path / "scara.yaml")).rows] == ["origin of quill – floor (ground)"]
+    for text in (SCARA, SCARA.replace("r: 0.3", "r: 0.3, alpha: 3.7e-6")):  # upright to the digits of a file
+        (tmp_path / "scara.yaml").write_text(text)
+        rows = plane(read_mdh(tmp_path / "scara.yaml")).rows
+        assert [row.where for row in rows] == ["origin of quill – floor (ground)"]
 
 
 def test_a_capsule_may_be_called_floor():
@@ -248,6 +251,12 @@ def test_an_assumed_floor_is_said_with_what_to_write(tmp_path):
     assert "at q = 0 lower is beyond it: if it is elsewhere, write constraints: {ground: -0.03} or lower" in told
     assert plane(low, -0.03).values(Motion.at(np.zeros((1, 3)))).min() >= -1e-9
     assert plane(low, -0.2).unchecked == ()
+
+
+def test_a_starting_configuration_shows_the_height_in_force(tmp_path):
+    assert "\n  # ground: -0.672 " in starting_configuration(library.embedded("puma560"), "puma560")
+    (line,) = (line for line in starting_configuration(arm(tmp_path), "arm").splitlines() if "# ground: 0 " in line)
+    assert "assumed" in line
 
 
 def test_a_robot_wholly_beyond_the_assumed_floor_gets_one_line(tmp_path):

@@ -42,7 +42,7 @@ from exciter.robot.xml_safety import number, numbers, parse_xml
 
 Array = NDArray[np.float64]
 WORLD = "world"
-LEVEL = 1e-9  # 1 − cos of the tilt of a plane that counts as level
+LEVEL_PLANE = 1e-9  # 1 − cos of the tilt of a plane that counts as level
 
 
 @dataclass
@@ -298,7 +298,7 @@ def _floor_height(geom: Element, body: str, compiler: Compiler) -> float | None:
     if body != WORLD or geom_kind(geom) != "plane":
         return None
     rotation, translation = geom_placement(geom, compiler, f"body '{body}'")
-    return float(translation[2]) if rotation[2, 2] > 1.0 - LEVEL else None
+    return float(translation[2]) if rotation[2, 2] > 1.0 - LEVEL_PLANE else None
 
 
 def _couplings(root: Element, found: _Gathered, source: str) -> tuple[Coupling, ...]:

@@ -28,9 +28,9 @@ from exciter.robot.robot import BASE, Frame, Robot
 Array = NDArray[np.float64]
 OUT_OF_THE_MOUNTING = (0.0, 0.0, 1.0)
 POINT_RADIUS = 1e-6  # [m] of a frame's origin taken as a capsule
-LEVEL_AXIS = 1e-9  # an axis this close to the normal, or across it, changes no height
+LEVEL_AXIS = 1e-4  # [rad] descriptions print π/2 with few digits: 0.1 mm of height for 1 m of arm, below any clearance
 SWEPT_POSITIONS = 361  # of one joint over its range
-STEEP = 0.5  # cosine between normal and gravity beyond which a plane is no wall
+COSINE_OF_A_WALL = 0.5  # cosine between normal and gravity beyond which a plane is no wall
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ def _word(robot: Robot, normal: Array) -> str:
     if size == 0.0:
         return "mounting plane"
     along = float(normal @ robot.gravity) / size
-    return "floor" if along < -STEEP else "ceiling" if along > STEEP else "wall"
+    return "floor" if along < -COSINE_OF_A_WALL else "ceiling" if along > COSINE_OF_A_WALL else "wall"
 
 
 def _assumption(distance: CapsuleDistance, word: str, height: float) -> str:
