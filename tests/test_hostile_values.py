@@ -19,6 +19,8 @@ from exciter.experiment.quality import check
 from exciter.experiment.recording import Recording, open_recording
 from exciter.experiment.sources import open_source
 from exciter.export.ros2 import joint_trajectory
+from exciter.parameters.consistency import consistency_margin
+from exciter.parameters.inertial import from_mass_com_inertia
 from exciter.robot import library, load
 from exciter.robot.yaml_file import DEEPEST_DATA, MOST_ALIASED, parse_json, parse_yaml
 
@@ -214,6 +216,12 @@ def test_a_description_with_numbers_that_overflow_is_refused(text, name, key, tm
 def test_a_geom_too_small_for_its_volume_is_refused(tmp_path):
     with pytest.raises(RobotError, match="positive sizes"):
         load(write(tmp_path, "r.xml", MJCF.format(**PLAIN | {"size": "1e-320"})))
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-320, 1e-160])
+def test_the_lightest_body_there_is_can_be_judged(size):
+    """Warnings are errors here: the product of its scales would be zero."""
+    assert consistency_margin(from_mass_com_inertia(size, [0.0, 0.0, 0.05], np.zeros((3, 3)))) > -1e-6
 
 
 @pytest.mark.parametrize("key", ["d", "r", "alpha"])
