@@ -10,6 +10,7 @@ import pytest
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RobotError
+from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import Motion, load
 from exciter.robot.mjcf_vocabulary import HARMLESS, SECTIONS
@@ -209,6 +210,10 @@ def test_missing_torque_is_remarked(said, tmp_path):
     reached, expected, robot = torques(tmp_path / "m.xml", [said])
     assert np.abs(reached - expected).max() > 1e-3
     assert re.search(said.noted, "\n".join(robot.remarks))
+    assert re.search(said.noted, "\n".join(robot.lacking))
+    limits = TorqueLimits.of(robot.with_limits(torque=100.0))
+    assert all(row.assumed for row in limits.rows)  # kept, never proved: the torque is another one
+    assert any(re.search(said.noted, sentence) for sentence in limits.unchecked)
 
 
 @pytest.mark.parametrize("said", REFUSED, ids=named)

@@ -108,6 +108,7 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
         friction=_friction(plain, joints),
         source=source,
         notes=(*plain.notes, *_inertia_notes(joints), *shape_notes, *capsule_notes, *ground_notes),
+        lacking=plain.lacking,
     )
 
 

@@ -39,7 +39,7 @@ from exciter.robot.yaml_file import read_yaml
 Array = NDArray[np.float64]
 
 TOP_KEYS = (
-    "name", "source", "nominal", "notes", "gravity", "home", "joints",
+    "name", "source", "nominal", "notes", "lacking", "gravity", "home", "joints",
     "frames", "capsules", "collision_pairs", "shapes", "ground",
 )  # fmt: skip
 JOINT_KEYS = (
@@ -106,7 +106,8 @@ def robot_from(data: Mapping[str, Any], where: str) -> Robot:
         ground=None if data.get("ground") is None else _number(data["ground"], f"ground of {where}"),
         nominal=_truth(data.get("nominal", False), f"nominal of {where}"),
         source=_text(data.get("source", ""), f"source of {where}"),
-        notes=_notes(data, where),
+        notes=_texts(data, "notes", where),
+        lacking=_texts(data, "lacking", where),
     )
 
 
@@ -160,7 +161,7 @@ def _joint_data(robot: Robot, j: int) -> dict[str, Any]:
 def _robot_data(robot: Robot) -> dict[str, Any]:
     on = {i: joint.name for i, joint in enumerate(robot.joints)} | {BASE: "base"}
     data: dict[str, Any] = {"name": robot.name, "source": robot.source, "nominal": robot.nominal}
-    data |= {"notes": list(robot.notes), "gravity": robot.gravity.tolist()}
+    data |= {"notes": list(robot.notes), "lacking": list(robot.lacking), "gravity": robot.gravity.tolist()}
     data["frames"] = {
         f.name: {"joint": on[f.joint], "xyz": f.translation.tolist(), "rpy": _rpy(f.rotation)} for f in robot.frames
     }
@@ -246,8 +247,9 @@ def _inertia(given: Any, what: str) -> Array:
     return phi
 
 
-def _notes(data: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    return tuple(_text(n, f"notes of {where}") for n in _sequence(data.get("notes", []), f"notes of {where}"))
+def _texts(data: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    what = f"{key} of {where}"
+    return tuple(_text(entry, what) for entry in _sequence(data.get(key, []), what))
 
 
 # -- what is fixed on the bodies -----------------------------------------------------------------------------

@@ -107,6 +107,7 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         couplings=_couplings(root, found, str(path)) if options.equalities else (),
         hidden=frozenset(found.hidden),
         notes=_notes(root, found, facts, absent),
+        lacking=_lacking(root, found),
     )
 
 
@@ -333,15 +334,21 @@ def _notes(root: Element, found: _Gathered, facts: dict[str, JointFacts], absent
         notes.append(
             f"no capsule for {named(list(dict.fromkeys(found.uncovered)))}: give what stands there as obstacles"
         )
+    if found.moved:
+        notes.append(f"the mocap bodies {named(found.moved)} are taken as fixed where the file puts them")
+    return tuple(notes)
+
+
+def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
+    """Forces that MuJoCo applies and a robot has no place for."""
+    forces = []
     if found.springs:
-        notes.append(
+        forces.append(
             f"springs (stiffness) of joints {named(found.springs)} are not part of the robot: its torques lack them"
         )
     if found.curved:
-        notes.append(
+        forces.append(
             f"damping of joints {named(found.curved)} that grows with the square or cube of velocity is not part "
             "of the robot: its torques lack it"
         )
-    if found.moved:
-        notes.append(f"the mocap bodies {named(found.moved)} are taken as fixed where the file puts them")
-    return (*notes, *missing_forces(root, found.classes))
+    return (*forces, *missing_forces(root, found.classes))

@@ -52,6 +52,7 @@ class PlainDescription:
     """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with.
 
     hidden: links of the plain copy that the file does not have. ground: height [m] of the floor, if the file has one.
+    lacking: forces that the file speaks of and a robot has no place for, in words.
     A ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly.
     """
 
@@ -65,6 +66,7 @@ class PlainDescription:
     couplings: tuple[Coupling, ...] = ()
     hidden: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
 
 def refuse_giants(joints: int, links: int, source: str) -> None:

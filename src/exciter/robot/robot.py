@@ -100,7 +100,8 @@ class Robot:
     ``rotor_inertia`` [kg·m²] and so on; absent when nothing is known.
     nominal: True when inertias and friction are plausible values rather than the manufacturer's or identified.
     ground: height [m], along z of the base, of the plane that the robot is mounted on; None where it is not known.
-    source: where kinematics and limits come from. notes: what a reader had to leave out or assume, in words.
+    source: where kinematics and limits come from. notes: what a reader had to leave out or assume, in words; lacking:
+    forces among it, without which no torque is the robot's.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Robot:
     nominal: bool = False
     source: str = ""
     notes: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joints", tuple(self.joints))
@@ -218,10 +220,10 @@ class Robot:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The notes, and what is assumed or missing among the limits as they are now."""
+        """The notes, forces that are lacking, and what is assumed or missing among the limits as they are now."""
         assumed = [j.name for j in self.joints if j.limits.assumed]
         open_ = [j.name for j in self.joints if math.isinf(j.limits.velocity) and math.isinf(j.limits.acceleration)]
-        remarks = self.notes
+        remarks = (*self.notes, *self.lacking)
         if assumed:
             remarks += (
                 f"acceleration limits of {self._which(assumed)} are assumed: full speed in {TIME_TO_FULL_SPEED:g} s; "

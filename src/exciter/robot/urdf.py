@@ -59,7 +59,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
             facts[joint.get("name", "")] = _facts(joint)
     if not facts:
         raise RobotError(f"'{path}' has no moving joint; at least one revolute, continuous or prismatic is needed")
-    notes += [*_limit_notes(joints, facts), *_simulator_notes(root, joints)]
+    notes += _limit_notes(joints, facts)
     return PlainDescription(
         name=plain.get("name", ""),
         xml=tostring(plain, encoding="unicode"),
@@ -72,6 +72,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         shapes=read_shapes(root, path.parent, mesh_root or path.parent),
         couplings=_mimics(joints, facts),
         notes=tuple(notes),
+        lacking=_simulator_forces(root, joints),
     )
 
 
@@ -227,7 +228,7 @@ def _limit_notes(joints: list[Element], facts: dict[str, JointFacts]) -> list[st
     return notes
 
 
-def _simulator_notes(root: Element, joints: list[Element]) -> list[str]:
+def _simulator_forces(root: Element, joints: list[Element]) -> tuple[str, ...]:
     """Forces, masses and loops that a simulator would add to what URDF itself says."""
     found: dict[str, list[str]] = {}
     for joint in joints:
@@ -242,10 +243,10 @@ def _simulator_notes(root: Element, joints: list[Element]) -> list[str]:
         for element in section.iter():
             for attribute in sorted(MUJOCO_FORCES.intersection(element.attrib)):
                 found.setdefault(f"<mujoco> {attribute}", []).append("the robot")
-    return [
+    return tuple(
         f"{what} of {named(list(dict.fromkeys(owners)))} is not part of the robot: its torques lack what it adds"
         for what, owners in sorted(found.items())
-    ]
+    )
 
 
 def _is_force(element: Element) -> bool:

@@ -132,9 +132,11 @@ class TorqueLimits:
 
 def torque_gaps(model: DynamicModel) -> tuple[Gap, ...]:
     """What a model's torque lacks of the robot: masses that the description leaves out or makes up, friction that it
-    does not give, and friction and rotor inertia that it gives but the model leaves out."""
+    does not give, friction and rotor inertia that it gives but the model leaves out, and forces of other kinds."""
     robot, everywhere = model.robot, tuple(range(model.n))
     found = []
+    if robot.nominal:
+        found.append(Gap("masses and friction are plausible values, which nobody measured", everywhere))
     if why := dummies(robot):
         found.append(Gap(f"the description has no masses that could be a robot's: {why}", everywhere))
     else:
@@ -149,7 +151,7 @@ def torque_gaps(model: DynamicModel) -> tuple[Gap, ...]:
         joints = tuple(np.flatnonzero(robot.friction[key]).tolist()) if term not in model.terms else ()
         word = key.replace("_", " ")
         found.append(Gap(f"the model leaves out the {word} term of the description; TorqueLimits.of has it", joints))
-    return tuple(gap for gap in found if gap.joints)
+    return (*(gap for gap in found if gap.joints), *(Gap(force, everywhere) for force in robot.lacking))
 
 
 def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[Array, Array, Array, Array]:
