@@ -3,9 +3,10 @@
     python benchmarks/kills.py [--kills 100] [--seed 0]
 
 Every trial starts a command in a session of its own and kills the process itself, not its workers: −9, SIGTERM or
-SIGHUP; at a moment of its usual run time, or (more often) just after it began to write. Then the folder must be all of
-the old result, all of the new one, or refused by every command that takes such a folder; and no process may be left
-after a grace. Printed: counts by command. ``tests/test_folders_whole.py`` tries every gap between two system calls.
+SIGHUP; at a moment of its usual run time, or (more often) when it has written some of its files. Then the folder must
+be all of the old result, all of the new one, or refused by every command that takes such a folder; and no process may
+be left after a grace. Printed: counts by command. ``tests/test_folders_whole.py`` tries every gap between two system
+calls.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from exciter.files import PREFIX, Seal
 ROBOT, PAPER = "gautier-khalil", "rackl-2012"
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 WHILE_WRITING = 0.7  #: part of the kills that wait until something is written
-AFTER_FIRST_FILE = 0.06  #: [s] within which those come
+AFTER_A_FILE = 0.01  #: [s] within which those come
 GRACE = 2.0  #: [s] for workers to notice that they are orphans
 SHARE = {"design": 35, "identify": 20, "simulate": 20, "validate": 15, "reproduce": 10}  #: [%] of the kills
 
@@ -155,9 +156,10 @@ def killed(job: Job, folder: Path, chance: random.Random) -> None:
     """One trial, counted."""
     process = job.started(folder)
     if chance.random() < WHILE_WRITING:
-        while process.poll() is None and not writing(folder):
+        files = chance.randint(1, len(list(job.new.iterdir())))  # the last one is followed by the renames
+        while process.poll() is None and not writing(folder, files):
             time.sleep(0.0005)
-        time.sleep(AFTER_FIRST_FILE * chance.random())
+        time.sleep(AFTER_A_FILE * chance.random())
     else:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(job.seconds * chance.random())
@@ -180,10 +182,10 @@ def killed(job: Job, folder: Path, chance: random.Random) -> None:
     job.counts["hidden folders left"] += len(list(folder.glob(f"{PREFIX}*")))
 
 
-def writing(folder: Path) -> bool:
-    """Whether there is a hidden folder with a file in it."""
+def writing(folder: Path, files: int) -> bool:
+    """Whether a hidden folder has so many files."""
     with contextlib.suppress(OSError):  # it went while it was looked at
-        return any(any(hidden.iterdir()) for hidden in folder.glob(f"{PREFIX}*"))
+        return any(len(list(hidden.iterdir())) >= files for hidden in folder.glob(f"{PREFIX}*"))
     return False
 
 
