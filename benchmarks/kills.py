@@ -1,6 +1,6 @@
 """Commands killed at random moments, into folders that hold an older result: what do the other commands make of them?
 
-    python benchmarks/kills.py [--kills 100] [--seed 0]
+    python benchmarks/kills.py [--kills 100] [--seed 0] [COMMAND…]
 
 Every trial starts a command in a session of its own and kills the process itself, not its workers: −9, SIGTERM or
 SIGHUP; at a moment of its usual run time, or (more often) when it has written some of its files. Then the folder must
@@ -92,7 +92,7 @@ def result_state(folder: Path, old: Path, new: Path) -> str:
 
 def log_state(folder: Path, old: Path, new: Path) -> str:
     names = ("log.csv", "log.yaml", "truth.json")
-    takes = asked("inspect", folder / "log.csv")
+    takes = asked("inspect", ROBOT, folder / "log.csv")
     found, *whole = (hashed(one, names) for one in (folder, old, new))
     if not takes:
         return "refused"
@@ -235,6 +235,8 @@ def jobs(place: Path) -> Iterator[tuple[str, Job]]:
             Job(first, old, old, state).complete()
         if name == "simulate":
             Job(held_out, place / "other", place / "other", state).complete()
+        if state(old, old, new) != "old" or state(new, old, new) not in ("new", "old" if first == second else ""):
+            raise RuntimeError(f"{name}: complete folders are not taken for what they are")
         print(f"{name}: {job.seconds:.1f} s a run", flush=True)
         yield name, job
 
@@ -243,11 +245,14 @@ def run() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("commands", nargs="*", default=tuple(SHARE), help="to kill; all of them, unless given")
     given = parser.parse_args()
     chance = random.Random(given.seed)
     with tempfile.TemporaryDirectory() as place:
         mixed = 0
         for name, job in jobs(Path(place)):
+            if name not in given.commands:
+                continue
             for k in range(round(given.kills * SHARE[name] / 100)):
                 folder = Path(place) / f"trial_{name}_{k}" / "folder"
                 shutil.copytree(job.old, folder)
@@ -256,7 +261,7 @@ def run() -> None:
             counts = ", ".join(f"{count} {what}" for what, count in sorted(job.counts.items()) if count)
             print(f"{name}: {counts}", flush=True)
             mixed += job.counts["MIXED"]
-    print(f"{given.kills} kills: {mixed} folders that are neither whole nor refused")
+    print(f"{mixed} folders that are neither whole nor refused")
 
 
 if __name__ == "__main__":
