@@ -1,11 +1,12 @@
 """Commands killed at random moments, into folders that hold an older result: what do the other commands make of them?
 
-    python benchmarks/kills.py [--kills 100] [--seed 0]
+    python benchmarks/kills.py [--kills 100] [--seed 0] [COMMAND…]
 
 Every trial starts a command in a session of its own and kills the process itself, not its workers: −9, SIGTERM or
-SIGHUP; at a moment of its usual run time, or (more often) just after it began to write. Then the folder must be all of
-the old result, all of the new one, or refused by every command that takes such a folder; and no process may be left
-after a grace. Printed: counts by command. ``tests/test_folders_whole.py`` tries every gap between two system calls.
+SIGHUP; at a moment of its usual run time, or (more often) when it has written some of its files. Then the folder must
+be all of the old result, all of the new one, or refused by every command that takes such a folder; and no process may
+be left after a grace. Printed: counts by command. ``tests/test_folders_whole.py`` tries every gap between two system
+calls.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from exciter.files import PREFIX, Seal
 ROBOT, PAPER = "gautier-khalil", "rackl-2012"
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 WHILE_WRITING = 0.7  #: part of the kills that wait until something is written
-AFTER_FIRST_FILE = 0.06  #: [s] within which those come
+AFTER_A_FILE = 0.01  #: [s] within which those come
 GRACE = 2.0  #: [s] for workers to notice that they are orphans
 SHARE = {"design": 35, "identify": 20, "simulate": 20, "validate": 15, "reproduce": 10}  #: [%] of the kills
 
@@ -91,7 +92,7 @@ def result_state(folder: Path, old: Path, new: Path) -> str:
 
 def log_state(folder: Path, old: Path, new: Path) -> str:
     names = ("log.csv", "log.yaml", "truth.json")
-    takes = asked("inspect", folder / "log.csv")
+    takes = asked("inspect", ROBOT, folder / "log.csv")
     found, *whole = (hashed(one, names) for one in (folder, old, new))
     if not takes:
         return "refused"
@@ -155,9 +156,10 @@ def killed(job: Job, folder: Path, chance: random.Random) -> None:
     """One trial, counted."""
     process = job.started(folder)
     if chance.random() < WHILE_WRITING:
-        while process.poll() is None and not writing(folder):
+        files = chance.randint(1, len(list(job.new.iterdir())))  # the last one is followed by the renames
+        while process.poll() is None and not writing(folder, files):
             time.sleep(0.0005)
-        time.sleep(AFTER_FIRST_FILE * chance.random())
+        time.sleep(AFTER_A_FILE * chance.random())
     else:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(job.seconds * chance.random())
@@ -180,10 +182,10 @@ def killed(job: Job, folder: Path, chance: random.Random) -> None:
     job.counts["hidden folders left"] += len(list(folder.glob(f"{PREFIX}*")))
 
 
-def writing(folder: Path) -> bool:
-    """Whether there is a hidden folder with a file in it."""
+def writing(folder: Path, files: int) -> bool:
+    """Whether a hidden folder has so many files."""
     with contextlib.suppress(OSError):  # it went while it was looked at
-        return any(any(hidden.iterdir()) for hidden in folder.glob(f"{PREFIX}*"))
+        return any(len(list(hidden.iterdir())) >= files for hidden in folder.glob(f"{PREFIX}*"))
     return False
 
 
@@ -233,6 +235,8 @@ def jobs(place: Path) -> Iterator[tuple[str, Job]]:
             Job(first, old, old, state).complete()
         if name == "simulate":
             Job(held_out, place / "other", place / "other", state).complete()
+        if state(old, old, new) != "old" or state(new, old, new) not in ("new", "old" if first == second else ""):
+            raise RuntimeError(f"{name}: complete folders are not taken for what they are")
         print(f"{name}: {job.seconds:.1f} s a run", flush=True)
         yield name, job
 
@@ -241,11 +245,14 @@ def run() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("commands", nargs="*", default=tuple(SHARE), help="to kill; all of them, unless given")
     given = parser.parse_args()
     chance = random.Random(given.seed)
     with tempfile.TemporaryDirectory() as place:
         mixed = 0
         for name, job in jobs(Path(place)):
+            if name not in given.commands:
+                continue
             for k in range(round(given.kills * SHARE[name] / 100)):
                 folder = Path(place) / f"trial_{name}_{k}" / "folder"
                 shutil.copytree(job.old, folder)
@@ -254,7 +261,7 @@ def run() -> None:
             counts = ", ".join(f"{count} {what}" for what, count in sorted(job.counts.items()) if count)
             print(f"{name}: {counts}", flush=True)
             mixed += job.counts["MIXED"]
-    print(f"{given.kills} kills: {mixed} folders that are neither whole nor refused")
+    print(f"{mixed} folders that are neither whole nor refused")
 
 
 if __name__ == "__main__":

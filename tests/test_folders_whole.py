@@ -443,11 +443,13 @@ def test_a_joint_name_that_cannot_be_written_is_refused_before_the_search(tmp_pa
     assert not out.exists()
 
 
-def test_a_joint_name_that_cannot_head_a_log_is_refused_before_the_simulation(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("exciter.commands.simulate.read_virtual", lambda *_: pytest.fail("the simulation was begun"))
-    path, motion = tmp_path / "robot.urdf", tmp_path / "t.json"
+@pytest.mark.parametrize("command", ["simulate", "inspect"])
+def test_a_joint_name_that_cannot_head_a_log_is_refused_before_any_work(tmp_path, command, monkeypatch, capsys):
+    for work in ("simulate.read_trajectory", "inspect.open_recording"):
+        monkeypatch.setattr(f"exciter.commands.{work}", lambda *_, **__: pytest.fail("the work was begun"))
+    path = tmp_path / "robot.urdf"
     path.write_text(ONE_JOINT.format(name="a,b", mesh=""), encoding="utf-8")
     with pytest.raises(SystemExit) as left:
-        main(["simulate", str(path), str(motion), "-o", str(tmp_path / "log.csv")])
+        main([command, str(path), str(tmp_path / "given.csv"), "-o", str(tmp_path / "log.csv")])
     assert left.value.code == 2
     assert "rename it" in capsys.readouterr().err
