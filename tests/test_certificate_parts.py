@@ -210,13 +210,14 @@ def test_kinematics_are_kept_chain_by_chain() -> None:
 
 
 def test_a_first_moment_without_a_mass_on_a_lift() -> None:
-    """The lift accelerates upwards by 5 m/s²: τ = h (g + 5) cos q; what tightens the bound must see both."""
+    """The lift accelerates upwards by 5 m/s²: τ = h (g + 5) cos q; what tightens the bound must see both, and not
+    where the lift is: 20 m below at first."""
     inertia = np.array([0.0, 0.7, 0, 0, 0, 0, 0, 0, 0, 0])
     base = slider()
     hinge = replace(arm(inertia).joints[0], parent=0)
     robot = replace(base, joints=(*base.joints, hinge))
     model = DynamicModel(robot)
-    curve = Curve((PolynomialPiece([0.0, 2 * np.pi / 1.5], [[[0.0, 0.0, 2.5]], [[0.0, 1.5, 0.0]]]),))
+    curve = Curve((PolynomialPiece([0.0, 2 * np.pi / 1.5], [[[-20.0, 0.0, 2.5]], [[0.0, 1.5, 0.0]]]),))
     spans = even_spans(curve, COSINE)
     low, high = (side[1] for side in torque_range(model, model.nominal, spans))
     _, motion = inside(spans, curve, 51)

@@ -54,17 +54,13 @@ class NodeKinematics:
         return nodes
 
     def turned(self, link: int, vector: Array) -> Array:
-        """(3, N) in base axes, of a vector (3,) fixed in a link; −1 is the base."""
-        if link < 0:
-            return np.repeat(vector[:, None], self.origin[0].shape[1], axis=1)
+        """(3, N) in base axes, of a vector (3,) fixed in a link."""
         product: Array = np.einsum("abN,b->aN", self.rotation[link], vector)
         return product
 
     def point(self, link: int, vector: Array) -> tuple[Array, Array]:
-        """Position and acceleration (3, N) of the point (3,) of a link; −1 is the base."""
+        """Position and acceleration (3, N) of the point (3,) of a link."""
         arm = self.turned(link, vector)
-        if link < 0:
-            return arm, np.zeros_like(arm)
         return self.origin[link] + arm, self.acceleration[link] + _turning(self.omega[link], self.alpha[link], arm)
 
 
