@@ -55,7 +55,8 @@ def recorded(samples: int, seed: int = 0, **about) -> Recording:
 
 
 def peak(work: Callable[[], object]) -> int:
-    """[B] that work takes beyond what was there."""
+    """[B] that work takes beyond what was there, once kernels are loaded and all is known that is kept."""
+    work()
     tracemalloc.start()
     try:
         work()
@@ -162,11 +163,11 @@ def test_samples_of_a_long_log_are_bounded_and_spread(monkeypatch):
 def test_memory_of_estimation_does_not_grow_with_the_log(monkeypatch):
     """From pieces of the log to the estimate; samples would take 56 B a row, friction that remembers more."""
     monkeypatch.setattr(long_run, "SAMPLE_BYTES", 200_000)
-    peaks, sizes = [], (20_000, 60_000)
+    peaks, sizes = [], (30_000, 60_000)
     for samples in sizes:
         run = long_log(recorded(samples)).run(ROUTE)
         problem = Problem(MODEL, (run,), InverseDynamic(ParallelFilter()))
-        peaks.append(peak(lambda p=problem: WeightedLeastSquares().estimate(p)))
+        peaks.append(peak(lambda p=problem: WeightedLeastSquares().estimate(replace(p))))
     assert (peaks[1] - peaks[0]) / (sizes[1] - sizes[0]) < 10.0
 
 
@@ -242,7 +243,8 @@ def test_memory_of_a_certificate_does_not_grow_with_kinematics_of_every_row():
     files = [sample(curve, rate).curve() for rate in (400.0, 1600.0)]
     limits = [TorqueLimits(DynamicModel(robot, (Viscous(),)))]
     peaks = [peak(lambda file=file: certify(robot, file, limits)) for file in files]
-    assert (peaks[1] - peaks[0]) / (len(files[1].knots) - len(files[0].knots)) < 3000.0
+    per_row = (peaks[1] - peaks[0]) / (len(files[1].knots) - len(files[0].knots))
+    assert per_row < 3000.0
 
 
 def test_messages_read_line_by_line_are_what_yaml_reads():
