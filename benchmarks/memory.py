@@ -41,10 +41,11 @@ MEGABYTE = 1e6
 
 @dataclass(frozen=True)
 class Measured:
-    """peak [B] of resident memory, seconds on the wall."""
+    """peak [B] of resident memory, seconds on the wall, and of the processor."""
 
     peak: float
     seconds: float
+    processor: float
 
 
 def measured(*words: str) -> Measured:
@@ -55,7 +56,8 @@ def measured(*words: str) -> Measured:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"exciter {' '.join(words)} ended with {process.returncode}")
-    return Measured(1024.0 * usage.ru_maxrss, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    return Measured(1024.0 * usage.ru_maxrss, seconds, usage.ru_utime + usage.ru_stime)
 
 
 # -- a log of any length ---------------------------------------------------------------------------------------------
@@ -79,7 +81,7 @@ def log(rows: int, seed: int) -> Iterator[Recording]:
 
 
 def identify(folder: Path, sizes: list[int], options: list[str], validate: bool, suffix: str) -> None:
-    print(f"{'rows':>10} {'file MB':>8} {'peak MB':>8} {'seconds':>8} {'B per further row':>18}")
+    print(f"{'rows':>10} {'file MB':>8} {'peak MB':>8} {'seconds':>8} {'of CPU':>8} {'B per further row':>18}")
     before: tuple[int, Measured] | None = None
     for rows in sizes:
         files = [folder / f"{name}{suffix}" for name in ("log", "other")[: 1 + validate]]
@@ -89,9 +91,8 @@ def identify(folder: Path, sizes: list[int], options: list[str], validate: bool,
         now = measured("identify", ROBOT, str(files[0]), "-o", str(folder / "found"), *options, *held_out)
         size = sum(file.stat().st_size for file in files)
         growth = "" if before is None else f"{(now.peak - before[1].peak) / (rows - before[0]):18.1f}"
-        print(
-            f"{rows:10d} {size / MEGABYTE:8.0f} {now.peak / MEGABYTE:8.0f} {now.seconds:8.1f} {growth:>18}", flush=True
-        )
+        figures = f"{size / MEGABYTE:8.0f} {now.peak / MEGABYTE:8.0f} {now.seconds:8.1f} {now.processor:8.1f}"
+        print(f"{rows:10d} {figures} {growth:>18}", flush=True)
         before = rows, now
 
 
@@ -101,13 +102,13 @@ def identify(folder: Path, sizes: list[int], options: list[str], validate: bool,
 def slow(folder: Path, robot: str, speeds: list[float]) -> None:
     base = measured("--version")
     measured("design", robot, "-o", str(folder / "design"), "--starts", "1", "--time-limit", "20")
-    print(f"{'speed %':>8} {'peak MB':>8} {'above the interpreter':>22} {'seconds':>8} {'files MB':>9}")
+    print(f"{'speed %':>8} {'peak MB':>8} {'above the interpreter':>22} {'seconds':>8} {'of CPU':>8} {'files MB':>9}")
     for speed in speeds:
         now = measured("slow", robot, str(folder / "design"), "--speed", f"{speed:g}", "-o", str(folder / "slow"))
         size = sum(file.stat().st_size for file in (folder / "slow").iterdir())
         above = (now.peak - base.peak) / MEGABYTE
-        line = f"{speed:8g} {now.peak / MEGABYTE:8.0f} {above:22.0f} {now.seconds:8.1f} {size / MEGABYTE:9.1f}"
-        print(line, flush=True)
+        times = f"{now.seconds:8.1f} {now.processor:8.1f}"
+        print(f"{speed:8g} {now.peak / MEGABYTE:8.0f} {above:22.0f} {times} {size / MEGABYTE:9.1f}", flush=True)
 
 
 def main() -> None:
