@@ -191,7 +191,8 @@ BOMBS = (
 
 
 def damaged(content: bytes, kind: str, rng: random.Random) -> bytes:
-    """A few damages to a valid file; kind: xml, tree (YAML and JSON), text, binary, zip."""
+    """A few damages to a valid file; kind: xml, tree (YAML and JSON), lines (of JSON), text,
+    binary, zip."""
     times = rng.choice((1, 1, 1, 2, 3, 6))
     if rng.random() < 0.1 and kind != "zip":
         for _ in range(times):
@@ -202,11 +203,13 @@ def damaged(content: bytes, kind: str, rng: random.Random) -> bytes:
         for _ in range(times):
             damage_xml(root, rng)
         return UNPRINTABLE.sub("", ElementTree.tostring(root, encoding="unicode")).encode()
-    if kind == "tree" and rng.random() < 0.7:
-        tree = copy.deepcopy(_tree(content))
+    if kind in ("tree", "lines") and rng.random() < 0.7:
+        tree = copy.deepcopy(_tree(content) if kind == "tree" else _lines(content))
         for _ in range(times):
             damage_tree(tree, rng)
-        text = json.dumps(tree, ensure_ascii=rng.random() < 0.5)
+        ascii_only = rng.random() < 0.5
+        parts = [tree] if kind == "tree" else tree
+        text = "".join(json.dumps(part, ensure_ascii=ascii_only) + "\n" * (kind == "lines") for part in parts)
         if rng.random() < 0.3:
             text = damaged_text(text, rng)
         return text.encode("utf-8", "surrogateescape")
@@ -232,6 +235,11 @@ def _xml(content: bytes) -> ElementTree.Element:
 @lru_cache(200)
 def _tree(content: bytes) -> Any:
     return yaml.safe_load(content)
+
+
+@lru_cache(200)
+def _lines(content: bytes) -> list[Any]:
+    return [json.loads(line) for line in content.splitlines()]
 
 
 def damaged_zip(content: bytes, rng: random.Random) -> bytes:

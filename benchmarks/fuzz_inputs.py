@@ -6,12 +6,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import random
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
 from exciter.excitation.files.samples import sample
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.checkpoint import Checkpoint, fingerprint
+from exciter.excitation.optimiser.checkpoint import Checkpoint
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
@@ -239,7 +240,7 @@ def trajectory(path: Path, rng: random.Random) -> None:
 
 def checkpoint(path: Path, rng: random.Random) -> None:
     """A design that was interrupted. (Its folder is the user's, its content is not.)"""
-    Checkpoint.opened(path, _search())
+    Checkpoint.opened(path, _search()).attempts(starts=4)
 
 
 @cache
@@ -251,12 +252,13 @@ def _search() -> Any:
 
 @cache
 def checkpoint_file() -> bytes:
-    attempt = {
-        "number": 0, "trajectory": Fourier(2.0, 2).to_dict(), "delta": [[0.0] * 5] * arm().n, "value": 1.0,
-        "history": [[0.0, 1.0]], "evaluations": 1, "seconds": 1.0, "first_feasible": None, "complete": True,
-        "obstacle": "",
-    }  # fmt: skip
-    return json.dumps({"fingerprint": fingerprint(_search()), "attempts": [attempt]}).encode()
+    """As an interrupted search leaves it: two starts, one of which found nothing."""
+    search = _search()
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Checkpoint.opened(Path(folder) / "checkpoint.json", search)
+        kept.append(search.run(0))
+        kept.append(replace(search.run(1), delta=None, value=math.inf, obstacle="position of joint_1"))
+        return kept.path.read_bytes()
 
 
 def result(path: Path, rng: random.Random) -> None:
@@ -400,7 +402,7 @@ READERS: dict[str, Reader] = {
     "truth": Reader(truth, _one(truth_file), 5),
     "result": Reader(result, _one(result_file), 1),
     "designed": Reader(designed, _of_design, 3),
-    "checkpoint": Reader(checkpoint, _one(checkpoint_file), 2),
+    "checkpoint": Reader(checkpoint, lambda: [(".json", "lines", checkpoint_file())], 2),
 }
 
 
