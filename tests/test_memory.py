@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from conftest import smooth_motion
 from exciter.cli import main
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import RecordingError
+from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.files.ros2_file import message_as_written, ros2_yaml
@@ -274,3 +274,13 @@ def test_messages_read_line_by_line_are_what_yaml_reads():
         found = message_as_written(one)
         assert found is None or found == yaml.safe_load(one)
     assert sum(message_as_written(one) is None for one in spoilt) >= len(spoilt) - 1
+
+
+def test_a_term_that_remembers_and_cannot_go_on_is_refused_in_pieces(monkeypatch):
+    """It would begin anew with every piece, unnoticed; one piece is no harm."""
+    monkeypatch.delattr("exciter.parameters.terms.dahl._Dahl.after")
+    motion = smooth_motion(ROBOT, np.arange(300) / RATE)
+    assert sum(len(part[1]) for part in MODEL.regressor_chunks(motion, 100)) == 300
+    monkeypatch.setattr("exciter.dynamics.model.MEMORY_BLOCK_SAMPLES", 100)
+    with pytest.raises(ExciterError, match="needs after"):
+        list(MODEL.regressor_chunks(motion, 100))

@@ -288,14 +288,16 @@ class TermMemory:
     def __init__(self, model: DynamicModel) -> None:
         self._bound = model.bound
         self._remembers = any(term.has_memory for term in model.bound)
-        self._last: Motion | None = None
+        self._before: Motion | None = None
 
     def values(self, motion: Motion) -> Array:
         """(E, N), as ``DynamicModel.term_values``, of samples that follow those of the block before."""
-        seen = motion if self._last is None else self._last.followed_by(motion)
+        seen = motion
+        if self._before is not None:
+            self._bound = tuple(term.after(self._before) for term in self._bound)
+            seen = self._before[-1:].followed_by(motion)
+        self._before = seen if self._remembers else None
         found = [term.values(seen)[:, len(seen) - len(motion) :] for term in self._bound]
-        if self._remembers:
-            self._bound, self._last = tuple(term.after(seen) for term in self._bound), motion[-1:]
         return np.concatenate(found) if found else np.zeros((0, len(motion)))
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.errors import MotionError
 from exciter.parameters.terms.per_joint import PerJoint, check_positive, per_joint
 from exciter.parameters.terms.ranges import Interval
 
@@ -28,6 +29,8 @@ class BoundShape(ABC):
 
     def after(self, q: Array, qd: Array) -> BoundShape:
         """The shape for samples the first of which is the last of these; itself where nothing is remembered."""
+        if self.memory:
+            raise MotionError(f"{type(self).__name__} remembers earlier samples, and cannot go on: it needs after()")
         return self
 
     def value_range(self, low: Array, high: Array) -> Interval:

@@ -95,6 +95,8 @@ class BoundTerm(ABC):
 
     def after(self, motion: Motion) -> BoundTerm:
         """The term for a motion whose first sample is the last of this one; itself where nothing is remembered."""
+        if self.has_memory:
+            raise MotionError(f"{type(self).__name__} remembers earlier samples, and cannot go on: it needs after()")
         return self
 
     @property
