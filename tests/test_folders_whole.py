@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from exciter.cli import main
+from exciter.commands.identify import unsealed_result
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.files import export
@@ -322,6 +323,21 @@ def test_a_name_in_a_result_that_leads_out_is_neither_read_nor_deleted(tmp_path,
     write_result(folder, "new", urdf=False)
     assert precious.exists()
     assert (folder / "sub" / "precious").exists()
+
+
+@pytest.mark.parametrize("name", ["../robot.urdf", "{absolute}", "thesis.tex", "linked.urdf", "robot.urdf"])
+def test_of_a_result_without_hashes_only_its_own_copy_is_replaced(tmp_path, name):
+    folder, precious = tmp_path / "result", tmp_path / "robot.urdf"
+    folder.mkdir()
+    write_result(folder, "old", urdf=False)
+    data = json.loads((folder / "result.json").read_text())
+    del data[HASHES]
+    precious.write_bytes((folder / "robot.urdf").read_bytes())
+    (folder / "thesis.tex").write_bytes(precious.read_bytes())
+    (folder / "linked.urdf").symlink_to(precious)
+    given = str(precious) if name == "{absolute}" else name
+    (folder / "result.json").write_text(json.dumps({**data, "robot": {"file": given, "sha256": sha256(precious)}}))
+    assert [path.name for path in unsealed_result(folder)] == (["robot.urdf"] if name == "robot.urdf" else [])
 
 
 def test_a_link_out_of_a_folder_is_not_followed(tmp_path):

@@ -19,7 +19,7 @@ from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality import Quality, Repaired, Repairs, Severity, check, check_stream, repair
 from exciter.experiment.recording import RecordingFile, open_recording, write_recording
-from exciter.experiment.recording.native import check_beside, check_names
+from exciter.experiment.recording.native import check_names
 from exciter.files import json_text
 from exciter.robot import Robot
 
@@ -34,7 +34,6 @@ def run(arguments: argparse.Namespace) -> int:
     robot = chosen_robot(arguments)
     if arguments.output is not None:
         check_names(robot.joint_names, arguments.output)
-        check_beside(arguments.output)
     planned = None if arguments.planned is None else read_trajectory(arguments.planned, robot)
     usable, reports, out = True, [], console()
     for path in arguments.logs:
