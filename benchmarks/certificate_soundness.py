@@ -89,7 +89,9 @@ def draw_robot(rng: np.random.Generator, word: str) -> Robot:
     tool = Frame("probe", robot.n - 1, np.eye(3), 0.3 * rng.standard_normal(3))
     friction = {name: rng.uniform(0.0, 2.0, robot.n) for name in ("rotor_inertia", "viscous", "coulomb")}
     far = {"lower": -50.0, "upper": 50.0, "velocity": 100.0, "acceleration": 1e4, "jerk": np.inf}
-    return replace(robot, frames=(*robot.frames, tool), friction=friction).with_limits(**far, torque=np.inf)
+    return replace(robot, frames=(*robot.frames, tool), friction=friction, nominal=False).with_limits(
+        **far, torque=np.inf
+    )
 
 
 def draw_curve(rng: np.random.Generator, word: str, n: int) -> Curve:

@@ -308,8 +308,10 @@ def designed(path: Path, rng: random.Random) -> None:
 
 
 def design_file() -> bytes:
-    data = {"robot": {"joints": list(arm().joint_names)}, "files": {"certificate": {"certified": True}, "rate": 5.0}}
-    return json.dumps(data).encode()
+    names = {"trajectory.csv": "fourier.csv", "trajectory.json": "fourier.json"}
+    hashes = {name: hashlib.sha256(motion_files()[source]).hexdigest() for name, source in names.items()}
+    files = {"certificate": {"certified": True}, "rate": 5.0}
+    return json.dumps({"robot": {"joints": list(arm().joint_names)}, "files": files, "sha256": hashes}).encode()
 
 
 def truth(path: Path, rng: random.Random) -> None:

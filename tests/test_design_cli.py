@@ -301,6 +301,7 @@ def swing(folder):
     return path
 
 
+NO_GROUND = "constraints: {ground: none}"  # the arm of these tests has no height
 TERMS = (
     "none",
     "[viscous]",
@@ -316,7 +317,7 @@ TERMS = (
 def test_what_is_identified_has_no_part_in_the_torque_proof(capsys, tmp_path, terms):
     """Drives of 3 N·m against a friction of 5 N·m: no choice of terms makes the motion possible."""
     robot, motion, config, folder = arm(tmp_path), swing(tmp_path), tmp_path / "config.yaml", tmp_path / "out"
-    config.write_text(f"terms: {terms}")
+    config.write_text(f"{{terms: {terms}, {NO_GROUND}}}")
     code, out, _ = run(capsys, "check", robot, motion, "--config", config, "--json")
     broken = {limit["where"] for limit in json.loads(out)["limits"] if limit["status"] == "broken"}
     assert (code, broken) == (1, {"j", "k"})
@@ -324,7 +325,7 @@ def test_what_is_identified_has_no_part_in_the_torque_proof(capsys, tmp_path, te
     assert code == 2
     assert "breaks a limit: torque of j" in err
     for family in ("fourier", "random-spline, draws: 2, segments: 4, duration: 5"):
-        config.write_text(f"{{terms: {terms}, starts: 1, trajectory: {{family: {family}}}}}")
+        config.write_text(f"{{terms: {terms}, {NO_GROUND}, starts: 1, trajectory: {{family: {family}}}}}")
         code, _, err = run(capsys, "design", robot, "-o", folder, "--config", config)
         assert code == 2
         assert re.search("infeasible: .* torque of [jk]", err)
@@ -333,8 +334,9 @@ def test_what_is_identified_has_no_part_in_the_torque_proof(capsys, tmp_path, te
 
 def test_drives_that_overcome_the_friction_are_certified(capsys, tmp_path):
     """The counterpart: with 8 N·m all is proved, and nothing of the torque is left unchecked."""
-    robot, motion = arm(tmp_path, effort=8.0), swing(tmp_path)
-    code, out, _ = run(capsys, "check", robot, motion, "--json")
+    robot, motion, config = arm(tmp_path, effort=8.0), swing(tmp_path), tmp_path / "config.yaml"
+    config.write_text(NO_GROUND)
+    code, out, _ = run(capsys, "check", robot, motion, "--config", config, "--json")
     found = json.loads(out)
     assert code == 0
     assert [limit["status"] for limit in found["limits"] if limit["what"] == "torque"] == ["holds"] * 4
@@ -354,7 +356,9 @@ def test_drives_that_overcome_the_friction_are_certified(capsys, tmp_path):
 def test_a_torque_that_rests_on_missing_data_is_not_counted(capsys, tmp_path, changes, says):
     """In the terminal, in JSON and in the report alike; a payload, which is known, makes no arm known."""
     robot, folder, config = arm(tmp_path, effort=50.0, **changes), tmp_path / "out", tmp_path / "config.yaml"
-    config.write_text("{constraints: {torque: {payload: {frame: two, mass: 1.0}}}, trajectory: {rate: 20}}")
+    config.write_text(
+        "{constraints: {ground: none, torque: {payload: {frame: two, mass: 1.0}}}, trajectory: {rate: 20}}"
+    )
     code, out, err = run(capsys, "design", robot, "-o", folder, "--starts", 1, "--config", config)
     assert (code, err) == (0, "")
     data = json.loads((folder / "design.json").read_text())

@@ -198,7 +198,7 @@ def test_the_tool_is_at_the_end_of_the_longest_chain():
 
 
 def test_what_is_not_checked_is_said():
-    robot = library.embedded("panda")
+    robot = replace(library.embedded("panda"), nominal=False)
     held = Certificate((LimitVerdict("a", "b", "m", 1, 0, 0, 1, 0, "holds", True),), 1.0, 1)
 
     def missing(*constraints, robot=robot, certificate=held):
@@ -230,8 +230,13 @@ def gaps_of(robot, terms=None):
 
 
 def test_a_torque_says_itself_what_it_lacks():
-    robot = library.embedded("puma560")
+    plausible = library.embedded("puma560")
+    robot = replace(plausible, nominal=False)
     assert gaps_of(robot) == {}
+    guessed = "masses and friction are plausible values, which nobody measured"
+    assert gaps_of(plausible) == {guessed: list(robot.joint_names)}
+    springs = replace(robot, lacking=("springs of joints 'a' are not part of the robot",))
+    assert gaps_of(springs) == {springs.lacking[0]: list(robot.joint_names)}
     names = list(robot.joint_names)
     stiff = {key: np.where(np.arange(6) == 3, 0.0, values) for key, values in robot.friction.items()}
     assert gaps_of(replace(robot, friction=stiff)) == {"the description declares no friction": [names[3]]}

@@ -445,7 +445,7 @@ ONE_JOINT = """<robot name="r"><link name="a"/><link name="b"><inertial><mass va
 <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
 
 
-@pytest.mark.parametrize("name", ["a;b", "a,b", "a&quot;b", " padded", "a&#10;b", "\U0001f916 arm\u2028"])
+@pytest.mark.parametrize("name", ["a&#10;b", "\U0001f916 arm\u2028"])  # all that prints can be written
 def test_a_joint_name_that_cannot_be_written_is_refused_before_the_search(tmp_path, name, monkeypatch, capsys):
     monkeypatch.setattr("exciter.commands.design._design", lambda *_, **__: pytest.fail("the search was begun"))
     path, out = tmp_path / "robot.urdf", tmp_path / "out"
@@ -464,7 +464,7 @@ def test_a_joint_name_that_cannot_head_a_log_is_refused_before_any_work(tmp_path
     for work in ("simulate.read_trajectory", "inspect.open_recording"):
         monkeypatch.setattr(f"exciter.commands.{work}", lambda *_, **__: pytest.fail("the work was begun"))
     path = tmp_path / "robot.urdf"
-    path.write_text(ONE_JOINT.format(name="a,b", mesh=""), encoding="utf-8")
+    path.write_text(ONE_JOINT.format(name="a&#9;b", mesh=""), encoding="utf-8")
     with pytest.raises(SystemExit) as left:
         main([command, str(path), str(tmp_path / "given.csv"), "-o", str(tmp_path / "log.csv")])
     assert left.value.code == 2

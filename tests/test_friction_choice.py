@@ -205,7 +205,6 @@ def test_bad_input_is_one_clear_line():
     run = run_of((Viscous(), Coulomb()), VALUES_PLAIN, 2.0, samples=200)
     problem = Problem(DynamicModel(robot()), (run,))
     one = FrictionCandidate("one", (Viscous(),))
-    halves = tuple(run.parts[0][part] for part in (slice(0, 100), slice(100, 200)))
     still = Run.at(
         replace(run.parts[0].motion, qd=0 * run.parts[0].motion.qd, qdd=0 * run.parts[0].motion.qdd),
         run.parts[0].torque,
@@ -216,7 +215,6 @@ def test_bad_input_is_one_clear_line():
         ("name of its own", lambda: choose_friction(problem, (one, one))),
         ("at least 2", lambda: choose_friction(replace(problem, folds=1), (one,))),
         ("mixes joints", lambda: choose_friction(replace(problem, formulation=Energy()), (one,))),
-        ("in pieces", lambda: choose_friction(replace(problem, runs=(Run(halves),)))),
         ("do not determine all", lambda: choose_friction(replace(problem, runs=(still,)), (one,))),
         ("with joints of its own", lambda: FrictionCandidate("two", (Viscous(("joint_1",)),))),
         ("cannot be put on any joint", lambda: FrictionCandidate("x", (UserTerm("K", "joint_1", lambda q, v, a: q),))),

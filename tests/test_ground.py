@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from exciter.report.unchecked import unchecked
 
 from exciter.cli import main
 from exciter.commands.starting_configuration import starting_configuration
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.config.section import Section
 from exciter.excitation.constraints.ground import grounds, mounting_plane

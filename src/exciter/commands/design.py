@@ -25,7 +25,7 @@ from exciter.excitation.config.design_config import DesignConfig
 from exciter.excitation.config.trajectory_config import DRAWN
 from exciter.excitation.deadline import Deadline
 from exciter.excitation.design import Design, design
-from exciter.excitation.files.export import Exported, export, refuse_unwritable
+from exciter.excitation.files.export import Exported, export
 from exciter.excitation.files.read import DESIGN, MOTION_FILES
 from exciter.excitation.optimiser.checkpoint import discard
 from exciter.excitation.optimiser.multistart import Progress as SearchProgress
@@ -62,7 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
     limit = None if config.family in DRAWN else config.time_limit  # of a search
     deadline = Deadline.after(limit, time.monotonic() - arguments.began)
     robot = load(arguments.robot, config.robot)
-    refuse_unwritable(robot)
     with output_folder(arguments.output) as folder:
         designed = _design(config, robot, folder / CHECKPOINT, deadline, resume=arguments.resume)
         overtime = deadline.moved(max(LEAST_OVERTIME, OVERTIME * deadline.seconds))

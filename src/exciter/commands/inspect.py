@@ -19,7 +19,6 @@ from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality import Quality, Repaired, Repairs, Severity, check, check_stream, repair
 from exciter.experiment.recording import RecordingFile, open_recording, write_recording
-from exciter.experiment.recording.native import check_names
 from exciter.files import json_text
 from exciter.robot import Robot
 
@@ -32,8 +31,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and len(arguments.logs) > 1:
         raise ExciterError(f"-o writes one recording, {len(arguments.logs)} logs are given; repair them one by one")
     robot = chosen_robot(arguments)
-    if arguments.output is not None:
-        check_names(robot.joint_names, arguments.output)
     planned = None if arguments.planned is None else read_trajectory(arguments.planned, robot)
     usable, reports, out = True, [], console()
     for path in arguments.logs:

@@ -18,7 +18,7 @@ from exciter.commands.common import chosen_robot, console, output_folder, print_
 from exciter.commands.progress import bar_with
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
-from exciter.experiment.recording.native import check_beside, check_names, write_recording, written_beside
+from exciter.experiment.recording.native import check_beside, write_recording, written_beside
 from exciter.experiment.virtual import Simulated
 from exciter.experiment.virtual.config import read_virtual
 from exciter.experiment.virtual.execute import Progress as Tell
@@ -39,8 +39,6 @@ def run(arguments: argparse.Namespace) -> int:
     log, truth, motion = arguments.output, arguments.truth, arguments.motion
     check_paths(arguments)
     robot = chosen_robot(arguments)
-    for path in filter(None, (log, motion)):
-        check_names(robot.joint_names, path)
     curve = read_trajectory(arguments.trajectory, robot, hashes=True)
     virtual = read_virtual(arguments.config, robot, arguments.seed)
     with ExitStack() as folders:

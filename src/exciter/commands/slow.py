@@ -8,7 +8,6 @@ from exciter.commands.check import chosen_config, print_certificate
 from exciter.commands.common import console, description_hash, output_folder, print_notes, versions
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.files.export import refuse_unwritable
 from exciter.excitation.files.read import DESIGN, MOTION_FILES, read_trajectory
 from exciter.excitation.files.slowed import export_slowed
 from exciter.files import staged
@@ -20,7 +19,6 @@ def run(arguments: argparse.Namespace) -> int:
     """0 when the slow motion is written, and with it its certificate holds; nothing is written otherwise."""
     config = chosen_config(arguments)
     robot = load(arguments.robot, config.robot)
-    refuse_unwritable(robot)
     constraints = config.constraints(config.model(robot))
     curve = read_trajectory(arguments.trajectory, robot, hashes=True)
     speed = arguments.speed / 100.0

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ExciterError, MotionError
+from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.exact_file import exact_data
-from exciter.excitation.files.read import EXACT, ROS2_JSON, ROS2_YAML, TABLE, curve_of, read_trajectory
+from exciter.excitation.files.read import EXACT, ROS2_JSON, ROS2_YAML, TABLE, read_trajectory
 from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
 from exciter.excitation.files.samples import MOST_ROWS, Samples, sample
 from exciter.excitation.trajectories.curve import Curve
@@ -74,24 +74,6 @@ def export(
         f"of {worst.where} comes to {worst.reached:.9g} {worst.unit} with a limit of {worst.limit:.9g}; design with a "
         "limit that is a little tighter, or ask for another rate (trajectory: {rate: …})"
     )
-
-
-def refuse_unwritable(robot: Robot) -> None:
-    """Refuse joints whose names do not come back from the files, by trial: before a search, not after it."""
-    for one in (*(Robot(robot.name, (replace(joint, parent=-1),)) for joint in robot.joints), robot):
-        still = np.zeros((2, one.n))
-        trial = Samples(np.array([0.0, 1.0]), still + np.arange(one.n), still, still)
-        for name, text in ((TABLE, csv_text), (ROS2_YAML, ros2_yaml), (ROS2_JSON, ros2_json)):
-            try:
-                written = text(trial, one.joint_names).encode().decode()
-                why = "" if same_curve(curve_of(written, Path(name).suffix, one, name), trial.curve()) else "it differs"
-            except (MotionError, UnicodeEncodeError) as error:
-                why = str(error)
-            if why:
-                raise MotionError(
-                    f"{name} cannot be written for joints of the names {', '.join(map(repr, one.joint_names))[:200]} "
-                    f"and read back ({why}); rename them, best with letters, digits and _ only"
-                )
 
 
 def export_seconds(robot: Robot, curve: Curve, rate: float, certificate_seconds: float, nodes: int) -> float:

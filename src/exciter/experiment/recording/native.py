@@ -99,17 +99,12 @@ def _checked(chunks: Iterable[Recording]) -> Iterator[Recording]:
         raise RecordingError(f"a recording of {samples} samples is not worth a file; at least 2 are needed")
 
 
-def check_names(joints: Iterable[str], path: Path) -> None:
-    """Refuse joints whose names cannot head the columns of a .csv."""
-    for name in joints if path.suffix.lower() == ".csv" else ():
+def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: Path) -> None:
+    for name in first.joints:
         if not name or unseen(name):
             raise RecordingError(
                 f"joint '{visible(name)}' cannot head a column of a CSV file; rename it, or write a .npz file"
             )
-
-
-def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: Path) -> None:
-    check_names(first.joints, path)
     header = ["time", *(f"{name}.{WORDS.get(signal, signal)}" for name in first.joints for signal in first.signals)]
     header += [] if first.wrench is None else [f"base.{name}" for name in WRENCH]
     header += [] if first.temperature is None else [f"{name}.temperature" for name in first.joints]
