@@ -16,11 +16,12 @@ from scipy.linalg import block_diag, null_space
 
 from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.fourier_piece import HIGHEST_HARMONIC, FourierPiece
+from exciter.excitation.trajectories.fourier_piece import FourierPiece
 from exciter.excitation.trajectories.piecewise import positive_duration
 from exciter.excitation.trajectories.trajectory import as_coefficients
 
 Array = NDArray[np.float64]
+MOST_HARMONICS = 10_000  # of a series that is fitted to data; a motion for a robot has fewer (``fourier_piece``)
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Fourier:
         if not isinstance(self.harmonics, int):
             object.__setattr__(self, "harmonics", tuple(sorted(self.harmonics)))
         highest = self.harmonics if isinstance(self.harmonics, int) else max(self.harmonics, default=0)
-        if highest > HIGHEST_HARMONIC:
-            raise ExciterError(f"harmonics {shown(self.harmonics)}; they must be at most {HIGHEST_HARMONIC}")
+        if highest > MOST_HARMONICS:
+            raise ExciterError(f"harmonics {shown(self.harmonics)}; they must be at most {MOST_HARMONICS}")
         numbers = self.numbers
         if not self.period > 0 or len(numbers) < 1:
             raise ExciterError(f"a Fourier trajectory needs a positive period and ≥ 1 harmonic, not {self}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from exciter.errors import ExciterError, shown
 from exciter.excitation.config.section import Section
+from exciter.excitation.trajectories.fourier import MOST_HARMONICS
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
@@ -23,7 +24,6 @@ METHODS = {
     "fourier": ("harmonics", "period", "settled"),
     "spline": ("knots_per_second", "degree", "rate"),
 }
-MOST_HARMONICS = 10_000
 MOST_THINNED = 1_000_000  # samples of which one is kept
 WIDE = 10.0  # times the band of the motion: dry friction, and what links make of a motion, reach beyond it
 LOWEST = 3.0  # [Hz]
