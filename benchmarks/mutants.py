@@ -249,6 +249,9 @@ def _graft(old: Any, new: dict[str, Any], module: str) -> None:
             continue
         if isinstance(value, type) and isinstance(before, type) and value.__module__ == module:
             _graft(_Attributes(before), dict(vars(value)), module)
+            factories = [getattr(kind, "__dataclass_fields__", {}) for kind in (before, value)]
+            kept, given = ({k: f.default_factory for k, f in fields.items()} for fields in factories)
+            _graft(kept, given, module)
             continue
         given, has = _function(value), _function(before)
         if given is not None and has is not None:
