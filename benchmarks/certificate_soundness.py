@@ -1,9 +1,12 @@
 """Tries to break certificates: random motions of every family, judged by other implementations.
 
-    python benchmarks/certificate_soundness.py [TRIALS] [--first SEED] [--samples N]
+    python benchmarks/certificate_soundness.py [TRIALS] [--first SEED] [--samples N] [--jobs N] [--kinds motion file …]
 
-Each trial draws a robot, a motion and limits near what the motion really reaches, found by dense sampling with
-Pinocchio (torque, frames) and coal (distances). It fails when
+Seeds take turns between the kinds: motions, and what stands in files (``soundness_files.py``: trajectories made by hand
+that jump, descriptions that lack something, collision shapes that are not drawn).
+
+Each trial of a motion draws a robot, a motion and limits near what the motion really reaches, found by dense sampling
+with Pinocchio (torque, frames) and coal (distances). It fails when
 - a bound of some interval is above the truth at some instant within it,
 - a limit that is really broken, by as little as 1e-7 of it, is certified,
 - a witness of a broken limit is not one,
@@ -22,8 +25,11 @@ import argparse
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +37,7 @@ import coal
 import numpy as np
 import pinocchio as pin
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
 
 from conftest import CASES, random_robot
 from exciter.dynamics.model import DynamicModel
@@ -63,7 +69,7 @@ Truth = Callable[[Motion], Array]
 ROUNDING = 1e-9
 STILL = 1e-9  #: [rad/s] slower than this is at rest
 MOST_LINES = 5  #: said about one trial
-EVERY = 10  #: trials between two lines of progress
+EVERY = 100  #: trials between two lines of progress
 
 
 # -- what is drawn -----------------------------------------------------------------------------------------------
@@ -119,7 +125,7 @@ def draw_curve(rng: np.random.Generator, word: str, n: int) -> Curve:
 
 def torque_truth(robot: Robot, *, sticking: bool = False) -> Truth:
     """1 ∓ τ/τ_max by Pinocchio, with rotor inertia and friction; ``sticking``: dry friction acts on joints at rest too,
-    in the worse direction."""
+    in the worse direction, and on those that turn round between two samples."""
     model, limit = to_pinocchio(robot), robot.limit("torque")
     data = model.createData()
     rotor, viscous, dry = (robot.friction[name] for name in ("rotor_inertia", "viscous", "coulomb"))
@@ -129,7 +135,9 @@ def torque_truth(robot: Robot, *, sticking: bool = False) -> Truth:
             [pin.rnea(model, data, q, qd, qdd) for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True)]
         )
         smooth = rigid + rotor * motion.qdd + viscous * motion.qd
-        stuck = (np.abs(motion.qd) < STILL) & sticking
+        turning = np.diff(np.sign(motion.qd), axis=0) != 0.0
+        turns = np.pad(turning, [(0, 1), (0, 0)]) | np.pad(turning, [(1, 0), (0, 0)])
+        stuck = ((np.abs(motion.qd) < STILL) | turns) & sticking
         highest, lowest = (smooth + dry * np.where(stuck, side, np.sign(motion.qd)) for side in (1.0, -1.0))
         return np.concatenate([1.0 - (highest / limit).T, 1.0 + (lowest / limit).T])
 
@@ -342,30 +350,67 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trials", nargs="?", type=int, default=100)
     parser.add_argument("--first", type=int, default=0, help="seed of the first trial")
-    parser.add_argument("--samples", type=int, default=100_000, help="instants at which the truth is sampled")
+    parser.add_argument("--samples", type=int, default=1_000, help="instants at which the truth is sampled")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--kinds", nargs="+", choices=tuple(kinds()), default=tuple(kinds()), help="of trials")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    return 1 if attempt(range(options.first, options.first + options.trials), options.samples) else 0
+    seeds = range(options.first, options.first + options.trials)
+    return 1 if attempt(seeds, options.samples, options.jobs, options.kinds) else 0
 
 
-def attempt(seeds: Sequence[int], samples: int) -> int:
-    """How many of the trials fail; those that are complete are counted aloud, also when interrupted."""
-    begin, done, failed = time.perf_counter(), 0, 0
+def kinds() -> dict[str, Callable[[int, int], list[str]]]:
+    """Every kind of trial by its word; those of files are read here, for they build on what is above."""
+    import soundness_files as files
+
+    found = {"motion": trial, "file": file_trial, "description": files.description_trial}
+    return found | ({"shapes": files.shapes_trial} if files.MEASURES_COLLISION_SHAPES else {})
+
+
+def file_trial(seed: int, samples: int) -> list[str]:
+    """Ten files: one costs next to nothing."""
+    import soundness_files as files
+
+    return [line for k in range(10) for line in files.file_trial(10 * seed + k)]
+
+
+def one(seed: int, samples: int, words: Sequence[str]) -> tuple[str, list[str]]:
+    """The kind whose turn it is, and what is wrong."""
+    word = words[seed % len(words)]
+    return word, kinds()[word](seed, samples)
+
+
+def judged(seeds: Sequence[int], samples: int, jobs: int, words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    if jobs == 1:
+        yield from (one(seed, samples, words) for seed in seeds)
+        return
+    with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
+        try:
+            yield from pool.map(partial(one, samples=samples, words=words), seeds, chunksize=4)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def attempt(seeds: Sequence[int], samples: int, jobs: int = 1, words: Sequence[str] = ("motion",)) -> int:
+    """How many of the trials fail; those that are complete are counted aloud, by kind, also when interrupted."""
+    begin, done, failed = time.perf_counter(), Counter[str](), Counter[str]()
 
     def count() -> str:
-        return f"{done} of {len(seeds)} trials complete, {failed} failed, {time.perf_counter() - begin:.0f} s"
+        by_kind = ", ".join(f"{word} {done[word]} ({failed[word]} failed)" for word in words)
+        total = f"{done.total()} of {len(seeds)} trials complete, {failed.total()} failed"
+        return f"{total}, {time.perf_counter() - begin:.0f} s: {by_kind}"
 
     try:
-        for seed in seeds:
-            found = trial(seed, samples)
+        for word, found in judged(seeds, samples, jobs, words):
             print(*found[:MOST_LINES], sep="\n", end="\n" if found else "", flush=True)
-            done, failed = done + 1, failed + bool(found)
-            if done % EVERY == 0:
+            done[word] += 1
+            failed[word] += bool(found)
+            if done.total() % EVERY == 0:
                 print(count(), flush=True)
     except KeyboardInterrupt:
         print("interrupted")
     print(f"{samples} samples each: {count()}", flush=True)
-    return failed
+    return failed.total()
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def new_search(model: DynamicModel, seed: int, constraints: tuple[Constraint, ..
 def start_of(search: Search) -> Array:
     """y, where the search's start number 0 begins."""
     rng = np.random.default_rng(np.random.SeedSequence(search.seed, spawn_key=(0,)))
-    return random_start(search.limits, search.nonlinear, search.posture, rng)[1]
+    return random_start(search.limits, search.nonlinear, search.posture(), rng)[1]
 
 
 def bounded_rows(limits: JointLimits) -> tuple[Array, Array, Array]:

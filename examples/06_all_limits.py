@@ -12,7 +12,7 @@ from exciter.robot import load
 robot = load("ur10e")
 model = DynamicModel(robot, (Viscous(), Coulomb()))
 constraints = [
-    TorqueLimits(model, margin=0.2),
+    TorqueLimits.of(robot, margin=0.2),  # all that the description has, rotors included
     CapsuleDistance(robot, clearance=0.02),
     HalfSpace(robot, "tool0", (0, 0, 1), 0.15),  # the tool stays 15 cm above the table
 ]

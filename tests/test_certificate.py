@@ -51,6 +51,7 @@ def load_script() -> ModuleType:
 
 
 soundness = load_script()
+import soundness_files  # noqa: E402  (beside the script, which makes it known)
 
 
 def fourier(n: int, seed: int = 0, *, moving: list[int] | None = None, size: float = 0.6, period: float = 5.0) -> Curve:
@@ -353,7 +354,8 @@ def test_torque_that_rises_between_samples_is_found() -> None:
     tau = np.abs(rnea(robot, curve.motion(np.linspace(0, 5, 100_001)))).max(axis=1)
     for factor, status in ((1.0 + 1e-6, "holds"), (1.0 - 1e-6, "broken")):
         limited = robot.with_limits(torque=tau * factor)
-        certificate = certify(limited, curve, [TorqueLimits(DynamicModel(limited))])
+        model = DynamicModel(limited)
+        certificate = certify(limited, curve, [TorqueLimits(model, model.nominal)])  # without friction, on purpose
         worst = {}
         for limit in certificate.limits:
             if limit.what == "torque":
@@ -440,6 +442,35 @@ def test_many_short_spans() -> None:
 def test_no_certificate_can_be_broken(seed: int) -> None:
     """A sample of ``benchmarks/certificate_soundness.py``: every family, prismatic joints, trees, single joints."""
     assert soundness.trial(seed, samples=2000) == []
+
+
+def test_no_file_that_jumps_is_certified() -> None:
+    """150 files made by hand: spans, pieces, series, families, in any order of joints."""
+    assert [line for seed in range(150) for line in soundness_files.file_trial(seed)] == []
+
+
+def test_no_description_proves_more_than_it_says() -> None:
+    """With and without masses and friction, whatever is to be identified, with a payload."""
+    assert [line for seed in range(40) for line in soundness_files.description_trial(seed, 500)] == []
+
+
+@pytest.mark.skipif(not soundness_files.MEASURES_COLLISION_SHAPES, reason="MeshDistance measures what is drawn")
+def test_what_collides_is_measured_not_what_is_drawn() -> None:
+    assert [line for seed in range(2) for line in soundness_files.shapes_trial(seed, 150)] == []
+
+
+def test_the_attempt_finds_what_files_hide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spans that are not looked at, friction that is left out, and missing data that counts: each is found out."""
+    from exciter.excitation.constraints import torque
+
+    for target, name, fake, trial in (
+        (Curve, "breaks", lambda self: (), soundness_files.file_trial),
+        (torque, "declared_terms", lambda robot: (), soundness_files.description_trial),
+        (torque, "torque_gaps", lambda model: (), soundness_files.description_trial),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setattr(target, name, fake)
+            assert [line for seed in range(12) for line in trial(seed, 200)], name
 
 
 def test_the_attempt_finds_a_bound_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from exciter.excitation.certificate.certificate import LimitVerdict
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.robot import Robot, library
+from exciter.robot.options import with_default_accelerations
 from test_certificate import resting
 
 
@@ -103,6 +104,117 @@ def test_rounding_is_no_jump(speed: float, spacing: float) -> None:
     curve = Curve((PolynomialPiece.from_samples(time[:, 0], q, qd, qdd),))
     rounding = 1e3 * np.finfo(float).eps / spacing**3  # what it does to the third power of a span
     assert curve.extremum(3).size[0] == pytest.approx(speed, rel=0.01, abs=rounding)
+
+
+# -- limits that nobody gave ------------------------------------------------------------------------------------------
+
+
+def test_an_assumed_acceleration_is_kept_but_not_counted() -> None:
+    """Full speed in half a second is the tool's own guess: within it nothing is proved, beyond it is broken."""
+    robot = with_default_accelerations(one_joint(velocity=1.0, lower=-1.0, upper=1.0))
+    peak = 10 / np.sqrt(3) * 0.5 / 4.0
+    certificate = certify(robot, resting(1))
+    assert {limit.what: limit.status for limit in certificate.limits} == {
+        "position": "holds",
+        "velocity": "holds",
+        "acceleration": "assumed",
+    }
+    assert certificate.certified
+    assert (len(certificate.proved), len(certificate.assumed)) == (3, 1)
+    tight = with_default_accelerations(one_joint(velocity=0.5 * 0.99 * peak))
+    assert [v.status for v in certify(tight, resting(1)).limits if v.what == "acceleration"] == ["broken"]
+    given = certify(robot.with_limits(acceleration=2.0), resting(1))
+    assert {limit.status for limit in given.limits} == {"holds"}
+
+
+def test_the_tightest_limit_is_one_that_somebody_gave() -> None:
+    robot = with_default_accelerations(one_joint(velocity=0.5 * 1.01 * 10 / np.sqrt(3) * 0.5 / 4.0))
+    [broken] = [limit for limit in certify(robot, resting(1)).limits if limit.status == "broken"]
+    assert broken.what == "velocity"
+    robot = with_default_accelerations(one_joint(velocity=0.5))
+    certificate = certify(robot.with_limits(upper=9.0), resting(1))
+    assert certificate.worst is not None
+    assert certificate.worst.status == "holds"
+    assert certify(robot, resting(1)).certified
+
+
+# -- jumps ------------------------------------------------------------------------------------------------------------
+
+
+def jumping(order: int, size: float, *, pieces: bool, offset: float = 0.0, start: float = 0.0) -> Curve:
+    """Two joints that move alike; the position or velocity of the second one jumps by ``size`` after a second."""
+    coefficients = np.array([[[offset, 0.2, 0.1, 0.0], [offset + 0.3, 0.4, -0.2, 0.0]]] * 2)
+    coefficients[1, 1, order] += size
+    knots = start + np.array([0.0, 1.0, 2.0])
+    if not pieces:
+        return Curve((PolynomialPiece(knots, coefficients),))
+    return Curve(tuple(PolynomialPiece(knots[k : k + 2], coefficients[:, k : k + 1]) for k in range(2)))
+
+
+def jumps_of(curve: Curve, robot: Robot | None = None) -> list[LimitVerdict]:
+    robot = random_robot(4, 2, prismatic=0.0) if robot is None else robot
+    return [limit for limit in certify(robot, curve).limits if limit.what.startswith("jump")]
+
+
+@pytest.mark.parametrize("pieces", [False, True], ids=["spans of one piece", "two pieces"])
+@pytest.mark.parametrize(("order", "what", "unit"), [(0, "position", "rad"), (1, "velocity", "rad/s")])
+@pytest.mark.parametrize("size", [-1.0, 1e-3, 3e-9])
+def test_a_jump_of_position_or_velocity_is_a_broken_limit(
+    pieces: bool, order: int, what: str, unit: str, size: float
+) -> None:
+    """Whatever else is limited: this robot knows of no limit at all."""
+    free = dict.fromkeys(("velocity", "acceleration", "jerk", "torque", "upper"), np.inf)
+    robot = random_robot(4, 2, prismatic=0.0).with_limits(**free, lower=-np.inf)
+    assert certify(robot, jumping(order, 0.0, pieces=pieces)).limits == ()
+    certificate = certify(robot, jumping(order, size, pieces=pieces))
+    assert not certificate.certified
+    [jump] = certificate.limits
+    assert (jump.what, jump.where, jump.unit, jump.status) == (
+        f"jump of {what}",
+        robot.joint_names[1],
+        unit,
+        "broken",
+    )
+    assert jump.at == 1.0
+    assert jump.reached == pytest.approx(abs(size), rel=1e-5)
+    assert 0.0 < jump.limit < jump.reached
+    assert jump.margin < 0.0
+
+
+def test_what_rounding_explains_is_no_jump() -> None:
+    """1e-9, what doubles of that size are off by, and what a clock that counts from 1970 is; nothing beyond."""
+    for order in (0, 1):
+        for size, count in ((0.9e-9, 0), (1.2e-9, 1)):
+            assert len(jumps_of(jumping(order, size, pieces=False))) == count
+    for size, count in ((1e-9, 0), (1e-7, 1)):  # a joint a thousand turns away knows its position to 1e-12
+        assert len(jumps_of(jumping(0, size, pieces=False, offset=6e3))) == count
+    for size, count in ((1e-7, 0), (1e-5, 1)):  # 2e-7 s at 0.4 rad/s
+        assert len(jumps_of(jumping(0, size, pieces=True, start=1.7e9))) == count
+
+
+def test_the_largest_jump_is_told() -> None:
+    """Not the one that is farthest beyond rounding, of which a short span has more."""
+    knots, still = [0.0, 1.0, 2.0, 2.0 + 1e-7], [[1.0, 0.0], [1.0, 1e-3], [1.001, 3e-3]]
+    [jump] = jumps_of(Curve((PolynomialPiece(knots, [still]),)), one_joint())
+    assert (jump.what, jump.at) == ("jump of velocity", 2.0)
+    assert jump.reached == pytest.approx(2e-3)
+
+
+def test_a_gap_in_time_is_no_way_around_continuity() -> None:
+    """Pieces may miss each other by a billionth of their length; at that speed it must be no way worth speaking of."""
+    fast, long = 1e3, 1.0
+    first = PolynomialPiece([0.0, long], [[[0.0, fast]]])
+    for late, count in ((0.0, 0), (9e-10, 1)):
+        second = PolynomialPiece([long + late, 2 * long], [[[fast * long, fast]]])
+        assert len(jumps_of(Curve((first, second)), one_joint())) == count
+
+
+def test_what_is_no_number_is_a_jump() -> None:
+    huge = PolynomialPiece([0.0, 10.0, 20.0], [[[0.0, 1e308, -1e308], [0.0, 0.0, 0.0]]])
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = jumps_of(Curve((huge,)), one_joint())
+    assert {jump.what for jump in found} == {"jump of position", "jump of velocity"}
+    assert all(jump.reached == np.inf and jump.status == "broken" for jump in found)
 
 
 # -- rest -------------------------------------------------------------------------------------------------------------

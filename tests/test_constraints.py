@@ -26,6 +26,7 @@ from exciter.excitation.constraints import kinematics as kinematics_module
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import LENGTH, Constraint, Rows
+from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.segments import closest_points
@@ -109,6 +110,14 @@ def obstacles(robot: Robot) -> tuple[Round | Wall | Block, ...]:
     )
 
 
+def ground(robot: Robot) -> Constraint:
+    """Slanted, with points besides capsules."""
+    found = mounting_plane(replace(robot, capsules=robot.capsules[:2]), -0.2, (0.1, -0.2, 1.0), 0.01)
+    assert found is not None
+    assert found.points
+    return found
+
+
 MAKE: dict[str, Callable[[Robot], Constraint]] = {
     "torque": torque_limits,
     "half-space": lambda r: HalfSpace(r, tip(r), (0.2, -0.4, 1.0), 0.1),
@@ -123,6 +132,7 @@ MAKE: dict[str, Callable[[Robot], Constraint]] = {
     "any-of-torque": lambda r: AnyOf((OutsideSphere(r, tip(r), 0.7), torque_limits(r))),
     "capsules": lambda r: CapsuleDistance(r, clearance=0.01),
     "obstacles": lambda r: CapsuleDistance(r, pairs=(), obstacles=obstacles(r)),
+    "ground": lambda r: ground(r),
     "user": lambda r: UserConstraint("speed", slanted_speed, count=2),
 }
 every_robot = pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)

@@ -207,7 +207,7 @@ def test_ctrl_c_leaves_what_was_reached(capsys, designed, tmp_path):
 
 def test_a_time_limit_is_no_failure(capsys, designed, tmp_path):
     _, config, _ = designed
-    words = ("design", ROBOT, "-o", tmp_path, "--config", config, "--starts", 100000, "--time-limit", 1, "--json")
+    words = ("design", ROBOT, "-o", tmp_path, "--config", config, "--starts", 100000, "--time-limit", 4, "--json")
     code, out, _ = run(capsys, *words)
     assert code == 0
     assert json.loads(out)["interrupted"] is True
@@ -239,7 +239,8 @@ def test_remarks_and_what_is_not_checked_stand_beside_the_verdict(capsys, tmp_pa
     assert "frame 'b' moves within" in out  # not the camera, which is fixed on the base
     data = json.loads((folder / "design.json").read_text())
     assert any("are assumed" in remark for remark in data["remarks"])
-    assert len(data["not_checked"]) == 3
+    assert "acceleration of all joints: 2 rad/s² was assumed" in data["not_checked"][0]
+    assert len(data["not_checked"]) == 4
     report = (folder / "report.html").read_text(encoding="utf-8")
     lead = report[: report.index('<dl class="figures">')]
     assert all(text in html.unescape(lead) for text in (*data["remarks"], *data["not_checked"]))
@@ -274,6 +275,155 @@ def test_rounded_rows_get_a_hint(capsys, tmp_path):
         if hint:
             assert code == 1
             assert re.search(r"NOT certified: of \d+ limits, \d+ broken", out)
+
+
+ARM = """<robot name="arm"><link name="base"/>
+<link name="one">{mass}</link><link name="two">{lighter}</link>
+<joint name="j" type="revolute"><parent link="base"/><child link="one"/><axis xyz="0 1 0"/>{facts}</joint>
+<joint name="k" type="revolute"><parent link="one"/><child link="two"/><origin xyz="0.3 0 0"/><axis xyz="0 1 0"/>{facts}
+</joint></robot>"""
+MASS = """<inertial><origin xyz="0.1 0 0"/><mass value="0.2"/>
+<inertia ixx="0.001" ixy="0" ixz="0" iyy="0.002" iyz="0" izz="0.002"/></inertial>"""
+
+
+def arm(folder, *, mass=MASS, effort=3.0, dynamics='<dynamics friction="5" damping="0.1"/>'):
+    path = folder / "arm.urdf"
+    limit = f'<limit lower="-1" upper="1" effort="{effort}" velocity="1"/>'
+    path.write_text(ARM.format(mass=mass, lighter=mass.replace("0.002", "0.0015"), facts=limit + dynamics))
+    return path
+
+
+def swing(folder):
+    """A slow quintic from rest to rest."""
+    path = folder / "swing.csv"
+    head = ",".join(["time", *(f"{name}.{word}" for name in "jk" for word in ("q", "qd", "qdd"))])
+    path.write_text(f"{head}\n0,0,0,0,0,0,0\n4,0.4,0,0,0.4,0,0\n")
+    return path
+
+
+TERMS = (
+    "none",
+    "[viscous]",
+    "[rotor, viscous]",
+    "[{coulomb: {shape: {tanh: {width: 100.0}}}}]",
+    "[viscous, {coulomb: {shape: {dahl: {delta: 100.0}}}}]",
+    "[{coulomb: {joints: [j]}}]",
+    "[offset]",
+)
+
+
+@pytest.mark.parametrize("terms", TERMS)
+def test_what_is_identified_has_no_part_in_the_torque_proof(capsys, tmp_path, terms):
+    """Drives of 3 N·m against a friction of 5 N·m: no choice of terms makes the motion possible."""
+    robot, motion, config, folder = arm(tmp_path), swing(tmp_path), tmp_path / "config.yaml", tmp_path / "out"
+    config.write_text(f"terms: {terms}")
+    code, out, _ = run(capsys, "check", robot, motion, "--config", config, "--json")
+    broken = {limit["where"] for limit in json.loads(out)["limits"] if limit["status"] == "broken"}
+    assert (code, broken) == (1, {"j", "k"})
+    code, _, err = run(capsys, "slow", robot, motion, "--speed", 50, "-o", folder, "--config", config)
+    assert code == 2
+    assert "breaks a limit: torque of j" in err
+    for family in ("fourier", "random-spline, draws: 2, segments: 4, duration: 5"):
+        config.write_text(f"{{terms: {terms}, starts: 1, trajectory: {{family: {family}}}}}")
+        code, _, err = run(capsys, "design", robot, "-o", folder, "--config", config)
+        assert code == 2
+        assert re.search("infeasible: .* torque of [jk]", err)
+    assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_drives_that_overcome_the_friction_are_certified(capsys, tmp_path):
+    """The counterpart: with 8 N·m all is proved, and nothing of the torque is left unchecked."""
+    robot, motion = arm(tmp_path, effort=8.0), swing(tmp_path)
+    code, out, _ = run(capsys, "check", robot, motion, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert [limit["status"] for limit in found["limits"] if limit["what"] == "torque"] == ["holds"] * 4
+    assert not any(text.startswith("torque") for text in found["not_checked"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"mass": ""}, "torque: the description has no masses that could be a robot's: no link has a mass"),
+        ({"mass": MASS.replace('"0.2"', '"0"')}, "torque: the description has no masses that could be a robot's"),
+        ({"dynamics": ""}, "torque: the description declares no friction"),
+        ({"dynamics": '<dynamics friction="0" damping="0"/>'}, "torque: the description declares no friction"),
+    ],
+    ids=["no masses", "masses of zero", "no friction", "friction of zero"],
+)
+def test_a_torque_that_rests_on_missing_data_is_not_counted(capsys, tmp_path, changes, says):
+    """In the terminal, in JSON and in the report alike; a payload, which is known, makes no arm known."""
+    robot, folder, config = arm(tmp_path, effort=50.0, **changes), tmp_path / "out", tmp_path / "config.yaml"
+    config.write_text("{constraints: {torque: {payload: {frame: two, mass: 1.0}}}, trajectory: {rate: 20}}")
+    code, out, err = run(capsys, "design", robot, "-o", folder, "--starts", 1, "--config", config)
+    assert (code, err) == (0, "")
+    data = json.loads((folder / "design.json").read_text())
+    by_status = {word: {x["what"] for x in data["certificate"]["limits"] if x["status"] == word} for word in STATUSES}
+    assert by_status == {"holds": {"position", "velocity"}, "assumed": {"acceleration", "torque"}, **NONE}
+    count = sum(x["status"] == "holds" for x in data["certificate"]["limits"])
+    assert (count, data["certificate"]["proved"], data["certificate"]["assumed"]) == (6, 6, 6)
+    assert "certified: 6 limits hold" in out
+    assert "; 6 more are kept, but rest on what was assumed or is missing" in out
+    assert f"not checked: {says}" in out
+    assert "not checked: acceleration of all joints: 2 rad/s² were assumed" in out
+    report = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
+    assert "6 limits are proved to hold" in report
+    assert says in report[: report.index('<dl class="figures">')]
+    assert report.count('<span class="word unproved">assumed</span>') == 6
+    assert report.count('<span class="word good">holds</span>') == 6
+    code, out, _ = run(capsys, "check", robot, folder / "trajectory.csv", "--config", config)
+    assert code == 0
+    assert "certified: 6 limits hold" in out
+    assert len(re.findall(r"^(torque|acceleration) .* assumed *$", out, re.M)) == 6
+    assert f"not checked: {says}" in out
+
+
+STATUSES = ("holds", "assumed", "open", "broken")
+NONE = {"open": set(), "broken": set()}
+JOINTS = library.embedded(ROBOT).joint_names
+STILL = [[0, 0, 0, 0]] * 2
+
+
+def teleporting(folder):
+    """A trajectory.json in which the first joint stands at 0 for a second, and then at 0.5."""
+    piece = {"kind": "polynomial", "knots": [0, 1, 2], "coefficients": [[[0, 0, 0, 0], [0.5, 0, 0, 0]], STILL, STILL]}
+    path = folder / "teleport.json"
+    path.write_text(json.dumps({"joints": JOINTS, "pieces": [piece]}))
+    return path
+
+
+def test_a_joint_that_teleports_is_not_certified(capsys, tmp_path):
+    path = teleporting(tmp_path)
+    code, out, err = run(capsys, "check", ROBOT, path)
+    assert (code, err) == (1, "")
+    assert re.search(rf"jump of position +{JOINTS[0]} +≤ 1\S* rad +0\.5 +1\.0000 .*broken", out)
+    assert re.search(r"NOT certified: of \d+ limits, 1 broken", out)
+    code, out, _ = run(capsys, "check", ROBOT, path, "--json")
+    found = json.loads(out)
+    assert (code, found["certified"]) == (1, False)
+    first = found["limits"][0]
+    assert (first["what"], first["where"], first["status"]) == ("jump of position", JOINTS[0], "broken")
+    assert (first["reached"], first["at"]) == (0.5, 1.0)
+
+
+def test_no_command_works_with_a_joint_that_teleports(capsys, tmp_path):
+    path, target = teleporting(tmp_path), tmp_path / "out"
+    config = tmp_path / "config.yaml"
+    config.write_text(f"prior: [{path.name}]")
+    log = tmp_path / "log.csv"
+    head = ",".join(["time", *(f"{name}.{what}" for name in JOINTS for what in ("q", "tau"))])
+    log.write_text("\n".join([head, *(f"{0.01 * k:.2f}," + ",".join(["0.1"] * 6) for k in range(100))]))
+    for words in (
+        ("simulate", ROBOT, path, "-o", target / "log.csv"),
+        ("slow", ROBOT, path, "--speed", 50, "-o", target),
+        ("inspect", ROBOT, log, "--planned", path),
+        ("design", ROBOT, "-o", target, "--config", config),
+    ):
+        code, out, err = run(capsys, *words)
+        assert (code, out) == (2, ""), words[0]
+        assert f"the position of joint '{JOINTS[0]}' jumps from 0 to 0.5 at 1 s" in err, words[0]
+        assert err.count("\n") == 1
+        assert not target.exists() or not list(target.iterdir())
 
 
 # -- bad input: one line, exit 2, no file -----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from exciter.excitation.config.design_config import DesignConfig, home, read_con
 from exciter.excitation.config.terms import term_words
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import LENGTH
+from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.kinematics import kinematics
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
@@ -39,8 +40,9 @@ def config(folder: Path, text: str) -> DesignConfig:
 
 
 def constraints(folder, text, robot=PANDA):
+    """Without the plane that the robot is mounted on, which has tests of its own (test_ground.py)."""
     given = config(folder, text)
-    return given.constraints(given.model(robot))
+    return tuple(c for c in given.constraints(given.model(robot)) if not grounds((c,)))
 
 
 # -- what it means ------------------------------------------------------------------------------------------------

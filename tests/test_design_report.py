@@ -17,12 +17,15 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
+from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
-from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.parameters.terms import Coulomb, RotorInertia, Tanh, Viscous
+from exciter.parameters.terms.declared import declared_terms
 from exciter.report import write_design_report
 from exciter.report.markup import Markup, data_block, element, number, packed, percent
 from exciter.report.plot import MOST_POINTS, staircases, thinned
@@ -32,7 +35,6 @@ from exciter.report.spectrum import acceleration_spectrum
 from exciter.report.surroundings import surroundings
 from exciter.report.table import Bar, Table
 from exciter.report.tool_frame import tool_frame
-from exciter.report.unchecked import unchecked
 from exciter.report.verdict_words import margin_words, reached_words, verdict
 from exciter.robot import library
 from exciter.robot.robot import BASE, Frame
@@ -197,14 +199,14 @@ def test_the_tool_is_at_the_end_of_the_longest_chain():
 
 def test_what_is_not_checked_is_said():
     robot = library.embedded("panda")
-    model, held = DynamicModel(robot), Certificate((LimitVerdict("a", "b", "m", 1, 0, 0, 1, 0, "holds", True),), 1.0, 1)
+    held = Certificate((LimitVerdict("a", "b", "m", 1, 0, 0, 1, 0, "holds", True),), 1.0, 1)
 
     def missing(*constraints, robot=robot, certificate=held):
         return [text.partition(":")[0] for text in unchecked(robot, constraints, certificate)]
 
     surroundings = "floor, walls and people"
     assert missing() == ["torque", "self-collision", surroundings]
-    torque, pairs = TorqueLimits(model), CapsuleDistance(robot)
+    torque, pairs = TorqueLimits.of(robot), CapsuleDistance(robot)
     assert missing(torque, pairs) == [surroundings]
     wall = Wall("floor", np.array([0.0, 0.0, 1.0]), -0.1)
     assert missing(torque, CapsuleDistance(robot, obstacles=[wall])) == []
@@ -214,12 +216,68 @@ def test_what_is_not_checked_is_said():
     bare = replace(robot, capsules=robot.capsules[:2], collision_pairs=()).with_limits(torque={"joint_2": np.inf})
     around = CapsuleDistance(bare, pairs=(), obstacles=[wall])
     without = ", ".join(around.uncovered)
-    told = missing(TorqueLimits(DynamicModel(bare)), around, robot=bare)
+    told = missing(TorqueLimits.of(bare), around, robot=bare)
     assert told == ["torque of joint_2", "self-collision", f"collisions of the bodies of {without}"]
     assert "joint_7" in without
     assert missing(torque, pairs, height, certificate=Certificate((), 1.0, 1)) == ["any limit"]
     moving = replace(held, starts_at_rest=False)
     assert "the motion starts while moving" in unchecked(robot, (torque, pairs, height), moving)[0]
+
+
+def gaps_of(robot, terms=None):
+    model = DynamicModel(robot, declared_terms(robot) if terms is None else terms)
+    return {gap.why.partition(";")[0]: [robot.joint_names[j] for j in gap.joints] for gap in torque_gaps(model)}
+
+
+def test_a_torque_says_itself_what_it_lacks():
+    robot = library.embedded("puma560")
+    assert gaps_of(robot) == {}
+    names = list(robot.joint_names)
+    stiff = {key: np.where(np.arange(6) == 3, 0.0, values) for key, values in robot.friction.items()}
+    assert gaps_of(replace(robot, friction=stiff)) == {"the description declares no friction": [names[3]]}
+    inertias = np.array(robot.inertias)
+    inertias[4] = 0.0
+    light = "the description gives no mass for the bodies of " + names[4]
+    assert gaps_of(robot.with_inertias(inertias)) == {light: names[:5]}
+    inertias[:] = inertias[0]
+    assert [key.partition(":")[0] for key in gaps_of(robot.with_inertias(inertias))] == [
+        "the description has no masses that could be a robot's"
+    ]
+    left = "the model leaves out the {} term of the description"
+    some = gaps_of(robot, (Viscous(), Coulomb(Tanh(0.1))))
+    assert some == {left.format("rotor inertia"): names, left.format("coulomb"): names}
+    fewer = gaps_of(robot, (RotorInertia(), Viscous(), Coulomb(joints=tuple(names[:2]))))
+    assert fewer == {left.format("coulomb"): names}
+    model = DynamicModel(robot)
+    assert TorqueLimits(model, model.nominal).gaps == ()  # parameters of one's own are taken at their word
+    assert {row.assumed for row in TorqueLimits(model).rows} == {True}
+    assert [row.assumed for row in AnyOf((TorqueLimits(model), TorqueLimits.of(robot))).rows] == [True]
+    assert [row.assumed for row in AnyOf((TorqueLimits.of(robot),)).rows] == [False]
+    limited = TorqueLimits(DynamicModel(replace(robot, friction=stiff).with_limits(torque={names[3]: np.inf}), ()))
+    assert all(names[3] not in text for text in limited.unchecked)
+
+
+def test_limits_that_nobody_gave_are_not_checked():
+    robot = library.embedded("panda").with_limits(velocity={"joint_2": np.inf}, upper={"joint_3": np.inf})
+    held = Certificate((LimitVerdict("a", "b", "m", 1, 0, 0, 1, 0, "holds", True),), 1.0, 1)
+    told = unchecked(robot, (), held)
+    assert told[0] == "position of joint_3: no limit is known; give limits: {lower: …, upper: …}"
+    assert told[1] == "velocity of joint_2: no limit is known; give limits: {velocity: …}"
+    free = robot.with_limits(acceleration=np.inf)
+    assert any(text.startswith("acceleration of all joints: no limit is known") for text in unchecked(free, (), held))
+
+
+def test_nothing_proved_is_not_called_certified(panda, tmp_path):
+    assumed = LimitVerdict("acceleration", "j", "rad/s²", 2.0, 1.0, 1.0, 0.5, 0.0, "assumed", True)
+    certificate = Certificate((assumed,), 1.0, 5)
+    assert certificate.certified
+    assert verdict(certificate).startswith("nothing to certify: ")
+    assert "certified" not in verdict(certificate)
+    write_design_report(replace(panda, certificate=certificate), tmp_path / "r.html")
+    lead = re.search(r'<p class="lead">(.*?)</p>', (tmp_path / "r.html").read_text(encoding="utf-8"), re.S)[1]
+    assert ">nothing to certify</span>" in lead
+    assert ">certified</span>" not in lead
+    assert "No limit is proved: 1 more is kept" in lead
 
 
 def test_surroundings_are_drawn_where_they_are():

@@ -253,7 +253,7 @@ def test_nominal_bodies_need_what_pinocchio_says(tmp_path):
 def test_any_name_and_cpp(tmp_path):
     """Names that would end a comment or a string, and the source as C++."""
     robot = CASES["kuka-ir361"]()
-    names = ('a "quoted" */ joint', "??/ \\ tab\t", "Gelenk für $n {n}")
+    names = ('a "quoted" */ joint', "??/ \\ end\\", "Gelenk für $n {n}")
     joints = [replace(joint, name=name) for joint, name in zip(robot.joints, names, strict=True)]
     robot = replace(
         robot, name='7 "axes" */ für alle', joints=tuple(joints), capsules=(), collision_pairs=(), shapes=()

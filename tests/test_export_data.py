@@ -16,10 +16,10 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.config.terms import joint_terms
 from exciter.excitation.files import export, read_trajectory
 from exciter.excitation.files.export import same_curve
+from exciter.excitation.files.read import DESIGN
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.export.data import json_result, model_data, write_json_result, write_yaml_result, yaml_result
 from exciter.export.ros2 import joint_trajectory, write_joint_trajectory
-from exciter.files import json_text
 from exciter.identification.estimate import Estimate
 from exciter.parameters.terms import Coulomb, DriveCoupling, Offset, RotorInertia, Tanh, UserTerm, Viscous
 from exciter.robot import load
@@ -212,7 +212,7 @@ def design(tmp_path):
     written = export(tmp_path, robot, curve, trajectory, delta, lambda one: certify(wide, one), rate=50.0)
     files = {"rate": written.rate, "rows": written.rows, "certificate": written.certificate.to_dict()}
     about = {"robot": {"name": robot.name, "joints": list(robot.joint_names)}, "files": files}
-    (tmp_path / "design.json").write_text(json_text(about), encoding="utf-8")
+    DESIGN.write(tmp_path, about)
     return robot, tmp_path
 
 
@@ -241,9 +241,14 @@ def test_a_folder_without_a_certified_motion_is_refused(design):
     (folder / "trajectory.csv").write_text(table, encoding="utf-8")
     joint_trajectory(folder)
     (folder / "trajectory.csv").write_bytes(b"\xff\xfe")
+    with pytest.raises(ExciterError, match=r"changed since; design again"):
+        joint_trajectory(folder)
+    DESIGN.write(folder, about)
     with pytest.raises(ExciterError, match="cannot be read as a table"):
         joint_trajectory(folder)
     (folder / "trajectory.csv").write_text(table, encoding="utf-8")
+    DESIGN.write(folder, about)
+    about = json.loads((folder / "design.json").read_text())
     for rate in (1e15, 25.0):  # no memory for the first
         about["files"]["rate"] = rate
         (folder / "design.json").write_text(json.dumps(about), encoding="utf-8")

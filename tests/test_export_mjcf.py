@@ -58,7 +58,9 @@ def test_what_a_user_expects_is_there(case, tmp_path):
     compiled = mujoco.MjModel.from_xml_string(mjcf_text(model, chi))
     assert_allclose(compiled.opt.gravity, robot.gravity)
     assert not (compiled.geom_contype | compiled.geom_conaffinity).any()
-    assert compiled.ngeom == sum(s.kind != "mesh" for s in robot.shapes) or compiled.ngeom == len(robot.capsules)
+    assert compiled.ngeom == sum(s.visible and s.kind != "mesh" for s in robot.shapes) or compiled.ngeom == len(
+        robot.capsules
+    )
     for index, joint in enumerate(robot.joints):
         motor, hinge = compiled.actuator(joint.name), compiled.joint(joint.name)
         assert motor.trnid[0] == hinge.id

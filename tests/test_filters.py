@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from scipy import signal
 from scipy.interpolate import PchipInterpolator
 
 from conftest import benchmark, require_data, smooth_motion
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, RecordingError
+from exciter.errors import RecordingError
 from exciter.experiment.recording import Recording
 from exciter.experiment.recording.open import read_recording
 from exciter.experiment.signals import parallel_filter as parallel_module
@@ -589,15 +590,20 @@ def test_rows_start_anew_after_a_gap():
         list(filtered_rows(model, [], parallel, columns))
 
 
-def test_terms_that_remember_need_the_motion_whole():
+def test_terms_that_remember_go_on_from_piece_to_piece(monkeypatch):
+    """However a motion is cut, and however few samples are looked at at once; a gap begins anew."""
     robot = library.embedded("gautier-khalil")
     model = DynamicModel(robot, (Coulomb(Dahl(0.02)),))
     processed = noise_free("gautier-khalil", 5000)
     rows = Rows.join(list(model_rows(model, processed, size=700)))
     assert np.abs(rows.w - model.regressor(processed.motion)).max() < 1e-12
-    with pytest.raises(ExciterError, match="remembers earlier samples"):
-        list(model_rows(model, [processed[:2000], processed[2000:]]))
-    assert sum(len(part) for part in model_rows(model, [processed[:2000], processed[2500:]])) == 4500
+    cut = Rows.join(list(model_rows(model, [processed[:2001], processed[2001:2002], processed[2002:]])))
+    assert_allclose(cut.w, rows.w, atol=1e-12)
+    torn = Rows.join(list(model_rows(model, [processed[:2000], processed[2500:]])))
+    assert_allclose(torn.w[2000:], model.regressor(processed[2500:].motion), atol=1e-12)
+    assert np.abs(torn.w[2000:] - rows.w[2500:]).max() > 0.1
+    monkeypatch.setattr("exciter.dynamics.model.MEMORY_BLOCK_SAMPLES", 100)
+    assert_allclose(Rows.join(list(model_rows(model, processed, size=70))).w, rows.w, atol=1e-12)
 
 
 def test_rows_are_what_least_squares_wants():

@@ -8,6 +8,7 @@ import exciter
 FLOW = (
     "errors",
     "files",
+    "workers",
     "robot",
     "parameters",
     "dynamics",

@@ -178,7 +178,7 @@ def test_all_files_or_none(tmp_path, suffix):
         ([plain()], "log.txt", r"\.csv or \.npz; given 'log.txt'"),
         ([plain(), plain()], "log.csv", r"starts at 0 s, before the end of the one before it \(4 s\)"),
         ([plain(), plain(torque=None)], "log.csv", "must agree; one has q, torque of a, b, another q of a, b"),
-        ([plain(joints=("a", "b,c"))], "log.csv", r"joint 'b,c' cannot head a column.*\.npz"),
+        ([plain(joints=("a", "b\nc"))], "log.csv", r"joint 'b\\nc' cannot head a column.*\.npz"),
     ],
 )
 def test_not_written(tmp_path, chunks, name, message):

@@ -12,6 +12,7 @@ from browser import Browser, find_browser
 from conftest import CASES
 from exciter.dynamics.dynamics import Dynamics
 from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.obstacles import Round, Wall
 from exciter.excitation.constraints.workspace import InsideSphere
 from exciter.report import write_design_report
@@ -167,6 +168,25 @@ def test_surroundings_are_drawn(browser, panda, tmp_path):
         browser.evaluate(f"{scene}.scenery = {scene}.scenery.filter({kept}); {scene}.draw()")
         pictures.append(pixels(browser, "#robot canvas"))
     assert len(set(pictures)) == 3
+    assert browser.errors == []
+
+
+def test_the_ground_is_drawn_as_a_plane_with_lines(browser, panda, tmp_path):
+    robot = panda.model.robot
+    constraints = (mounting_plane(robot, -0.2),)
+    write_design_report(replace(panda, constraints=constraints), tmp_path / "r.html", rate=50.0)
+    pictures = []
+    for dark in (False, True):
+        opened(browser, tmp_path / "r.html", dark=dark)
+        scene = "report.scenes[0]"
+        assert browser.evaluate(f"{scene}.floor") == pytest.approx(-0.2)  # shadows fall on it
+        kinds = browser.evaluate(f"{scene}.scenery.map((s) => s.line ? 'line' : s.ground ? 'ground' : 'other')")
+        assert kinds[0] == "ground"
+        assert set(kinds[1:]) == {"line"}
+        for kept in ("() => true", "(s) => s.ground", "() => false"):
+            browser.evaluate(f"{scene}.scenery = {scene}.scenery.filter({kept}); {scene}.draw()")
+            pictures.append(pixels(browser, "#robot canvas"))
+    assert len(set(pictures)) == 6
     assert browser.errors == []
 
 

@@ -2,10 +2,7 @@
 
 import csv
 import json
-import os
 import re
-import signal
-import time
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +28,7 @@ from exciter.reproduction.finding import (
 )
 from exciter.reproduction.paper import DataTable, Effort, Paper, Part, Study
 from exciter.reproduction.papers import paper
-from exciter.reproduction.run import one_interrupt, reproduce
+from exciter.reproduction.run import reproduce
 
 # -- judges ----------------------------------------------------------------------------------------------------------
 
@@ -171,21 +168,6 @@ def test_ctrl_c_leaves_papers_that_are_complete(two, monkeypatch, tmp_path, caps
     with pytest.raises(SystemExit):
         main(["reproduce", "swevers-1997-asme", "--jobs", "1", "-o", str(tmp_path / "nothing")])
     assert not (tmp_path / "nothing").exists()
-
-
-def test_an_impatient_second_ctrl_c_does_not_disturb_the_ending():
-    before = signal.getsignal(signal.SIGINT)
-    ended = False
-    with pytest.raises(KeyboardInterrupt), one_interrupt():  # noqa: PT012
-        try:
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(5.0)
-        finally:
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)
-            ended = True
-    assert ended
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_everything_is_written(two, tmp_path, capsys):

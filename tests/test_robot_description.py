@@ -206,7 +206,7 @@ def test_capsules_contain_the_collision_shapes() -> None:
 
 def test_shapes_carry_colour_and_mesh_path_but_no_file_is_needed() -> None:
     robot = read_urdf(ROBOTS / "gripper_arm.urdf")
-    box, mesh = robot.shapes
+    box, mesh = (shape for shape in robot.shapes if shape.visible)
     assert (box.kind, box.size, box.colour) == ("box", (0.3, 0.3, 0.4), (1.0, 0.5, 0.0, 1.0))
     assert (mesh.kind, mesh.size) == ("mesh", (0.001, 0.001, 0.001))
     assert mesh.mesh.endswith("gripper_arm/meshes/shoulder.stl")

@@ -9,11 +9,13 @@ import yaml
 from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 
 from exciter.errors import ExciterError, MotionError
+from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.files import Samples, export, read_trajectory, sample
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.export import rates, same_curve
 from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
 from exciter.excitation.files.rounding import Rounding
+from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.fourier_piece import FourierPiece
@@ -239,6 +241,56 @@ def test_a_hand_written_file_by_coefficients(tmp_path):
     time = np.linspace(0, 7.9, 50)
     np.testing.assert_allclose(curve.motion(time).q, family.basis(time)[0] @ delta.T, rtol=0, atol=1e-12)
     np.testing.assert_allclose(curve.motion(time + 8).qd, family.basis(time)[1] @ delta.T, rtol=0, atol=1e-12)
+
+
+def teleport(**changes):
+    """A file whose one piece has two spans: the first joint stands at 0, then at 1."""
+    piece = {"kind": "polynomial", "knots": [0, 1, 2], "coefficients": [[[0, 0], [1, 0]]] + [[[0, 0]] * 2] * 2}
+    return {"joints": list(JOINTS), "pieces": [{**piece, **changes}]}
+
+
+def by_periods(periods, family=None):
+    family = BSpline(4.0, 5) if family is None else family
+    delta = np.linspace(0.0, 0.5, family.coefficients) * np.ones((3, 1))
+    rows = dict(zip(JOINTS, delta.tolist(), strict=True))
+    return {"joints": list(JOINTS), "trajectory": family.to_dict(), "coefficients": rows, "periods": periods}
+
+
+FOURIER = {"kind": "fourier", "omega": 1.0, "harmonics": [1], "a": [[0.1]] * 3, "b": [[0.2]] * 3, "offset": [0.0] * 3}
+STRETCHES = [{**FOURIER, "start": k, "end": k + 1.0, "phase_time": phase} for k, phase in enumerate((0.0, 0.5))]
+JUMPING = {
+    "spans of a piece": (teleport(), "position", 1.0),
+    "velocity": (teleport(coefficients=[[[0, 0], [0, 1e-3]]] * 3), "velocity", 1.0),
+    "series at another phase": ({"joints": list(JOINTS), "pieces": STRETCHES}, "position", 1.0),
+    "a family that does not come back": (by_periods(3), "position", 4.0),
+    "series that come back to another place": (
+        {"joints": list(JOINTS), "pieces": [{**STRETCHES[0], "end": 1.0}, {**STRETCHES[1], "phase_time": 1.0}]},
+        "position",
+        1.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", JUMPING)
+def test_a_file_that_jumps_is_refused_where_nothing_certifies_it(tmp_path, name):
+    data, what, at = JUMPING[name]
+    path = write(tmp_path / "t.json", json.dumps(data))
+    says = f"'{path}': the {what} of joint '{JOINTS[0]}' jumps from .* at {at:g} s"
+    with pytest.raises(MotionError, match=says) as error:
+        read_trajectory(path, ROBOT)
+    assert "\n" not in str(error.value)
+    curve = read_trajectory(path, ROBOT, jumps=True)
+    first = next(jump for jump in curve.breaks() if jump.joint == 0)
+    assert (first.what, first.at) == (what, pytest.approx(at))
+    limits = certify(ROBOT, curve).limits
+    assert (limits[0].what, limits[0].status) == (f"jump of {what}", "broken")
+
+
+@pytest.mark.parametrize("periods", [0, -1, 2.5, "3", True, None, 10**12])
+def test_periods_of_a_file_are_a_whole_number(tmp_path, periods):
+    path = write(tmp_path / "t.json", json.dumps(by_periods(periods, Fourier(8.0, 2))))
+    with pytest.raises(MotionError, match=r"cannot be repeated .* times; "):
+        read_trajectory(path, ROBOT)
 
 
 # -- export: read back and certified, or nothing --------------------------------------------------------------------

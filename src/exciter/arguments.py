@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 from pathlib import Path
 from textwrap import dedent
 from typing import NoReturn
 
 from exciter import __version__
+from exciter.errors import shown, visible
 from exciter.reproduction import NAMES
 
 
@@ -16,7 +18,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"exciter: {message}; see '{self.prog} --help'\n")
+        self.exit(2, f"exciter: {visible(' '.join(message.split()))}; see '{self.prog} --help'\n")
 
 
 ROBOT = "URDF, MJCF or modified-DH file, or the name of an embedded robot (exciter robots)"
@@ -33,6 +35,7 @@ STORY = """
       exciter export found --format urdf -o identified.urdf     for other tools
 
     exciter COMMAND --help says more, with examples. Exit codes: 0 done, 1 a check failed, 2 wrong input."""
+MOST_COUNTED_DIGITS = 18
 FORMATS = ("urdf", "mjcf", "sdf", "yaml", "json", "c", "python", "ros2")
 ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
     "demo": """
@@ -184,6 +187,7 @@ def parser() -> Parser:
         formatter_class=form,
     )
     top.add_argument("--version", action="version", version=f"exciter {__version__}")
+    top.set_defaults(began=time.monotonic())  # from when a time limit counts
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(name: str, summary: str) -> Parser:
@@ -223,7 +227,9 @@ def parser() -> Parser:
     design.add_argument("--criterion", metavar="W", help="d-optimal (default), condition, a-optimal, e-optimal, …")
     design.add_argument("--starts", type=positive, metavar="K", help="random starts, the best one counts (default: 16)")
     design.add_argument("--seed", type=whole, metavar="S", help="of the starts (default: 0)")
-    design.add_argument("--time-limit", type=seconds, metavar="S", help="keep the best that is found within [s]")
+    design.add_argument(
+        "--time-limit", type=seconds, metavar="S", help="for the whole command [s]: the best that is found within"
+    )
     design.add_argument("--jobs", type=positive, metavar="J", help="processes for the starts (default: 1)")
     design.add_argument("--resume", action="store_true", help="go on from the checkpoint of an interrupted run in DIR")
     design.add_argument("--json", action="store_true", help="print the content of design.json")
@@ -355,15 +361,18 @@ def place(text: str) -> Path:
 
 def whole(text: str) -> int:
     """A whole number ≥ 0, for argparse."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number ≥ 0")
-    return int(text)
+    return _counted(text, 0)
 
 
 def positive(text: str) -> int:
     """A whole number ≥ 1, for argparse."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number ≥ 1")
+    return _counted(text, 1)
+
+
+def _counted(text: str, least: int) -> int:
+    """Of digits that a computer counts with; what each number may come to is for the work to say."""
+    if not text.isdecimal() or len(text) > MOST_COUNTED_DIGITS or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number ≥ {least}")
     return int(text)
 
 

@@ -9,10 +9,11 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from types import FrameType
 from typing import NoReturn
 
 from exciter.arguments import parser
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, visible
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -44,13 +45,24 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def stop_like_ctrl_c() -> None:
-    """A polite kill cleans up as Ctrl-C does: nothing half-written stays."""
+    """A polite kill, or a terminal that is closed, ends a command as Ctrl-C does: what was reached is written, nothing
+    half-written stays."""
+    terminals = [stream for stream in (1, 2) if os.isatty(stream)]  # asked later, one that is closed is none
+
+    def hung_up(number: int, frame: FrameType | None) -> NoReturn:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in terminals:  # what is said there would fail, and the results come after it
+            os.dup2(nothing, stream)
+        raise KeyboardInterrupt
+
     with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
+            signal.signal(signal.SIGHUP, hung_up)
 
 
 def leave(code: int, message: str) -> NoReturn:
-    print(f"exciter: {message}", file=sys.stderr)
+    print(f"exciter: {visible(message)}", file=sys.stderr)
     sys.exit(code)
 
 

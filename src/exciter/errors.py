@@ -6,15 +6,28 @@ leaves with exit code 2. Anything else that escapes is a defect of Exciter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from itertools import islice
+from typing import Any
+
+MOST_SHOWN = 80  # characters of a foreign value in a message
+MOST_SHOWN_DIGITS = 40  # of a whole number
+LONGEST_MESSAGE = 2000  # characters; a line that nobody reads to its end helps nobody
+MESSAGE_HEAD = 1500  # of these, from the start; the advice stands at the end
+
+UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")  #: of Unicode: control, format, surrogate, ends of lines
 
 
 class ExciterError(Exception):
     """Base of every error caused by what the user gave."""
 
     def __str__(self) -> str:
-        return " ".join(super().__str__().split())  # one line, whatever was quoted inside
+        text = super().__str__()
+        if len(text) > LONGEST_MESSAGE:
+            text = f"{text[:MESSAGE_HEAD]} … {text[MESSAGE_HEAD - LONGEST_MESSAGE :]}"
+        return visible(" ".join(text.split()))  # one line, whatever was quoted inside
 
 
 class RobotError(ExciterError):
@@ -35,7 +48,77 @@ class RecordingError(ExciterError):
 
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
     """Message for a name that does not exist, listing the valid ones."""
-    names = list(valid)
-    close = get_close_matches(str(name), names, 1)
+    names, name = list(valid), _cut(str(name))
+    close = get_close_matches(name, names, 1)
     meant = f"; did you mean '{close[0]}'?" if close else ""
     return f"unknown {what} '{name}'; valid names: {', '.join(names)}{meant}"
+
+
+def shown(given: Any) -> str:
+    """A foreign value as its file has it, not as Python writes it, cut to some 80 characters.
+
+    Only as much of it is looked at as is shown: a value may be far larger than the file it came from.
+    """
+    if given is None:
+        return "missing"
+    if isinstance(given, str):
+        return f"'{_cut(given)}'"
+    text = ""
+    for part in _parts(given):
+        text += part
+        if len(text) > MOST_SHOWN:
+            break
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
+    """At most 80 characters."""
+    plain = visible(text[: MOST_SHOWN + 1])
+    return plain if len(plain) <= MOST_SHOWN else f"{plain[: MOST_SHOWN - 1]}…"
+
+
+def _parts(given: Any) -> Iterator[str]:
+    """The text of a value piece by piece, so that a reader may stop."""
+    if given is None:
+        yield "null"
+    elif isinstance(given, bool):
+        yield str(given).lower()
+    elif isinstance(given, str):
+        yield f'"{given[: MOST_SHOWN + 1]}"'
+    elif isinstance(given, int) and given.bit_length() > 3.3 * MOST_SHOWN_DIGITS:
+        yield f"a whole number of {int(given.bit_length() / 3.3219281)} digits"  # Python may refuse to write it
+    elif isinstance(given, Mapping):
+        yield "{"
+        for k, (key, value) in enumerate(islice(given.items(), MOST_SHOWN)):
+            yield ", " if k else ""
+            yield from _parts(key)
+            yield ": "
+            yield from _parts(value)
+        yield "}"
+    elif isinstance(given, list | tuple):
+        yield "["
+        for k, value in enumerate(islice(given, MOST_SHOWN)):
+            yield ", " if k else ""
+            yield from _parts(value)
+        yield "]"
+    else:
+        yield str(given)
+
+
+def unseen(text: str, keep: str = "") -> list[str]:
+    """The characters of a text that do not show themselves but act: control codes (escape sequences of terminals among
+    them), ends of lines, marks that turn the direction of writing, zero widths, halves of surrogate pairs, and what is
+    no character of Unicode. keep: those that are allowed."""
+    if text.isprintable():
+        return []
+    return [
+        c for c in text if c not in keep and (unicodedata.category(c) in UNSEEN_CATEGORIES or ord(c) & 0xFFFE == 0xFFFE)
+    ]
+
+
+def visible(text: str, keep: str = "") -> str:
+    """The text with every such character written as an escape (\\n, \\x1b, \\u202e): it stays on its line, and does
+    nothing to a terminal, a comment or a page."""
+    for mark in set(unseen(text, keep)):
+        text = text.replace(mark, mark.encode("unicode_escape", "surrogatepass").decode("ascii"))
+    return text

@@ -1,43 +1,297 @@
-"""Results on disk: a bad place is told before any work, and a reader never sees half a result."""
+"""Results on disk: a bad place is told before any work, and a reader never sees half a result, nor two that are mixed.
+
+Files are written to a hidden folder and renamed. A rename is atomic, several are not; so a set of files has a ``Seal``:
+a JSON file of the set with the SHA-256 of the others. Before the first rename an open seal takes its place, which every
+reader refuses, and the new one comes last. Whenever a writer is killed, its folder holds all of the old set, all of the
+new one, or an open seal. A name that is read from a file is followed only inside the file's own folder.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
+import shutil
+import stat
+import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, unseen
+
+PREFIX = ".exciter-stage-"
+HIDDEN = re.compile(re.escape(PREFIX) + r"[a-z0-9_]{8}")  #: as ``tempfile.mkdtemp`` names it
+HASHES, OPEN = "sha256", "unfinished"  #: keys of a seal
+DIGEST = re.compile(r"[0-9a-f]{64}")
+FOR_PEOPLE = (".html",)  #: nothing is read of these, and another result may write its own
 
 
 def prepare(folder: Path) -> None:
-    """Make the folder before any work is done, so that a bad place is told at once."""
+    """Make the folder before any work is done, so that a bad place is told at once; remove what killed runs left."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):  # permissions alone do not know of read-only media
             pass
+        _sweep(folder)
     except OSError as error:
         raise ExciterError(f"cannot write to '{folder}': {error.strerror}; choose another folder with -o") from None
 
 
+# -- a set of files and its seal -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Seal:
+    """name: of the JSON file with the hashes of its companions. own: patterns of the names that companions can have;
+    a file of another name is never removed, whatever a seal says. again: what to do about a set that is not whole."""
+
+    name: str
+    own: tuple[str, ...]
+    again: str
+
+    def write(self, stage: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the seal of all that lies in ``stage``, as the last of its files; its content."""
+        companions = sorted(path for path in stage.iterdir() if path.name != self.name)
+        sealed = {**data, HASHES: {path.name: sha256(path) for path in companions}}
+        (stage / self.name).write_text(json_text(sealed), encoding="utf-8")
+        return sealed
+
+    def recorded(self, folder: Path) -> dict[str, str]:
+        """Hashes by name, as the seal of a folder has them, whole or open; empty where there is no such seal."""
+        found = self._content(folder).get(HASHES)
+        if not isinstance(found, Mapping):
+            return {}
+        return {str(name): digest for name, digest in found.items() if is_plain(name) and _is_digest(digest)}
+
+    def refuse_open(self, folder: Path) -> None:
+        """Refuse a folder whose writer was killed between two renames."""
+        if OPEN in self._content(folder):
+            raise ExciterError(
+                f"'{folder}' is not whole: the run that wrote it was stopped between two files ({self.name} says so); "
+                f"{self.again}"
+            )
+
+    def refuse_changed(self, folder: Path, read: Mapping[str, bytes] | None = None) -> None:
+        """Refuse a folder with a file that is not the one of the seal. read: content that was read already."""
+        self.refuse_open(folder)
+        for name, digest in self.recorded(folder).items():
+            path = folder / name
+            content = (read or {}).get(name)
+            if content is None and (name.endswith(FOR_PEOPLE) or not os.path.lexists(path)):
+                continue
+            found = hashlib.sha256(content).hexdigest() if content is not None else sha256(inside(folder, name))
+            if found != digest:
+                raise ExciterError(
+                    f"'{path}' is not the file that {self.name} beside it was written with: one of them was moved or "
+                    f"changed since; {self.again}, or copy the file alone to another folder, where it counts for itself"
+                )
+
+    def is_there(self, folder: Path) -> bool:
+        return os.path.lexists(folder / self.name)
+
+    def has_hashes(self, folder: Path) -> bool:
+        """Whether the seal of a folder names files; earlier versions wrote none."""
+        return bool(self.recorded(folder))
+
+    def _content(self, folder: Path) -> dict[str, Any]:
+        path = folder / self.name
+        if not path.is_file():  # opening a pipe would wait for ever
+            return {}
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return data if isinstance(data, dict) else {}
+
+
+def sha256(path: Path) -> str:
+    """Of a file's content."""
+    if path.exists() and not path.is_file():  # opening a pipe would wait for ever
+        raise ExciterError(f"'{path}' is no file; remove it")
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise ExciterError(f"cannot read '{path}': {error.strerror}; check what it is, and its permissions") from None
+
+
+def _is_digest(text: Any) -> bool:
+    return isinstance(text, str) and DIGEST.fullmatch(text) is not None
+
+
+def is_plain(name: Any) -> bool:
+    """Whether a name that a file gives can only mean something in the file's own folder."""
+    return isinstance(name, str) and name not in ("", ".", "..") and not set(name) & set("/\\:\0")
+
+
+def inside(folder: Path, name: Any) -> Path:
+    """The file of a name that was read from a file in ``folder``: there, and no link out of it."""
+    if not is_plain(name):
+        raise ExciterError(
+            f"{str(name)[:80]!r} in '{folder}' is no plain name of a file beside it; nothing else is read"
+        )
+    path = folder / str(name)
+    if os.path.islink(path) and path.resolve().parent != folder.resolve():
+        raise ExciterError(f"'{path}' is a link out of its folder; put the file itself there")
+    return path
+
+
+# -- written whole ---------------------------------------------------------------------------------------------------
+
+
 @contextmanager
-def staged(folder: Path) -> Iterator[Path]:
-    """A hidden folder to write a set of files to. When the block ends well they are renamed into ``folder``, in the
-    order of their names; when it fails none of them appears, and what was there before stays."""
-    with tempfile.TemporaryDirectory(prefix=".exciter-", dir=folder) as hidden:
-        stage = Path(hidden)
+def staged(
+    folder: Path, seal: Seal | None = None, *, last: str | None = None, remove: Iterable[Path] = ()
+) -> Iterator[Path]:
+    """A hidden folder to write a set of files to. When the block ends well they are renamed into ``folder``; when it
+    fails none of them appears, and what was there before stays.
+
+    With a seal, which the block writes, see above: what the seal before it names and the new one does not is removed.
+    Without one, several files replace older ones after those are gone, so that no mixture can be: ``last`` is the one
+    that the others are read through. remove: further files that speak of the older set; they go with it.
+    """
+    with scratch(folder) as stage:
         yield stage
         written = sorted(stage.iterdir())
         for path in written:  # before the first is renamed: all or none
-            if (folder / path.name).is_dir():
+            if (folder / path.name).is_dir() and not (folder / path.name).is_symlink():
                 raise ExciterError(
                     f"'{folder / path.name}' is a folder, where a file is to be written; choose another place"
                 )
-        for path in written:
-            os.replace(path, folder / path.name)
+            _sync(path)
+        if seal is None:
+            _replace(folder, sorted(written, key=lambda path: path.name == last), remove)
+        else:
+            _replace_sealed(folder, seal, written, remove)
+
+
+def _replace(folder: Path, written: list[Path], remove: Iterable[Path]) -> None:
+    for path in remove:
+        path.unlink(missing_ok=True)
+    for path in reversed(written) if len(written) > 1 else ():
+        (folder / path.name).unlink(missing_ok=True)
+    _sync(folder)
+    for path in written:
+        os.replace(path, folder / path.name)
+    _sync(folder)
+
+
+def _replace_sealed(folder: Path, seal: Seal, written: list[Path], remove: Iterable[Path]) -> None:
+    stage = written[0].parent
+    before, after = seal.recorded(folder), seal.recorded(stage)
+    assert {path.name for path in written} == {*after, seal.name}, "the seal is written last, and of all files"
+    marker = stage / f"{seal.name}.{OPEN}"
+    words = f"the run that was writing this folder was stopped; {seal.again}"
+    marker.write_text(json_text({OPEN: words, HASHES: {**before, **after}}), encoding="utf-8")
+    _sync(marker)
+    os.replace(marker, folder / seal.name)
+    _sync(folder)
+    for path in remove:
+        path.unlink(missing_ok=True)
+    for name in before:
+        if name not in after and any(fnmatchcase(name, pattern) for pattern in seal.own):
+            _remove_unchanged(folder / name, before[name])
+    for name in after:
+        os.replace(stage / name, folder / name)
+    _sync(folder)  # the seal must not be on disk before what it speaks of
+    os.replace(stage / seal.name, folder / seal.name)
+    _sync(folder)
+
+
+def _remove_unchanged(path: Path, digest: str) -> None:
+    """Of an older set; what somebody changed since is theirs."""
+    if path.is_file() and not path.is_symlink() and sha256(path) == digest:
+        path.unlink()
+
+
+def _sync(path: Path) -> None:
+    """On disk before what comes next, as far as the file system can."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+# -- hidden folders --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def scratch(parent: Path | None = None) -> Iterator[Path]:
+    """A hidden folder below ``parent`` (the system's folder for such, unless given), removed at the end. A lock on it
+    tells the next run whether its owner lives: what a killed one left is removed then."""
+    if parent is None:
+        parent = Path(tempfile.gettempdir())
+        _sweep(parent)
+    folder, handle = _locked(parent)
+    try:
+        yield folder
+    finally:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(folder)
+        if handle is not None:
+            os.close(handle)
+
+
+def _locked(parent: Path) -> tuple[Path, int | None]:
+    """A new folder and the lock on it; another one where a run that tidies up was faster than the lock."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        try:
+            handle = _lock(folder)
+        except (BlockingIOError, FileNotFoundError):
+            continue
+        if handle is None or folder.exists():
+            return folder, handle
+        os.close(handle)
+
+
+def _lock(folder: Path) -> int | None:
+    """A handle that holds the lock of a folder; None where there are no locks. BlockingIOError: another one has it."""
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise
+    except OSError:  # a file system without locks
+        os.close(handle)
+        return None
+    return handle
+
+
+def _sweep(parent: Path) -> None:
+    """Remove hidden folders of this user whose owner is dead; never a link, nor a folder of another name."""
+    if sys.platform == "win32":
+        return
+    for entry in os.scandir(parent):
+        if HIDDEN.fullmatch(entry.name) is None:
+            continue
+        with suppress(OSError):  # somebody else's, at work, or gone meanwhile
+            status = entry.stat(follow_symlinks=False)
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+                continue
+            handle = _lock(Path(entry.path))
+            if handle is None:
+                continue
+            try:
+                shutil.rmtree(entry.path)
+            finally:
+                os.close(handle)
+
+
+# -- JSON ------------------------------------------------------------------------------------------------------------
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:
@@ -48,7 +302,16 @@ def write_json(path: Path, data: dict[str, Any]) -> None:
 
 def json_text(data: Any) -> str:
     """Indented JSON. Infinity and NaN are refused by most readers of JSON: they become null."""
-    return json.dumps(_finite(data), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return readable_json(_finite(data), indent=2) + "\n"
+
+
+def readable_json(data: Any, indent: int | None = None, separators: tuple[str, str] | None = None) -> str:
+    """JSON with letters of all languages as they are. Characters that do not show themselves are written as escapes,
+    which read back the same: a terminal does not act on them, and UTF-8 can hold the halves of surrogate pairs."""
+    text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False, separators=separators)
+    for mark in set(unseen(text, keep="\n")):
+        text = text.replace(mark, json.dumps(mark)[1:-1])
+    return text
 
 
 def _finite(data: Any) -> Any:
@@ -59,3 +322,31 @@ def _finite(data: Any) -> Any:
     if isinstance(data, float) and not (abs(data) < float("inf")):
         return None
     return data
+
+
+# -- headings of tables ------------------------------------------------------------------------------------------------
+
+
+def csv_line(cells: Iterable[str]) -> str:
+    """Cells with commas between them. Those that a reader could take for something else are in quotes, quotes within
+    them doubled, as csv readers have it."""
+    return ",".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' if _is_odd(cell) else cell for cell in cells)
+
+
+def _is_odd(cell: str) -> bool:
+    return cell.strip() != cell or bool(set(cell) & set(",;|#'\"\t"))
+
+
+def csv_cells(line: str, delimiter: str) -> list[str]:
+    """The cells of such a line, with any delimiter. Blanks around a cell do not count, those within its quotes do; a
+    quote that is never closed, or that something follows, is a character like others."""
+    mark = re.escape(delimiter)
+    cell = re.compile(rf'\s*"((?:[^"]|"")*+)"\s*(?={mark}|$)|([^{mark}]*)')
+    cells, at = [], 0
+    while found := cell.match(line, at):
+        quoted = found[1]
+        cells.append(found[2].strip() if quoted is None else quoted.replace('""', '"'))
+        at = found.end() + 1
+        if at > len(line):
+            break
+    return cells

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +17,7 @@ from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.errors import ExciterError
 from exciter.excitation.config.robot_part import read_section
 from exciter.excitation.config.terms import joint_terms
+from exciter.files import json_text
 from exciter.parameters.identifiability import Identifiability, identifiability
 from exciter.parameters.terms import JointTerm
 from exciter.robot import Robot
@@ -38,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     verdicts = identifiability(model.dynamics.robot, base, kinetic=arguments.only != "gravity")
     if arguments.json:
         data = base_data(model, verdicts, everything=arguments.all, table=arguments.mdh)
-        print(json.dumps(data, indent=2, ensure_ascii=False))
+        print(json_text(data), end="")
     else:
         print_base(model, verdicts, everything=arguments.all)
         if arguments.mdh:
@@ -77,13 +76,15 @@ def base_data(model: DynamicModel, verdicts: Identifiability, *, everything: boo
 def print_base(model: DynamicModel, verdicts: Identifiability, *, everything: bool) -> None:
 
     base, out = verdicts.base, console()
-    name = escape(model.robot.name)
     units = dict(zip(model.standard, model.units, strict=True))
     joints = "1 joint" if model.n == 1 else f"{model.n} joints"
     out.print(
-        f"[bold]{name}[/]: {joints}, {len(base.standard)} standard parameters → "
-        f"[bold]{len(base)} base parameters[/] ({base.inertial_count} inertial, "
-        f"{len(base) - base.inertial_count} of joint terms)"
+        Text.assemble(
+            (model.robot.name, "bold"),
+            f": {joints}, {len(base.standard)} standard parameters → ",
+            (f"{len(base)} base parameters", "bold"),
+            f" ({base.inertial_count} inertial, {len(base) - base.inertial_count} of joint terms)",
+        )
     )
     out.print(f"{base.method}; singular values: {base.decision.words}", style="dim", markup=False)
     out.print("Parameters are those of the links in modified-DH frames; R marks a regrouped one.\n", style="dim")

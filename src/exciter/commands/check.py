@@ -12,15 +12,15 @@ from rich.text import Text
 from exciter.commands.common import console, print_notes, with_flags
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.config.design_config import DesignConfig, read_config
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.rounding import Rounding
 from exciter.files import json_text
-from exciter.report.unchecked import unchecked
 from exciter.report.verdict_words import margin_words, reached_words, verdict
 from exciter.robot import load
 
-STYLES = {"holds": "green", "broken": "bold red", "open": "yellow"}
+STYLES = {"holds": "green", "assumed": "cyan", "open": "yellow", "broken": "bold red"}
 
 
 def chosen_config(arguments: argparse.Namespace) -> DesignConfig:
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = chosen_config(arguments)
     robot = load(arguments.robot, config.robot)
     constraints = config.constraints(config.model(robot))
-    curve = read_trajectory(arguments.trajectory, robot)
+    curve = read_trajectory(arguments.trajectory, robot, jumps=True)
     certificate = certify(robot, curve, constraints)
     missing, rounded = unchecked(robot, constraints, certificate), Rounding.of(curve)
     if arguments.json:

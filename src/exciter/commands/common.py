@@ -14,10 +14,11 @@ from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from exciter import __version__
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, visible
 from exciter.excitation.config.robot_part import read_section, robot_options
 from exciter.files import prepare
 from exciter.robot import Robot, library, load
@@ -117,6 +118,16 @@ def quietly() -> Iterator[None]:
 
 
 class _Console(Console):
+    """Text is shown as it is: names and files may hold what would be markup, the word of an emoji, or a command of the
+    terminal. Whoever wants markup says so."""
+
+    def __init__(self, *, stderr: bool = False, width: int | None = None, quiet: bool = False) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, stderr=stderr, width=width, quiet=quiet)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else visible(text, keep="\n\t"), style, control)
+
     def on_broken_pipe(self) -> None:
         """The reader has seen enough, which is no failure: see ``exciter.cli``."""
         raise BrokenPipeError
@@ -125,9 +136,9 @@ class _Console(Console):
 def console() -> Console:
     """For people: as wide as the terminal; a file or a pipe gets long lines, so that searching finds them."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
-    return _Console(highlight=False, width=width, quiet=_quiet or _silent)
+    return _Console(width=width, quiet=_quiet or _silent)
 
 
 def screen() -> Console:
     """For progress: beside what goes to standard output."""
-    return Console(stderr=True, quiet=_quiet)
+    return _Console(stderr=True, quiet=_quiet)

@@ -9,7 +9,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -32,7 +31,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
-from exciter.files import json_text, write_json
+from exciter.files import json_text, scratch, staged, write_json
 from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.terms.declared import declared_terms
 from exciter.robot import Motion, Robot, library, load
@@ -46,6 +45,7 @@ USUAL_TORQUE = 50.0  #: [N·m or N] of a drive whose limit is not known
 OWN_ACCELERATION = 200.0  #: [rad/s² or m/s²] at which the torque limit moves a rotor alone
 BANDWIDTH = 20.0  #: [Hz] of the controller, for a rotor alone
 LOG, OTHER_LOG, TRUTH = "log.csv", "other.csv", "truth.json"
+STORY = "demo.json"  #: there when all the rest is of one story
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     fresh = arguments.output is None or not arguments.output.exists()
     with ExitStack() as stack:
         if arguments.output is None:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="exciter-demo-")))
+            folder = stack.enter_context(scratch())
         else:
             folder = stack.enter_context(output_folder(arguments.output))
         out = Console(quiet=True) if arguments.json else console()
@@ -74,7 +74,7 @@ def nothing_left(folder: Path, fresh: bool) -> Iterator[None]:
         yield
     except BaseException:
         for path in folder.iterdir() if fresh else ():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         raise
 
 
@@ -92,6 +92,7 @@ class Story:
 
     def tell(self, robot: Robot, flags: list[str]) -> dict[str, Any]:
         self.flags = flags
+        (self.folder / STORY).unlink(missing_ok=True)  # of an earlier story, whose files go one by one
         clock = time.perf_counter()
         self.meet(robot)
         self.design()
@@ -110,13 +111,14 @@ class Story:
         for remark in robot.remarks:
             self.say(f"note: {remark}", style="yellow")
         text = yaml.safe_dump({"simulate": virtual_settings(robot, self.seed)}, sort_keys=False)
-        (self.folder / SETTINGS).write_text(text, encoding="utf-8")
+        with staged(self.folder) as stage:  # a link of that name is replaced, and not followed
+            (stage / SETTINGS).write_text(text, encoding="utf-8")
 
     def design(self) -> None:
         self.chapter("design", "a motion that shows the parameters, and another one to check them with")
         self.command("design", self.robot, "-o", self.at("design"), "--starts", STARTS, "--seed", self.seed)
         data = read(self.folder / "design" / "design.json")
-        limits = data["certificate"]["limits"]
+        limits = [limit for limit in data["certificate"]["limits"] if limit["status"] == "holds"]
         kinds = ", ".join(dict.fromkeys(limit["what"] for limit in limits))
         self.say(f"{data['duration']:.0f} s of motion; {len(limits)} limits ({kinds}) hold at every instant: certified")
         flags = ("--trajectory", "random-spline", "--seed", self.seed)
@@ -185,7 +187,7 @@ class Story:
                 for k, name in enumerate(estimate.names)
             ],
         }
-        write_json(self.folder / "demo.json", data)
+        write_json(self.folder / STORY, data)
         return data
 
     def say_what_is_there(self) -> None:
@@ -201,7 +203,7 @@ class Story:
     # -- how it is told --------------------------------------------------------------------------------------------
 
     def chapter(self, title: str, text: str) -> None:
-        self.out.print(f"\n[bold]{title}[/]  ", end="")
+        self.out.print(Text.assemble("\n", (title, "bold"), "  "), end="")
         self.out.print(text, markup=False)
 
     def say(self, text: str, style: str | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +20,14 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.config.design_config import DesignConfig
 from exciter.excitation.config.trajectory_config import DRAWN
+from exciter.excitation.deadline import Deadline
 from exciter.excitation.design import Design, design
-from exciter.excitation.files.export import EXACT, ROS2_JSON, ROS2_YAML, TABLE, Exported, export
+from exciter.excitation.files.export import Exported, export, refuse_unwritable
+from exciter.excitation.files.read import DESIGN, MOTION_FILES
+from exciter.excitation.optimiser.checkpoint import discard
 from exciter.excitation.optimiser.multistart import Progress as SearchProgress
 from exciter.excitation.validation_motion.draw import RandomMotion, draw
 from exciter.excitation.validation_motion.drawn_design import drawn_design
@@ -32,14 +37,15 @@ from exciter.files import json_text, staged
 from exciter.report.design_report import write_design_report
 from exciter.report.spectrum import acceleration_spectrum
 from exciter.report.tool_frame import tool_frame
-from exciter.report.unchecked import unchecked
 from exciter.report.verdict_words import verdict
 from exciter.robot import Robot, load
 
 CHECKPOINT = "checkpoint.json"
 INTERRUPTED = 130
+OVERTIME = 0.05  # of the time limit that the files may take beyond it, once there is a motion
+LEAST_OVERTIME = 5.0  # [s] of it: files that were estimated wrongly are better than none
 BEST = TextColumn("{task.fields[best]}")
-WRITTEN = (TABLE, EXACT, ROS2_YAML, ROS2_JSON, "design.json", "report.html")
+WRITTEN = (*MOTION_FILES, DESIGN.name, "report.html")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,38 +59,40 @@ def run(arguments: argparse.Namespace) -> int:
         time_limit=arguments.time_limit,
     )
     check_flags(arguments, config)
+    limit = None if config.family in DRAWN else config.time_limit  # of a search
+    deadline = Deadline.after(limit, time.monotonic() - arguments.began)
     robot = load(arguments.robot, config.robot)
+    refuse_unwritable(robot)
     with output_folder(arguments.output) as folder:
-        designed = _design(config, robot, folder / CHECKPOINT, resume=arguments.resume)
-        with staged(folder) as stage:
+        designed = _design(config, robot, folder / CHECKPOINT, deadline, resume=arguments.resume)
+        overtime = deadline.moved(max(LEAST_OVERTIME, OVERTIME * deadline.seconds))
+        with overtime.kept(), staged(folder, DESIGN) as stage:
             files = export(
                 stage,
                 robot,
                 designed.curve,
                 designed.trajectory,
                 designed.delta,
-                lambda curve: certify(robot, curve, designed.constraints),
+                lambda curve: certify(robot, curve, designed.constraints, check=overtime.check),
                 periods=designed.periods,
                 rate=config.rate,
             )
-            data = design_data(designed, config, files, arguments.robot)
-            (stage / "design.json").write_text(json_text(data), encoding="utf-8")
             write_design_report(designed, stage / "report.html", settings=config.to_dict())
+            data = DESIGN.write(stage, design_data(designed, config, files, arguments.robot))
     if arguments.json:
         print(json_text(data), end="")
     else:
         print_design(designed, files, folder)
         if data["interrupted"]:
             console().print("stopped early: this is the best so far; --resume goes on", style="yellow")
-    stopped = config.time_limit is not None and designed.seconds >= config.time_limit
-    return INTERRUPTED if designed.interrupted and not stopped else 0
+    return INTERRUPTED if designed.interrupted and not designed.out_of_time else 0
 
 
-def _design(config: DesignConfig, robot: Robot, checkpoint: Path, *, resume: bool) -> Design:
+def _design(config: DesignConfig, robot: Robot, checkpoint: Path, deadline: Deadline, *, resume: bool) -> Design:
     """The design of a configuration; a checkpoint of before counts only when it is to be resumed."""
     model, chosen = config.model(robot), config.trajectory()
     if not resume:
-        checkpoint.unlink(missing_ok=True)
+        discard(checkpoint)
     if isinstance(chosen, RandomPoints | RandomSpline):
         return _drawn(config, model, chosen)
     try:
@@ -104,14 +112,15 @@ def _design(config: DesignConfig, robot: Robot, checkpoint: Path, *, resume: boo
                 seed=config.seed,
                 starts=config.starts,
                 jobs=config.jobs,
-                time_limit=config.time_limit,
+                time_limit=deadline,
+                file_rate=config.rate,
                 checkpoint=checkpoint,
                 progress=tell,
             )
         return designed
     except ExciterError:
         if not resume:
-            checkpoint.unlink(missing_ok=True)  # starts that lead nowhere
+            discard(checkpoint)  # starts that lead nowhere
         raise
 
 
@@ -192,7 +201,7 @@ def design_data(designed: Design, config: DesignConfig, files: Exported, source:
         "noise": designed.noise.tolist() if config.formulation == "dynamic" else config.noise or 1.0,
         "remarks": [*model.robot.remarks, *designed.words],
         "not_checked": list(unchecked(model.robot, designed.constraints, designed.certificate)),
-        "files": {"rate": files.rate, "rows": files.rows, "certificate": files.certificate.to_dict()},
+        "files": files.to_dict(),
         "interrupted": designed.interrupted,
         "starts": [_start(attempt) for attempt in designed.attempts],
         "spectrum": _spectrum(designed),

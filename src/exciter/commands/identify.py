@@ -12,20 +12,20 @@ from exciter.commands.common import console, description_path, output_folder, wi
 from exciter.commands.identify_logs import Logs
 from exciter.commands.identify_methods import Words, compared, honest
 from exciter.commands.identify_print import print_result
-from exciter.commands.identify_result import URDF, Extras, copy_name, result_data
+from exciter.commands.identify_result import Extras, copy_name, result_data
 from exciter.commands.progress import Step, steps
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.experiment.recording import Payload
 from exciter.export.urdf import identified_urdf
-from exciter.files import json_text, staged
+from exciter.files import inside, json_text, sha256, staged
 from exciter.identification.config.automatic import Automatic
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.uncertainty import with_uncertainty
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.identification import Identification, identify, judging
-from exciter.identification.identified import RESULT, read_result
+from exciter.identification.identified import COPY, SEALED, URDF, read_result
 from exciter.identification.payload import identify_payload, payload_between
 from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
@@ -47,7 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     methods = tuple(Words.of(text) for text in arguments.compare)
     count = len((*arguments.logs, *arguments.validate, *arguments.loaded))
     with output_folder(arguments.output) as folder, steps(count + 7) as step:
-        before = files_of_result(folder)
+        earlier = unsealed_result(folder)
+        before = {*SEALED.recorded(folder), *(path.name for path in earlier)}
         refuse_foreign(folder / copy_name(arguments.robot), description_path(arguments.robot), before)
         logs = Logs(config, robot, arguments.data, step)
         runs, seen = logs.read(arguments.logs), logs.read(arguments.validate)
@@ -72,8 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             extras = replace(extras, comparison=compared(config, found, methods, seen))
         step("writing")
         data = result_data(found, extras, config, arguments.robot, logs)
-        with staged(folder) as stage:
-            (stage / RESULT).write_text(json_text(data), encoding="utf-8")
+        with staged(folder, SEALED, remove=earlier) as stage:
             description = description_path(arguments.robot)
             shutil.copyfile(description, stage / copy_name(arguments.robot))
             if found.physically_consistent:
@@ -87,9 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
                 extras.answers,
                 quality=logs.quality,
             )
+            data = SEALED.write(stage, data)
             written = sorted(path.name for path in stage.iterdir())
-        for name in before - set(written):  # of the result that was there
-            (folder / name).unlink(missing_ok=True)
     if arguments.json:
         print(json_text(data), end="")
     else:
@@ -98,19 +97,24 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def files_of_result(folder: Path) -> set[str]:
-    """What an earlier result wrote there, beside what every result writes."""
+def unsealed_result(folder: Path) -> tuple[Path, ...]:
+    """Companions of a result of an earlier version, which has no hashes of them; none that could be another's."""
+    if SEALED.recorded(folder):
+        return ()
     try:
         data = read_result(folder)
-        return {str(data["robot"]["file"])} | ({URDF} if data.get("physically_consistent") else set())
+        copy, digest = inside(folder, data["robot"]["file"]), data["robot"]["sha256"]
+        ours = copy.stem == COPY and copy.is_file() and sha256(copy) == digest
     except (ExciterError, KeyError, TypeError):
-        return set()
+        return ()
+    found = ((copy,) if ours else ()) + ((folder / URDF,) if data.get("physically_consistent") else ())
+    return tuple(path for path in found if path.is_file())
 
 
 def refuse_foreign(target: Path, description: Path, before: set[str]) -> None:
     """A file of somebody else's is not written over."""
     ours = target.name in before or not target.exists()
-    if not ours and target.read_bytes() != description.read_bytes():
+    if not ours and sha256(target) != sha256(description):
         raise ExciterError(f"'{target}' is there, and of no earlier result; choose another folder with -o")
 
 
@@ -137,7 +141,7 @@ def identified(
     friction: FrictionChoice | None = None
     if config.chooses_friction:
         step("choosing friction models")
-        friction = choose_friction(replace(problem, formulation=judge))
+        friction = choose_friction(replace(problem, formulation=judge).bounded)
         problem = replace(problem, model=replace(problem.model, terms=friction.terms))
     step("identifying")
 
@@ -171,6 +175,7 @@ def known_load_of(
 
 def drifts_of(problem: Problem) -> tuple[Drift, ...]:
     """What changes along the runs; those that were averaged over their periods have no before and after."""
+    problem = problem.bounded
     runs = tuple(run for run in problem.runs if all(part.series is None for part in run.parts))
     if not runs:
         return ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.quality import Quality, Repairs, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
-from exciter.experiment.recording import Payload, Recording, open_recording
+from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
 from exciter.experiment.recording.about import LINK
 from exciter.experiment.signals.route import Route
 from exciter.identification.config.automatic import Automatic, choose_automatically
@@ -22,6 +22,7 @@ from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import DriveGains, current_run, identify_gains
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.known_parameters import Known
+from exciter.identification.long_run import HELD_BYTES, LongLog, size_of
 from exciter.identification.run import Run, common_side
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
 from exciter.parameters.terms.dry_friction import BoundDryFriction
@@ -46,6 +47,8 @@ class Logs:
         self.words: list[str] = []
         self.repairs: dict[str, Repairs] = {}
         self.quality: dict[str, Quality] = {}
+        self.long: dict[str, LongLog] = {}  # logs that are read piece by piece
+        self._bytes = 0  # of samples that are held
         self.stated: list[Payload] = []  # loads that logs state, and that are to be found
 
     def read(self, paths: Sequence[Path], *, loaded: bool = False) -> tuple[Run, ...]:
@@ -54,27 +57,58 @@ class Logs:
 
     def _run(self, path: Path, loaded: bool) -> Run:
         self.step(f"reading {path.name}")
+        name = str(path)
         with naming(path):
             file = open_recording(path, self.folder)
             repairs = Repairs.from_dict(file.repair, f"{path}: repair")
-            recording = file.read()
-            self._refuse_moving(recording)
-            recording = recording.arranged(self.robot)
-            if loaded and recording.about.payload is not None:
-                self.stated.append(recording.about.payload)
-                recording = replace(recording, about=replace(recording.about, payload=None))
+            whole = self._held(file)
             self.notes += [f"{path.name}: {remark}" for remark in file.remarks]
-            self._gravity(recording, path)
-            self._judge(recording, repairs, path, loaded)
-            name = str(path)
+            if loaded and file.about.payload is not None:
+                self.stated.append(file.about.payload)
+            self._gravity(file.about.gravity, path)
+            if whole is None:
+                return self._long_run(file, repairs, path, loaded)
+            self._refuse_moving([whole])
+            recording = self._arranged(whole, loaded)
+            quality = check(repair(recording, repairs).recording, self.robot, self._usual_model())
+            self._judge(quality, path, loaded)
             self.repairs[name] = repairs
             if self.config.known_parameters is not None:
                 return current_run(recording, self.config.route, repairs, name)
             return Run.of(recording, self.config.route, repairs, name)
 
-    def _gravity(self, recording: Recording, path: Path) -> None:
+    def _held(self, file: RecordingFile) -> Recording | None:
+        """A log at once; None where that is too much, together with those before, and where it need not be: drive
+        gains, and an analogue filter that is undone, want it whole."""
+        if self.config.known_parameters is not None or file.about.filter is not None:
+            return file.read()
+        parts, size = list[Recording](), self._bytes
+        for piece in file.chunks():
+            size += size_of(piece)
+            if size > HELD_BYTES:
+                return None
+            parts.append(piece)
+        self._bytes = size
+        return Recording.join(parts)
+
+    def _long_run(self, file: RecordingFile, repairs: Repairs, path: Path, loaded: bool) -> Run:
+        """Of a log that is read piece by piece."""
+        if self.config.robot.lock:
+            self._refuse_moving(file.chunks())
+        log = LongLog.of(
+            lambda: (self._arranged(piece, loaded) for piece in file.chunks()), str(path), self._usual_model(), repairs
+        )
+        self._judge(log.quality, path, loaded)
+        self.notes.append(f"{path.name}: {log.sampled}")
+        self.long[log.name], self.repairs[log.name] = log, Repairs()  # its sample has been repaired
+        return log.run(self.config.route)
+
+    def _arranged(self, recording: Recording, loaded: bool) -> Recording:
+        arranged = recording.arranged(self.robot)
+        return replace(arranged, about=replace(arranged.about, payload=None)) if loaded else arranged
+
+    def _gravity(self, given: tuple[float, ...] | None, path: Path) -> None:
         """All logs must have been recorded with the robot standing alike."""
-        given = recording.about.gravity
         if given is None:
             return
         if self.gravity is not None and not np.allclose(given, self.gravity):
@@ -87,19 +121,23 @@ class Logs:
             self.words.append(f"gravity {list(given)} m/s², as {path.name} says")
             self.robot = self.robot.with_gravity(given)
 
-    def _refuse_moving(self, recording: Recording) -> None:
+    def _refuse_moving(self, pieces: Iterable[Recording]) -> None:
         """A joint that is locked here must have stood still there."""
+        low, high = dict[str, float](), dict[str, float]()
+        for piece in pieces:
+            for name in set(self.config.robot.lock) & set(piece.joints):
+                q = piece.q[:, piece.joints.index(name)]
+                low[name] = np.fmin(low.get(name, np.nan), np.fmin.reduce(q))
+                high[name] = np.fmax(high.get(name, np.nan), np.fmax.reduce(q))
         for name in self.config.robot.lock:
-            if name in recording.joints:
-                moved = float(np.nanmax(np.ptp(recording.q[:, recording.joints.index(name)])))
-                if moved > STILL:
-                    raise RecordingError(
-                        f"joint '{name}' is locked, but moves by {moved:.3g} in this log; do not lock it, or give one "
-                        "in which it stands still"
-                    )
+            if name in low and (moved := float(high[name] - low[name])) > STILL:
+                raise RecordingError(
+                    f"joint '{name}' is locked, but moves by {moved:.3g} in this log; do not lock it, or give one "
+                    "in which it stands still"
+                )
 
-    def _judge(self, recording: Recording, repairs: Repairs, path: Path, loaded: bool) -> None:
-        quality = self.quality[str(path)] = check(repair(recording, repairs).recording, self.robot, self._usual_model())
+    def _judge(self, quality: Quality, path: Path, loaded: bool) -> None:
+        self.quality[str(path)] = quality
         if not quality.usable and not self.config.accept_problems:
             raise RecordingError(
                 f"{quality.verdict} ({quality.problems[0].words}); see exciter inspect, repair the log, or say "
@@ -125,7 +163,7 @@ class Logs:
         terms = [term for term in model.bound if isinstance(term, BoundDryFriction) and not term.has_memory]
         dry = {row for term in terms for row, _ in term.rows}
         for run in runs:
-            speed = np.concatenate([np.abs(part.motion.qd) for part in run.parts])
+            speed = np.concatenate([np.abs(part.motion.qd) for part in run.bounded.parts])
             rest = (speed < np.maximum(zone, SLOW * speed.max(axis=0))).mean(axis=0)
             long = [joint for joint in sorted(dry) if rest[joint] > LONG]
             for resting, what in (
@@ -172,17 +210,21 @@ class Logs:
 
     def again(self, runs: Sequence[Run], route: Route) -> tuple[Run, ...]:
         """The same logs through another route."""
-        return tuple(
-            run if run.recording is None else Run.of(run.recording, route, self.repairs[run.name], run.name)
-            for run in runs
-        )
+
+        def through(run: Run) -> Run:
+            if run.sample is not None:
+                return self.long[run.name].run(route)
+            return run if run.recording is None else Run.of(run.recording, route, self.repairs[run.name], run.name)
+
+        return tuple(through(run) for run in runs)
 
     def chosen(self, runs: tuple[Run, ...], seen: tuple[Run, ...]) -> tuple[Automatic, tuple[Run, ...]] | None:
         """Settings that were left open, chosen from ``runs`` alone, and ``seen`` through the same route; None where the
         logs are too little to choose from."""
+        looked_at = tuple(run.bounded for run in runs)
         try:
             found = choose_automatically(
-                self.config, self.robot, runs, lambda route: self.again(runs, route), self.step
+                self.config, self.robot, looked_at, lambda route: self.again(looked_at, route), self.step
             )
         except (ParameterError, RecordingError) as error:
             self.notes.append(f"settings were not chosen from the logs, usual ones are taken: {error}")
@@ -199,6 +241,8 @@ class Logs:
                 "dead_zone: has no effect, pre-sliding friction holds at rest too; friction: as-given has it"
             )
         route = found.config.route
+        if looked_at != runs:
+            found = replace(found, runs=runs if route is None else self.again(runs, route))
         return found, seen if route is None else self.again(seen, route)
 
     def with_gains(self, known: Sequence[Known], groups: Groups) -> Groups:

@@ -27,8 +27,6 @@ from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
 
-URDF = "identified.urdf"
-
 
 def copy_name(source: str) -> str:
     """Of the description's copy beside result.json."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality import Quality, Repaired, Repairs, Severity, check, check_stream, repair
 from exciter.experiment.recording import RecordingFile, open_recording, write_recording
+from exciter.experiment.recording.native import check_beside, check_names
 from exciter.files import json_text
 from exciter.robot import Robot
 
@@ -30,6 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and len(arguments.logs) > 1:
         raise ExciterError(f"-o writes one recording, {len(arguments.logs)} logs are given; repair them one by one")
     robot = chosen_robot(arguments)
+    if arguments.output is not None:
+        check_names(robot.joint_names, arguments.output)
+        check_beside(arguments.output)
     planned = None if arguments.planned is None else read_trajectory(arguments.planned, robot)
     usable, reports, out = True, [], console()
     for path in arguments.logs:
@@ -62,7 +67,7 @@ def refuse_overwriting(file: RecordingFile, output: Path) -> None:
     read = [file.path, file.path.with_suffix(".yaml"), *(path for _, path in file.files)]
     for path in read:
         for target in written:
-            if path.exists() and (same(path, target) or (path.is_dir() and path.resolve() in target.resolve().parents)):
+            if exists(path) and (same(path, target) or (isdir(path) and path.resolve() in target.resolve().parents)):
                 raise ExciterError(
                     f"-o {output} would write over {path}, which the log is read from; give another name"
                 )
@@ -70,7 +75,7 @@ def refuse_overwriting(file: RecordingFile, output: Path) -> None:
 
 def same(a: Path, b: Path) -> bool:
     """One file, whatever it is called."""
-    return a.resolve() == b.resolve() or (a.exists() and b.exists() and a.samefile(b))
+    return a.resolve() == b.resolve() or (exists(a) and exists(b) and a.samefile(b))
 
 
 @contextmanager

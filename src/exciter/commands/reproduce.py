@@ -16,7 +16,7 @@ from rich.text import Text
 
 from exciter.commands.common import console, output_folder, versions
 from exciter.commands.progress import steps
-from exciter.files import json_text, staged
+from exciter.files import Seal, json_text, staged
 from exciter.reproduction import NAMES
 from exciter.reproduction.finding import text_of
 from exciter.reproduction.markdown import page
@@ -59,10 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def write(one: Reproduced, folder: Path) -> None:
     """A paper as soon as it is complete: what interrupts the next one does not take it away."""
-    with staged(folder) as stage:
-        write_report(one, stage / f"{one.paper.name}.html", versions())
-        (stage / f"{one.paper.name}.json").write_text(json_text(paper_data(one)), encoding="utf-8")
+    name = one.paper.name
+    seal = Seal(f"{name}.json", (f"{name}.html", f"{name}.*.csv"), f"exciter reproduce {name}")
+    with staged(folder, seal) as stage:
+        write_report(one, stage / f"{name}.html", versions())
         write_tables(one, stage)
+        seal.write(stage, paper_data(one))
 
 
 def page_name(found: Sequence[Reproduced]) -> str:

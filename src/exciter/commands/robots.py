@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from rich.table import Table
 
 from exciter.commands.common import console
+from exciter.files import json_text
 from exciter.robot import library
 
 
 def run(arguments: argparse.Namespace) -> None:
     rows = [(name, library.embedded(name)) for name in library.names()]
     if arguments.json:
-        print(
-            json.dumps(
-                [{"name": n, "joints": r.n, "nominal": r.nominal, "source": r.source} for n, r in rows], indent=2
-            )
-        )
+        data = [{"name": n, "joints": r.n, "nominal": r.nominal, "source": r.source} for n, r in rows]
+        print(json_text(data), end="")
         return
     table = Table(box=None, padding=(0, 2, 1, 0))
     for heading in ("robot", "axes", "source"):

@@ -18,11 +18,11 @@ from exciter.commands.common import chosen_robot, console, output_folder, print_
 from exciter.commands.progress import bar_with
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
-from exciter.experiment.recording.native import check_beside, write_recording, written_beside
+from exciter.experiment.recording.native import check_beside, check_names, write_recording, written_beside
 from exciter.experiment.virtual import Simulated
 from exciter.experiment.virtual.config import read_virtual
 from exciter.experiment.virtual.execute import Progress as Tell
-from exciter.files import json_text, write_json
+from exciter.files import json_text, staged
 from exciter.robot import Robot
 
 LOGS = (".csv", ".npz")
@@ -37,9 +37,11 @@ BESIDE_THE_POINT = (
 def run(arguments: argparse.Namespace) -> int:
     """0 when the motion was executed and logged; nothing is written otherwise."""
     log, truth, motion = arguments.output, arguments.truth, arguments.motion
-    check_names(arguments)
+    check_paths(arguments)
     robot = chosen_robot(arguments)
-    curve = read_trajectory(arguments.trajectory, robot)
+    for path in filter(None, (log, motion)):
+        check_names(robot.joint_names, path)
+    curve = read_trajectory(arguments.trajectory, robot, hashes=True)
     virtual = read_virtual(arguments.config, robot, arguments.seed)
     with ExitStack() as folders:
         for path in filter(None, (log, truth, motion)):
@@ -47,11 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         with progress_bar() as tell:
             simulated = virtual.run(curve, periods=arguments.periods, seed=arguments.seed, progress=tell)
         data = {"exciter": __version__, "seed": arguments.seed, **simulated.truth_data()}
-        write_recording(simulated.recording, log)
-        if truth is not None:
-            write_json(truth, data)
-        if motion is not None:
-            write_recording(simulated.exact, motion)
+        write(simulated, data, log, truth, motion)
     if arguments.json:
         print(json_text(summary(simulated, written(log, truth, motion))), end="")
         return 0
@@ -60,6 +58,20 @@ def run(arguments: argparse.Namespace) -> int:
     print_notes(out, (*remarks(robot), *simulated.words), ())
     out.print(f"written: {', '.join(written(log, truth, motion))}", markup=False)
     return 0
+
+
+def write(simulated: Simulated, data: dict[str, Any], log: Path, truth: Path | None, motion: Path | None) -> None:
+    """All files or none. The truth and the exact motion of an older log go before it does, and come after the new one:
+    where they are, they are its own."""
+    older = [path for path in (truth, motion, motion and written_beside(motion)) if path is not None]
+    with ExitStack() as later:
+        if truth is not None:
+            stage = later.enter_context(staged(truth.absolute().parent))
+            (stage / truth.name).write_text(json_text(data), encoding="utf-8")
+        if motion is not None:
+            stage = later.enter_context(staged(motion.absolute().parent, last=motion.name))
+            write_recording(simulated.exact, stage / motion.name)
+        write_recording(simulated.recording, log, remove=older)
 
 
 def summary(simulated: Simulated, files: Iterable[str]) -> dict[str, Any]:
@@ -100,7 +112,7 @@ def written(log: Path, truth: Path | None, motion: Path | None) -> Iterator[str]
             yield f"{beside} (what is known beside the samples)"
 
 
-def check_names(arguments: argparse.Namespace) -> None:
+def check_paths(arguments: argparse.Namespace) -> None:
     """Names that cannot be are told before any work, and so are files that would be lost."""
     log, truth, motion = arguments.output, arguments.truth, arguments.motion
     for flag, path in (("-o", log), ("--motion", motion)):

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from exciter.errors import visible
 from exciter.excitation.criteria.registry import CRITERIA
 from exciter.identification.config.estimators import WORDS as ESTIMATORS
 from exciter.identification.config.formulations import WORDS as FORMULATIONS
@@ -22,13 +23,14 @@ GRAVITY_BESIDE = "m/s² in the frame of the description's root link; turn it if 
 
 
 def starting_configuration(robot: Robot, source: str) -> str:
-    """YAML for --config of every command."""
-    return "\n".join([*_head(robot, source), *_robot(robot), *_design(robot), *_simulate(), *_identify()]) + "\n"
+    """YAML for --config of every command. No text of the description can end a line, and so a comment."""
+    lines = [*_head(robot, source), *_robot(robot), *_design(robot), *_simulate(), *_identify()]
+    return "\n".join(map(visible, lines)) + "\n"
 
 
 def _head(robot: Robot, source: str) -> Iterator[str]:
-    source = shlex.quote(" ".join(source.split()))
-    yield f"# Settings of {' '.join(robot.name.split())} for base, design, check, simulate, inspect and identify."
+    source = shlex.quote(source)
+    yield f"# Settings of {robot.name} for base, design, check, simulate, inspect and identify."
     yield "#"
     yield f"#   exciter design {source} -o design --config THIS_FILE"
     yield f"#   exciter check {source} design/trajectory.csv --config THIS_FILE"
@@ -36,7 +38,7 @@ def _head(robot: Robot, source: str) -> Iterator[str]:
     yield "#"
     yield "# Units are SI: m, rad, s, kg, N·m. A line behind # shows what holds without it, or what could be said."
     for remark in robot.remarks:
-        yield f"# Note: {' '.join(remark.split())}"
+        yield f"# Note: {remark}"
 
 
 def _robot(robot: Robot) -> Iterator[str]:
@@ -54,7 +56,7 @@ def _robot(robot: Robot) -> Iterator[str]:
             yield f"  {which}: {flow(known)}    # assumed from the velocities: give your own"
         else:
             yield f"  # {which}: {flow(known)}    # as described"
-    yield f"# lock: {{{flow(robot.joint_names[-1])}: 0.0}}          # freeze a joint at a position"
+    yield f"# lock: {flow({robot.joint_names[-1]: 0.0})}          # freeze a joint at a position"
     yield f"terms: {flow(TERMS)}    # of drives; no rotor where sensors on the links measure torque; docs/parameters.md"
 
 
@@ -79,14 +81,22 @@ def _design(robot: Robot) -> Iterator[str]:
         yield f"  # self_collision: {{clearance: 0.02}}    # m, of {len(robot.collision_pairs)} pairs of bodies"
     else:
         yield "  # self_collision: false    # the description has no bodies that could be kept apart"
-    yield f"  # workspace: [{{frame: {flow(frames[-1])}, z_min: 0.1}}]    # frames: {', '.join(frames)}"
+    yield f"  # ground: {_ground(robot)}"
+    yield f"  # workspace: {flow([{'frame': frames[-1], 'z_min': 0.1}])}    # frames: {', '.join(frames)}"
     if robot.capsules:
-        yield "  # obstacles: [{half_space: {normal: [0, 0, 1], offset: 0}}]    # what stands around: only you know"
+        yield "  # obstacles: [{box: {lower: [0.4, -1, 0], upper: [0.8, 1, 0.3]}}]    # around it: only you know"
     else:
         yield "  # Obstacles need bodies with shapes; the description has none, so that only frames can be kept away."
     yield "# starts: 16               # random starts, the best one counts"
     yield "# seed: 0"
     yield "# time_limit: 60           # s"
+
+
+def _ground(robot: Robot) -> str:
+    """The height in force, and where it comes from."""
+    if robot.ground is None:
+        return "0                # m, along z of the base, of what the robot is mounted on: assumed; or none"
+    return f"{robot.ground:<17g}# m, along z of the base, of what the robot is mounted on; or none"
 
 
 def _simulate() -> Iterator[str]:

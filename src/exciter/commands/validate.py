@@ -19,7 +19,7 @@ from exciter.commands.common import console, output_folder, print_notes, shown, 
 from exciter.commands.identify_logs import Logs
 from exciter.commands.progress import Step, steps
 from exciter.errors import RecordingError
-from exciter.files import json_text, staged
+from exciter.files import Seal, json_text, staged
 from exciter.identification.config.evaluation import judged_words
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
@@ -31,6 +31,7 @@ from exciter.validation.simulation import SimulatedRun, simulate_run
 from exciter.validation.validation import RunValidation, Validation, validate
 
 REPORT, DATA = "report.html", "validation.json"
+SEALED = Seal(DATA, (REPORT,), "validate again")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         data = validation_data(found, checked, logs, arguments.folder)
         if folder is not None:
             step("writing")
-            write(found, checked, logs, runs, data, folder)
+            data = write(found, checked, logs, runs, data, folder)
     if arguments.json:
         print(json_text(data), end="")
     else:
@@ -118,7 +119,7 @@ def check(found: IdentifiedModel, runs: tuple[Run, ...], step: Step) -> Checked:
     zone = found.config.dead_zone(())
     for one in runs:
         step(f"simulating {Path(one.name).name}")
-        simulations.append(simulate_run(model, estimate.values, one, dead_zone=zone))
+        simulations.append(simulate_run(model, estimate.values, one.bounded, dead_zone=zone))
     return Checked(validation, inertia, tuple(simulations))
 
 
@@ -140,9 +141,8 @@ def validation_data(found: IdentifiedModel, checked: Checked, logs: Logs, folder
 
 def write(
     found: IdentifiedModel, checked: Checked, logs: Logs, runs: tuple[Run, ...], data: dict[str, Any], folder: Path
-) -> None:
-    with staged(folder) as stage:
-        (stage / DATA).write_text(json_text(data), encoding="utf-8")
+) -> dict[str, Any]:
+    with staged(folder, SEALED) as stage:
         write_validation_report(
             found,
             checked.validation,
@@ -153,6 +153,7 @@ def write(
             inertia_matrix=checked.inertia,
             simulation=checked.simulations,
         )
+        return SEALED.write(stage, data)
 
 
 # -- what is printed -------------------------------------------------------------------------------------------------

@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 #: [rad] Axes of a calibrated robot miss being parallel by a little, and their common perpendicular lies kilometres
 #: away: no place for an origin. Frames treat such axes as parallel; the geometry stays exact.
 NEARLY_PARALLEL = 0.02
+#: samples at a time for which joint terms that remember are evaluated: bounds memory
+MEMORY_BLOCK_SAMPLES = 65_536
 NOMINAL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
 
 
@@ -127,18 +129,26 @@ class DynamicModel:
         return self._assembled(motion, self.term_values(motion))
 
     def regressor_chunks(
-        self, motion: Motion, size: int = 2048, layout: ColumnLayout | None = None, room: int = 0
+        self,
+        motion: Motion,
+        size: int = 2048,
+        layout: ColumnLayout | None = None,
+        room: int = 0,
+        before: TermMemory | None = None,
     ) -> Iterator[tuple[slice, Array]]:
-        """Φ piece by piece, (samples, Φ of these): memory stays flat for long motions, unless joint terms remember and
-        must see the motion whole. layout: of the columns that are wanted, all unless given; ``room`` columns of zeros
-        follow them."""
+        """Φ piece by piece, (samples, Φ of these): memory stays flat for long motions. layout: of the columns that are
+        wanted, all unless given; ``room`` columns of zeros follow them. before: what joint terms remember of the motion
+        that this one continues."""
         self.dynamics.check(motion)
         layout = self.layout(np.arange(len(self.standard))) if layout is None else layout
-        whole = self.term_values(motion) if any(term.has_memory for term in self.bound) else None
+        remembered = TermMemory(self) if before is None else before
+        block = max(1, MEMORY_BLOCK_SAMPLES // size) * size if any(term.has_memory for term in self.bound) else size
         for start in range(0, len(motion), size):
+            if start % block == 0:
+                values = remembered.values(motion[start : start + block])
             part = slice(start, min(start + size, len(motion)))
             piece = motion[part]
-            terms = self.term_values(piece) if whole is None else whole[:, part]
+            terms = values[:, start % block : start % block + len(piece)]
             batch = RowBatch(self.dynamics.chain, layout, terms, np.ones(self.n), *piece.samples_last)
             phi = np.zeros((self.n, layout.size + room, len(piece)))  # samples last: every write is contiguous
             self.engine.columns(batch, phi)
@@ -269,6 +279,24 @@ class DynamicModel:
         cuts = np.cumsum([0, *(len(term.rows) for term in self.bound)])
         parts = [term.pullback(motion, seeds[a:b]) for term, a, b in zip(self.bound, cuts, cuts[1:], strict=False)]
         return MotionGradient.sum(motion, parts)
+
+
+class TermMemory:
+    """Values of a model's joint terms along a motion that comes block by block: terms that remember go on where the
+    block before left them. Mutable."""
+
+    def __init__(self, model: DynamicModel) -> None:
+        self._bound = model.bound
+        self._remembers = any(term.has_memory for term in model.bound)
+        self._last: Motion | None = None
+
+    def values(self, motion: Motion) -> Array:
+        """(E, N), as ``DynamicModel.term_values``, of samples that follow those of the block before."""
+        seen = motion if self._last is None else self._last.followed_by(motion)
+        found = [term.values(seen)[:, len(seen) - len(motion) :] for term in self._bound]
+        if self._remembers:
+            self._bound, self._last = tuple(term.after(seen) for term in self._bound), motion[-1:]
+        return np.concatenate(found) if found else np.zeros((0, len(motion)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError
@@ -20,6 +20,8 @@ from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
 from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.criteria.formulation import Formulation
 from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
+from exciter.excitation.deadline import Deadline, OutOfTime
+from exciter.excitation.files.export import export_seconds
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.joint_limits import check_room
 from exciter.excitation.optimiser.multistart import Progress, run_starts
@@ -30,6 +32,11 @@ from exciter.excitation.trajectories.trajectory import Trajectory, motion
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
+TIMED_SHARE = 10  # figures of one in so many samples are timed, before a search that has a time limit
+AFTERWARDS = 1.4  # times what was timed is kept free for what comes after the search
+TIGHT_CERTIFICATE = 4.0  # times that of a modest motion is a certificate of the best one, whose margins are narrow
+UNTIMED_SHARE = 0.2  # of the time that is kept free where nothing could be timed
+REPORT_SECONDS = 0.5  # for what is neither timed nor much: the report, and design.json
 RATE = 100.0  # [1/s] samples of the log that the criterion counts, unless their number is given
 
 
@@ -65,6 +72,7 @@ class Design:
     noise: Array
     seed: int
     interrupted: bool
+    out_of_time: bool = False  # it was the time limit that interrupted the search
     words: tuple[str, ...] = ()  # remarks on how the motion was found
 
 
@@ -85,7 +93,8 @@ def design(
     seed: int = 0,
     starts: int = 16,
     jobs: int = 1,
-    time_limit: float | None = None,
+    time_limit: float | Deadline | None = None,
+    file_rate: float | None = None,
     checkpoint: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Design:
@@ -95,9 +104,11 @@ def design(
     robot has. columns: the parameters it is about (``Columns``), the base parameters unless given. samples: of the log
     over one duration, 100 per second unless given. prior (b, b): information of earlier experiments. duration_range
     [s]: makes the duration free. starts, from different seeds, over ``jobs`` processes; the best one is returned.
-    time_limit [s] and Ctrl-C end the search early with what was reached; a checkpoint file keeps completed starts.
+    time_limit [s] (or a ``Deadline``) and Ctrl-C end the search early with what was reached; a checkpoint file keeps
+    completed starts. The limit is that of the whole design; with file_rate [Hz], of ``export`` at that rate too.
     """
-    began = time.monotonic()
+    deadline = time_limit if isinstance(time_limit, Deadline) else Deadline.after(time_limit)
+    began = deadline.clock()
     robot = model.robot
     sigma = model.per_joint(1.0 if noise is None else noise, "noise")
     samples = round(trajectory.duration * RATE) if samples is None else samples
@@ -107,18 +118,33 @@ def design(
     criterion = DOptimality() if criterion is None else criterion
     formulation = InverseDynamic() if formulation is None else formulation
     objective = Objective(model, criterion, Columns.of(model, columns), sigma**-2.0, formulation, prior)
-    _check_excitable(objective, trajectory, samples)
+    with deadline.kept(), threadpool_limits(limits=1):
+        deadline.check()
+        _check_excitable(objective, trajectory, samples)
+        deadline.check()
     stretch = _stretch(trajectory, duration_range)
     if stretch is not None and ("cramer-rao" in criterion.name or not isinstance(formulation, InverseDynamic)):
         raise ExciterError(
             "a free duration works with the inverse dynamic model and without cramer-rao; fix the duration"
         )
     search = Search(trajectory, objective, tuple(constraints), samples, seed, stretch)
-    found = run_starts(search, starts, jobs=jobs, time_limit=time_limit, checkpoint=checkpoint, progress=progress)
-    if not any(attempt.feasible for attempt in found.attempts):
-        raise ExciterError(_failure(found.attempts))
-    family, delta, curve, certificate = _executable(found.attempts, robot, constraints, periods, ramps)
-    promised = promises(objective, family, delta, samples)
+    execution = _Execution(robot, tuple(constraints), periods, ramps)
+    with deadline.kept(), threadpool_limits(limits=1):
+        rehearsal = None if np.isinf(deadline.at) else _rehearsed(search, execution, deadline, file_rate)
+        found = run_starts(
+            search,
+            starts,
+            jobs=jobs,
+            deadline=deadline if rehearsal is None else deadline.moved(-rehearsal.reserve),
+            certificate_seconds=0.0 if rehearsal is None else rehearsal.certificate_seconds,
+            checkpoint=checkpoint,
+            progress=progress,
+        )
+        feasible = [attempt for attempt in found.attempts if attempt.feasible]
+        if not feasible and not found.out_of_time:
+            raise ExciterError(_failure(found.attempts))
+        family, delta, curve, certificate = _in_time(feasible, execution, deadline, rehearsal)
+        promised = promises(objective, family, delta, samples)
     if not np.isfinite(promised["value"]):
         log = motion(family, delta, family.sample_times(samples))
         names = ", ".join(objective.unexcited(log) or promised["parameters"])
@@ -133,13 +159,14 @@ def design(
         **promised,
         certificate=certificate,
         constraints=tuple(constraints),
-        attempts=found.attempts,
-        seconds=time.monotonic() - began,
+        attempts=found.attempts or (() if rehearsal is None else (rehearsal.attempt,)),
+        seconds=deadline.clock() - began,
         evaluations=sum(attempt.evaluations for attempt in found.attempts),
         samples=samples,
         noise=sigma,
         seed=seed,
         interrupted=found.interrupted,
+        out_of_time=found.out_of_time,
     )
 
 
@@ -159,28 +186,105 @@ def promises(objective: Objective, family: Trajectory, delta: Array, samples: in
     }
 
 
-def _executable(
-    attempts: Sequence[Attempt], robot: Robot, constraints: Sequence[Constraint], periods: int, ramps: Ramps | None
-) -> tuple[Trajectory, Array, Curve, Certificate]:
-    """The best attempt that can be entered and left within all limits, and the certificate of the whole."""
-    refused: MotionError | None = None
-    for attempt in sorted(attempts, key=lambda attempt: (attempt.value, attempt.number)):
-        if attempt.delta is None:
-            continue
-        certificates: list[Certificate] = []
+Executable = tuple[Trajectory, Array, Curve, Certificate]
 
-        def allowed(curve: Curve, certificates: list[Certificate] = certificates) -> bool:
-            certificates.append(certify(robot, curve, constraints))
-            return certificates[-1].certified
 
-        try:
-            curve = ramped(attempt.trajectory, attempt.delta, robot, periods=periods, ramps=ramps, allowed=allowed)
-        except MotionError as error:
-            refused = refused or error
-            continue
-        return attempt.trajectory, attempt.delta, curve, certificates[-1]
-    assert refused is not None
-    raise refused
+@dataclass(frozen=True, eq=False)
+class _Execution:
+    """How a motion is entered, repeated and left, and within which limits."""
+
+    robot: Robot
+    constraints: tuple[Constraint, ...]
+    periods: int
+    ramps: Ramps | None
+
+    def best_of(self, attempts: Sequence[Attempt], deadline: Deadline) -> Executable:
+        """The best attempt that can be entered and left within all limits, and the certificate of the whole."""
+        refused: MotionError | None = None
+        for attempt in sorted(attempts, key=lambda attempt: (attempt.value, attempt.number)):
+            if attempt.delta is None:
+                continue
+            certificates: list[Certificate] = []
+
+            def allowed(curve: Curve, certificates: list[Certificate] = certificates) -> bool:
+                deadline.check()
+                certificates.append(certify(self.robot, curve, self.constraints, check=deadline.check))
+                return certificates[-1].certified
+
+            try:
+                curve = ramped(
+                    attempt.trajectory,
+                    attempt.delta,
+                    self.robot,
+                    periods=self.periods,
+                    ramps=self.ramps,
+                    allowed=allowed,
+                )
+            except MotionError as error:
+                refused = refused or error
+                continue
+            return attempt.trajectory, attempt.delta, curve, certificates[-1]
+        if refused is None:
+            raise OutOfTime
+        raise refused
+
+
+# -- with a time limit -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Rehearsal:
+    """What comes after a search, tried on a modest motion before it: the motion, as it may be executed, and about what
+    a certificate, and then figures and files, will take [s]."""
+
+    attempt: Attempt
+    executable: Executable | None
+    certificate_seconds: float
+    other_seconds: float
+
+    @property
+    def reserve(self) -> float:
+        """To be kept free after the search [s]."""
+        return AFTERWARDS * (self.certificate_seconds + self.other_seconds)
+
+
+def _rehearsed(search: Search, execution: _Execution, deadline: Deadline, file_rate: float | None) -> _Rehearsal:
+    """A share of the time is kept free where the modest motion is not certified, or cannot be executed."""
+    attempt = search.modest(0, deadline)
+    deadline.check()
+    if attempt.delta is None:
+        return _Rehearsal(attempt, None, 0.0, UNTIMED_SHARE * deadline.left)
+    clock = deadline.clock
+    begun = clock()
+    try:
+        executable = execution.best_of([attempt], deadline)
+    except MotionError:
+        return _Rehearsal(attempt, None, 0.0, UNTIMED_SHARE * deadline.left)
+    executed = clock()
+    few = max(2, search.samples // TIMED_SHARE)
+    promises(search.objective, attempt.trajectory, attempt.delta, few)
+    figures = (clock() - executed) * search.samples / few
+    certificate_seconds, files = TIGHT_CERTIFICATE * (executed - begun), 0.0
+    if file_rate is not None:
+        nodes = executable[3].nodes // max(1, len(search.constraints))
+        files = (
+            export_seconds(search.model.robot, executable[2], file_rate, certificate_seconds, nodes) + REPORT_SECONDS
+        )
+    return _Rehearsal(attempt, executable, certificate_seconds, figures + files)
+
+
+def _in_time(
+    attempts: Sequence[Attempt], execution: _Execution, deadline: Deadline, rehearsal: _Rehearsal | None
+) -> Executable:
+    """The best attempt; the motion of the rehearsal where there is none, or no time to find ramps for it."""
+    if rehearsal is not None:
+        deadline = deadline.moved(-rehearsal.other_seconds)
+    try:
+        return execution.best_of(attempts, deadline)
+    except OutOfTime:
+        if rehearsal is None or rehearsal.executable is None:
+            raise
+        return rehearsal.executable
 
 
 def _stretch(trajectory: Trajectory, duration_range: tuple[float, float] | None) -> tuple[float, float] | None:

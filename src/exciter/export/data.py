@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from exciter import __version__
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, ParameterError
+from exciter.errors import ExciterError, ParameterError, unseen
 from exciter.excitation.config.terms import term_words
 from exciter.export.text_files import require_suffix, write_texts
 from exciter.files import json_text
@@ -99,9 +99,12 @@ def json_result(model: DynamicModel, estimate: Estimate, record: Mapping[str, An
 
 
 def yaml_result(model: DynamicModel, estimate: Estimate, record: Mapping[str, Any] | None = None) -> str:
-    """The same data: numbers in a row on one line."""
+    """The same data: numbers in a row on one line. Where a text has characters that do not print, all beyond ASCII are
+    written as escapes, and slowly: the fast writer cannot hold the halves of surrogate pairs."""
     data = json.loads(json_result(model, estimate, record))
-    text = yaml.dump(data, Dumper=Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=10**6)
+    odd = bool(unseen(json.dumps(data, ensure_ascii=False)))
+    writer = yaml.SafeDumper if odd else Dumper
+    text = yaml.dump(data, Dumper=writer, default_flow_style=None, sort_keys=False, allow_unicode=not odd, width=10**6)
     return str(text)
 
 

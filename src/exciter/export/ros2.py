@@ -6,37 +6,39 @@ bit, and it is written only when they are still the design's.
 
 from __future__ import annotations
 
-import json
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, RobotError
 from exciter.excitation.files.csv_file import parse_csv
-from exciter.excitation.files.export import EXACT, TABLE
-from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.read import DESIGN, EXACT, TABLE, read_trajectory
 from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
 from exciter.excitation.files.samples import Samples, sample
 from exciter.export.text_files import require_suffix, write_texts
 from exciter.robot import Joint, Limits, Robot
+from exciter.robot.yaml_file import parse_json
 
-DESIGN = "design.json"
 SAME = 1e-9  #: [rad, m and per s, s²], relative: what sines of another machine may differ by, and no edit
 
 
 def joint_trajectory(folder: Path, *, as_json: bool = False) -> str:
     """The message of a folder that ``exciter design`` wrote: YAML, as ``ros2 topic pub`` takes it, or JSON."""
-    missing = [name for name in (TABLE, EXACT, DESIGN) if not (folder / name).is_file()]
+    DESIGN.refuse_open(folder)
+    missing = [name for name in (TABLE, EXACT, DESIGN.name) if not isfile(folder / name)]
     if missing:
         raise ExciterError(
             f"there is no {missing[0]} in '{folder}': ros2 writes the motion that exciter design found and certified "
-            f"({TABLE}, {EXACT}, {DESIGN}); give that folder (a result of exciter identify exports as urdf, mjcf, sdf, "
-            "yaml, json, c, python)"
+            f"({TABLE}, {EXACT}, {DESIGN.name}); give that folder (a result of exciter identify exports as urdf, mjcf, "
+            "sdf, yaml, json, c, python)"
         )
     robot, rate = _certified(folder)
-    rows = parse_csv(_text(folder / TABLE), robot, f"'{folder / TABLE}'")
-    planned = read_trajectory(folder / EXACT, robot)
+    planned = read_trajectory(folder / EXACT, robot, hashes=True)
+    content = _content(folder / TABLE)
+    DESIGN.refuse_changed(folder, {TABLE: content})
+    rows = parse_csv(_text(content, folder / TABLE), robot, f"'{folder / TABLE}'")
     if not (rate * planned.duration < 2.0 * len(rows.time) and _same(rows, sample(planned, rate))):
         raise ExciterError(
             f"the rows of '{folder / TABLE}' are not those of {EXACT} at {rate:g} Hz, which were certified: one "
@@ -53,23 +55,32 @@ def write_joint_trajectory(path: Path, folder: Path) -> Path:
 
 def _certified(folder: Path) -> tuple[Robot, float]:
     """The joints, and the rows per second that were certified [Hz]."""
-    path = folder / DESIGN
+    path = folder / DESIGN.name
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8"), str(path))
         joints, files = data["robot"]["joints"], data["files"]
         certified, rate = files["certificate"]["certified"], float(files["rate"])
         robot = _named(joints)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        if not 0.0 < rate < np.inf:
+            raise ValueError
+    except (OSError, ValueError, KeyError, TypeError, RobotError):
         raise ExciterError(f"'{path}' cannot be read as a design; design again") from None
     if certified is not True:
         raise ExciterError(f"the rows of '{folder / TABLE}' are not certified; design again within the limits")
     return robot, rate
 
 
-def _text(path: Path) -> str:
+def _content(path: Path) -> bytes:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        return path.read_bytes()
+    except OSError as error:
+        raise ExciterError(f"cannot read '{path}': {error.strerror}; check its permissions") from None
+
+
+def _text(content: bytes, path: Path) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
         raise ExciterError(f"'{path}' cannot be read as a table; design again") from None
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exciter.errors import visible
 from exciter.parameters.conventions import UrdfInertia, to_urdf
 from exciter.parameters.inertial import UPPER_TRIANGLE, checked
 from exciter.robot.geometry import Capsule, Shape
@@ -43,8 +45,9 @@ def document(root: Element, comment: str = "") -> str:
 
 
 def commented(text: str, newline: str = "\n") -> str:
-    """An XML comment on a line of its own; nothing for nothing."""
-    return f"<!-- {text.replace('--', '- -')} -->{newline}" if text else ""  # two dashes would end the comment
+    """An XML comment on a line of its own; nothing for nothing. Neighbouring dashes, which would end the comment, are
+    set apart, and characters that XML cannot hold are written as escapes."""
+    return f"<!-- {re.sub('-(?=-)', '- ', visible(text))} -->{newline}" if text else ""
 
 
 def roll_pitch_yaw(rotation: Array) -> Array:
@@ -103,7 +106,7 @@ def _is_origin(robot: Robot, name: str, index: int) -> bool:
 def drawn(robot: Robot) -> Iterator[Shape]:
     """Shapes to look at: those of the description, or its capsules where it has none. Meshes lie in files of their own
     and are left out."""
-    simple = [shape for shape in robot.shapes if shape.kind != "mesh"]
+    simple = [shape for shape in robot.shapes if shape.visible and shape.kind != "mesh"]
     yield from simple or (_as_shape(capsule) for capsule in robot.capsules)
 
 

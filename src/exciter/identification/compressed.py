@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.errors import ParameterError
+from exciter.errors import ParameterError, shown
 from exciter.identification.information import Information
 from exciter.identification.one_thread import one_thread
 
@@ -123,7 +123,7 @@ class Compressed:
         shape = self.rows.shape
         if given.shape not in ((), shape[1:], shape) or not ((given > 0.0) & np.isfinite(given)).all():
             raise ParameterError(
-                f"noise is {given.tolist()}; give one positive number, or {shape[1]}, one per equation: "
+                f"noise is {shown(given.tolist())}; give one positive number, or {shape[1]}, one per equation: "
                 f"{', '.join(self.joints)}"
             )
         return np.broadcast_to(given, shape)

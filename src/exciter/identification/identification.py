@@ -83,8 +83,8 @@ def judging(problem: Problem, judge: InverseDynamic | None) -> Problem:
     """The problem whose equations are joint torques; that of a force plate itself."""
     if problem.names != problem.model.base.names:  # what a force plate shows is no torque of joints
         return problem
-    if judge is None and isinstance(problem.formulation, InverseDynamic):
-        return problem
+    if isinstance(problem.formulation, InverseDynamic) and judge in (None, problem.formulation):
+        return problem  # with what is known of its rows
     return replace(problem, formulation=judge or InverseDynamic())
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, ParameterError
+from exciter.errors import ExciterError, ParameterError, RobotError, shown
 from exciter.excitation.config.terms import joint_terms
+from exciter.files import Seal, inside
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimate import Estimate
 from exciter.robot import Motion, Robot, load
+from exciter.robot.yaml_file import parse_json
 
 Array = NDArray[np.float64]
-RESULT = "result.json"
-COPY = "robot"  #: the description beside it, with the suffix it had
+COPY = "robot"  #: the description beside the result, with the suffix it had
+URDF = "identified.urdf"
+SEALED = Seal("result.json", (f"{COPY}.*", URDF, "report.html"), "identify again")
+RESULT = SEALED.name
 KINDS: dict[str, type | tuple[type, ...]] = {  # what is read of it
     "parameters": list,
     "physically_consistent": (bool, type(None)),
@@ -60,7 +64,9 @@ class IdentifiedModel:
         """Of a folder that ``exciter identify`` wrote."""
         data = read_result(folder)
         try:
-            return cls._of(folder, data)
+            found = cls._of(folder, data)
+            _ = found.gains
+            return found
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             why = " ".join(f"{type(error).__name__} {error}".split())[:80]
             raise ExciterError(f"'{folder / RESULT}' is damaged ({why}); identify again") from None
@@ -105,7 +111,7 @@ class IdentifiedModel:
     @property
     def description(self) -> Path:
         """The copy of the description."""
-        return self.folder / str(self.data["robot"]["file"])
+        return inside(self.folder, self.data["robot"]["file"])
 
     @property
     def gains(self) -> tuple[float, ...] | None:
@@ -121,30 +127,32 @@ class IdentifiedModel:
 def read_result(folder: Path) -> dict[str, Any]:
     """result.json, as plain data of the right kind."""
     path = folder / RESULT
-    if not path.is_file():
+    SEALED.refuse_open(folder)
+    if not isfile(path):
         raise ExciterError(f"there is no {RESULT} in '{folder}'; give a folder that exciter identify wrote")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise ExciterError(f"cannot read '{path}': {error.strerror}; check its permissions") from None
-    except (ValueError, RecursionError):
+    except (ValueError, RobotError):
         raise ExciterError(f"'{path}' cannot be read as a result; identify again") from None
     for key, kind in KINDS.items():
         if not isinstance(data, dict) or key not in data:
             raise ExciterError(f"'{path}' has no {key}: it is not a result of exciter identify; identify again")
         if not isinstance(data[key], kind):
-            raise ExciterError(f"'{path}' is damaged: {key} is {str(data[key])[:40]!r}; identify again")
+            raise ExciterError(f"'{path}' is damaged: {key} is {shown(data[key])}; identify again")
     return dict(data)
 
 
 def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Robot:
-    path = folder / Path(about["file"]).name
-    if not path.is_file():
+    path = inside(folder, about["file"])
+    if not isfile(path):
         raise ExciterError(f"there is no copy of the robot's description ('{path.name}') in '{folder}'; identify again")
     if hashlib.sha256(path.read_bytes()).hexdigest() != about["sha256"]:
         raise ExciterError(f"'{path}' is not the description that {RESULT} beside it was made from; identify again")
-    anywhere = Path(folder.absolute().anchor)  # shapes are not needed: where they lie does not matter
-    robot = load(path, replace(config.robot, mesh_root=anywhere)).with_gravity(about["gravity"])
+    anywhere = Path(folder.absolute().anchor)  # meshes are not needed: none is opened, wherever it is said to lie
+    options = replace(config.robot, mesh_root=anywhere, meshes=False)
+    robot = load(path, options).with_gravity(about["gravity"])
     if list(robot.joint_names) != list(about["joints"]):
         raise ExciterError(f"'{path}' is not the robot of {RESULT} beside it: its joints differ; identify again")
     return replace(robot, name=str(about["name"]))

@@ -1,35 +1,150 @@
-"""A run from a log larger than memory: read and processed piece by piece, every time it is gone through."""
+"""Runs from logs larger than memory: read, repaired and processed piece by piece, every time they are gone through.
+
+Parameters, their covariance and residuals are sums over rows, and need no more. What needs a log at once, the choice of
+settings and whatever is drawn, looks at a sample of it: evenly spread windows of bounded size.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
+from exciter.experiment.process import usual_route
+from exciter.experiment.quality.check import check_stream
+from exciter.experiment.quality.finding import Quality
+from exciter.experiment.quality.repair import Done
+from exciter.experiment.quality.repair_stream import RepairedLog
+from exciter.experiment.quality.repairs import Repairs
+from exciter.experiment.quality.windows import Windows
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.recording_file import ROWS, RecordingFile
+from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.periods import BrokenPositions, average_periods
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.route import StreamingRoute
+from exciter.experiment.signals.route import Route, StreamingRoute
 from exciter.identification.run import Run
 from exciter.robot.robot import Robot
+
+HELD_BYTES = 64_000_000  #: of samples in memory at once; more are read piece by piece
+SAMPLE_BYTES = 16_000_000  #: of the sample of a log that is read piece by piece
+SAMPLE_WINDOW = 16_384  #: samples of one window of it
+FEWEST_WINDOWS = 8  #: shorter ones, where the sample would have fewer
+STUCK = "stuck sensor"  #: a finding that no repair helps
 
 
 @dataclass(frozen=True, eq=False)
 class StreamedParts:
-    """Motion and torque of a log, read anew at every ``iter``; in memory are some ``rows`` samples and their margins.
+    """Motion and torque of a log, read anew at every ``iter``; in memory are some pieces of it and their margins.
 
     typical: what open choices of the route are made from; None: the log's first stretch with motion.
     """
 
-    file: RecordingFile
+    chunks: Callable[[], Iterable[Recording]]
     route: StreamingRoute
-    robot: Robot
-    rows: int = ROWS
     typical: Recording | None = None
 
     def __iter__(self) -> Iterator[Processed]:
-        chunks = (chunk.arranged(self.robot) for chunk in self.file.chunks(self.rows))
-        return self.route.stream(chunks, self.typical)
+        return self.route.stream(self.chunks(), self.typical)
+
+
+@dataclass(frozen=True, eq=False)
+class LongLog:
+    """A log that is not held: ``repaired`` reads it anew.
+
+    sample: evenly spread windows of what was repaired, which has ``samples`` in all; span [s]: first and last instant;
+    words: what was repaired; quality: of all samples.
+    """
+
+    name: str
+    repaired: Callable[[], Iterable[Recording]]
+    sample: Recording
+    samples: int
+    span: tuple[float, float]
+    words: tuple[str, ...]
+    quality: Quality
+
+    @classmethod
+    def of(
+        cls, chunks: Callable[[], Iterable[Recording]], name: str, model: DynamicModel, repairs: Repairs | None = None
+    ) -> LongLog:
+        """Gone through once, with the joints of the model's robot in its order; model: what the log is judged by."""
+        log, done = RepairedLog.of(chunks, repairs), Done()
+        seen = _Seen()
+        quality = check_stream(seen.each(log.repaired(done)), model=model)
+        for finding in quality.problems:
+            if finding.what == STUCK:
+                raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.words}")
+        return cls(name, lambda: log, seen.sample, seen.samples, seen.span, done.words, quality)
+
+    @cached_property
+    def sampled(self) -> str:
+        """What is looked at where all would be too much, in words."""
+        share = f"{len(self.sample)} of its {self.samples} samples, in evenly spread windows"
+        return (
+            f"the log is long: settings are chosen, checks made and plots drawn from {share}; parameters, their σ "
+            "and residuals are of all samples"
+        )
+
+    def run(self, route: Route | None = None) -> Run:
+        """Through a route; as ``process`` chooses one unless it is given."""
+        if route is not None:
+            return self._through(route)
+        route, why = usual_route(self.sample)
+        try:
+            return self._through(route, why)
+        except RecordingError as error:
+            if isinstance(route, FilteredDifferences) or isinstance(error, BrokenPositions):
+                raise
+            return self._through(FilteredDifferences(), f"low-passed and differentiated: {error}")
+
+    def _through(self, route: Route, *why: str) -> Run:
+        about = self.sample.about
+        if isinstance(route, StreamingRoute):
+            sample = Run.of(self.sample, route, Repairs(), self.name)
+            told = tuple(dict.fromkeys(word for part in sample.parts for word in part.words))
+            parts, words = StreamedParts(self.repaired, route, self.sample), (*self.words, *why, *told)
+            return Run(parts, self.name, self.span, about.period, about.payload, self.sample, words, sample)
+        if not isinstance(route, FourierFit):
+            raise RecordingError(f"{type(route).__name__} needs the log at once; keep less of it (windows)")
+        part, _ = route.of_average(average_periods(self.repaired, route.period, route.settled))
+        words = (*self.words, *why, *part.words)
+        return Run((part,), self.name, None, about.period, about.payload, self.sample, words)
+
+
+class _Seen:
+    """What is kept of pieces that pass."""
+
+    def __init__(self) -> None:
+        self.samples, self._first, self._last = 0, 0.0, 0.0
+        self._windows: Windows | None = None
+
+    def each(self, pieces: Iterable[Recording]) -> Iterator[Recording]:
+        for piece in pieces:
+            if self._windows is None:
+                most = SAMPLE_BYTES // (size_of(piece) // len(piece))
+                self._windows = Windows(min(SAMPLE_WINDOW, max(most // FEWEST_WINDOWS, 1)), most)
+                self._first = float(piece.time[0])
+            self._windows.see(piece, 0)
+            self.samples, self._last = self.samples + len(piece), float(piece.time[-1])
+            yield piece
+
+    @property
+    def sample(self) -> Recording:
+        assert self._windows is not None
+        return Recording.join(self._windows.windows())
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return self._first, self._last
+
+
+def size_of(recording: Recording) -> int:
+    """[B] of its samples."""
+    return sum(getattr(recording, name).nbytes for name in ("time", *recording.everything))
 
 
 def long_run(
@@ -43,7 +158,7 @@ def long_run(
 ) -> Run:
     """The log as a run of the robot. It is gone through once here, to know when its motion begins and ends.
 
-    Nothing is repaired, for repairs look at a recording as a whole: what a route cannot work on is refused.
+    Nothing is repaired: what a route cannot work on is refused. ``LongLog`` repairs, and knows a sample of the log.
     """
     about, name = file.about, file.path.name if name is None else name
     if about.filter is not None:
@@ -51,7 +166,7 @@ def long_run(
             f"{name}: the analogue filter of the torque is undone on whole recordings only; keep less of the log "
             "(windows) and read it at once, or undo the filter before"
         )
-    parts = StreamedParts(file, route, robot, rows, typical)
+    parts = StreamedParts(lambda: (chunk.arranged(robot) for chunk in file.chunks(rows)), route, typical)
     span: tuple[float, float] | None = None
     words: dict[str, None] = {}
     for piece in parts:

@@ -81,6 +81,13 @@ class Problem:
         other.__dict__["scales"] = self.scales
         return other
 
+    @property
+    def bounded(self) -> Problem:
+        """The same of what can be looked at at once: samples of runs that are read piece by piece (``Run.bounded``)."""
+        if all(run.sample is None for run in self.runs):
+            return self
+        return replace(self, runs=tuple(run.bounded for run in self.runs))
+
     # -- equations -------------------------------------------------------------------------------------------------
 
     def pieces(self, run: Run) -> Iterator[Processed]:

@@ -30,6 +30,7 @@ class Run:
 
     span [s]: first and last instant; found by itself where parts is a tuple. period [s]: of a motion that repeats.
     payload: a known one that was carried. recording: what was measured, where it is at hand. words: what was done.
+    sample: of parts that are read anew, a run of bounded size from evenly spread windows; its recording is at hand.
     """
 
     parts: Iterable[Processed]
@@ -39,6 +40,7 @@ class Run:
     payload: Payload | None = None
     recording: Recording | None = None
     words: tuple[str, ...] = ()
+    sample: Run | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.parts, Sequence):
@@ -73,14 +75,25 @@ class Run:
         return cls((Processed(motion, np.asarray(torque, dtype=float), rate),), name)
 
     @property
+    def bounded(self) -> Run:
+        """What can be looked at at once: its sample where it has one, else itself."""
+        return self if self.sample is None else self.sample
+
+    @property
     def spans(self) -> list[tuple[float, float]]:
-        """First and last instant [s] of every part: windows of one file may lie between each other."""
+        """First and last instant [s] of every part: windows of one file may lie between each other; those of all where
+        parts are read anew."""
+        if self.sample is not None:
+            assert self.span is not None
+            return [self.span]
         return [(float(part.motion.time[0]), float(part.motion.time[-1])) for part in self.parts if len(part)]
 
     @cached_property
     def seen_period(self) -> float | None:
         """[s] after which the positions of the longest part show the same again; None where they do not, or where
-        parts are read piece by piece."""
+        parts are read piece by piece and there is no sample."""
+        if self.sample is not None:
+            return self.sample.seen_period
         if not isinstance(self.parts, tuple):
             return None
         motion = max(self.parts, key=len).motion

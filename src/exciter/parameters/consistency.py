@@ -108,7 +108,8 @@ def consistency_margin(phi: ArrayLike) -> float:
         second = mass = first
     scale = np.array([second, second, second, mass])
     scale[scale == 0] = 1.0
-    scaled = j / np.sqrt(scale[:, None] * scale[None, :])
+    root = np.sqrt(scale)  # before the product, which is zero for the smallest numbers there are
+    scaled = j / (root[:, None] * root[None, :])
     return float(np.linalg.eigvalsh(scaled)[0])
 
 

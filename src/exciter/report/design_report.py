@@ -101,7 +101,9 @@ def robot_section(design: Design, view: Views) -> Section:
         f"The line is the path of frame {view.frame}; it spans {number(reach[0], 3)} m in x, {number(reach[1], 3)} m "
         f"in y and {number(reach[2], 3)} m in z."
     )
-    if around:
+    if any(shape.get("ground") for shape in around):
+        text += " The plane with lines is the one that the robot is mounted on, and stays on its side of."
+    if not all(shape.get("ground") for shape in around):
         text += " Red is what the bodies keep away from, blue what bounds the origin of a frame."
     return Section("robot", "The robot moving", text, (scene.html(), projections(view.path)))
 

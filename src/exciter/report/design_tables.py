@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from exciter.excitation.design import Design
 
 Array = NDArray[np.float64]
-TONES = {"holds": "good", "open": "fair", "broken": "poor"}
+TONES = {"holds": "good", "assumed": "unproved", "open": "fair", "broken": "poor"}
 
 
 def certificate_table(certificate: Certificate) -> Table:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
+from exciter.excitation.certificate.unchecked import unchecked
 from exciter.report.design_tables import relative_percent
 from exciter.report.markup import Markup, element, joined, number
 from exciter.report.section import figures
-from exciter.report.unchecked import unchecked
-from exciter.report.verdict_words import failures_words, margin_words
+from exciter.report.verdict_words import assumed_words, failures_words, margin_words
 
 if TYPE_CHECKING:
     from exciter.excitation.design import Design
@@ -20,6 +20,8 @@ WELL_KNOWN = 10.0  #: [%] a parameter with a smaller standard deviation counts a
 def headline(design: Design) -> Markup:
     certified = design.certificate.certified
     badge = element("span", "certified" if certified else "not certified", class_="word " + tone(certified))
+    if certified and not design.certificate.proved:
+        badge = element("span", "nothing to certify", class_="word unproved")
     sentences = (done_sentence(design), verdict_sentence(design.certificate), expected_sentence(design))
     lead = element("p", badge, " ", " ".join(sentences), class_="lead")
     return joined(lead, caveats(design), figures(key_figures(design)))
@@ -57,13 +59,18 @@ def done_sentence(design: Design) -> str:
 
 
 def verdict_sentence(certificate: Certificate) -> str:
-    worst = certificate.worst
-    if worst is None:
+    worst, assumed = certificate.worst, assumed_words(certificate)
+    if worst is None and not assumed:
         return "There is no limit at all, so that none could be broken."
-    count = len(certificate.limits)
+    if worst is None:
+        return f"No limit is proved: {assumed}."
+    count = len(certificate.proved)
     if certificate.certified:
         limits = "The one limit is" if count == 1 else f"All {count} limits are"
-        return f"{limits} proved to hold at every instant; the tightest is {limit_words(worst)}."
+        if assumed:
+            limits = "One limit is" if count == 1 else f"{count} limits are"
+        held = f"{limits} proved to hold at every instant; the tightest is {limit_words(worst)}"
+        return f"{held}; {assumed}." if assumed else f"{held}."
     return f"It is not certified: {failures_words(certificate)}; the worst is {limit_words(worst)}."
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import html
-import json
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from exciter.errors import visible
+from exciter.files import readable_json
 
 
 class Markup(str):
@@ -19,7 +21,12 @@ class Markup(str):
 
 def escaped(content: object) -> Markup:
     """Content as HTML; markup is left as it is."""
-    return content if isinstance(content, Markup) else Markup(html.escape(str(content)))
+    return content if isinstance(content, Markup) else Markup(_text(content))
+
+
+def _text(content: object) -> str:
+    """Without what browsers would act on: markup, and characters that turn or hide what stands around them."""
+    return html.escape(visible(str(content), keep="\n\t"))
 
 
 def joined(*contents: object) -> Markup:
@@ -35,7 +42,7 @@ def element(name: str, *contents: object, **attributes: object) -> Markup:
         if value is True:
             text += f" {attribute}"
         elif value is not None and value is not False:
-            text += f' {attribute}="{html.escape(str(value))}"'
+            text += f' {attribute}="{_text(value)}"'
     return Markup(f"<{name}{text}>{joined(*contents)}</{name}>")
 
 
@@ -67,5 +74,5 @@ def packed(values: ArrayLike) -> dict[str, str]:
 
 def data_block(data: Any) -> Markup:
     """Data for the page's scripts. No text inside can end the element: every ``<`` is written as an escape."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = readable_json(data, separators=(",", ":"))
     return Markup(f'<script type="application/json">{text.replace("<", chr(92) + "u003c")}</script>')

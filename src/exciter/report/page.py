@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -14,6 +13,7 @@ from string import Template
 
 from exciter import __version__
 from exciter.errors import ExciterError
+from exciter.files import staged
 from exciter.report.markup import Markup, element, escaped, joined
 from exciter.report.section import Section
 
@@ -53,12 +53,9 @@ class Page:
         text = self.html()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(
-                "w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8", newline="\n"
-            ) as file:
-                file.write(text)
-            os.chmod(file.name, 0o644)
-            os.replace(file.name, path)
+            with staged(path.parent) as stage:
+                (stage / path.name).write_text(text, encoding="utf-8", newline="\n")
+                os.chmod(stage / path.name, 0o644)
         except OSError as error:
             raise ExciterError(f"cannot write '{path}': {error.strerror}; choose another place") from None
 

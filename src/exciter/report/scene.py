@@ -100,7 +100,7 @@ def upright(robot: Robot) -> Array:
 
 def drawables(robot: Robot) -> list[dict[str, Any]]:
     """The shapes of every body; its capsules where it has no shape that can be drawn (mesh files stay outside)."""
-    shapes = [shape for shape in robot.shapes if shape.kind != "mesh"]
+    shapes = [shape for shape in robot.shapes if shape.visible and shape.kind != "mesh"]
     drawn = {shape.joint for shape in shapes}
     capsules = [capsule for capsule in robot.capsules if capsule.joint not in drawn]
     return [shape_data(shape) for shape in shapes] + [capsule_data(capsule) for capsule in capsules]

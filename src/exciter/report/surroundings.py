@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.ground import Ground
 from exciter.excitation.constraints.obstacles import Block, Obstacle, Round
 from exciter.excitation.constraints.region import Region
 from exciter.excitation.constraints.workspace import (
@@ -29,7 +30,8 @@ Array = NDArray[np.float64]
 
 
 def surroundings(constraints: Iterable[Constraint]) -> list[dict[str, Any]]:
-    """Shapes fixed in the base; ``border`` tells a frame's borders from obstacles. Alternatives (any of several
+    """Shapes fixed in the base; ``border`` tells a frame's borders from obstacles, ``ground`` the plane that the robot
+    is mounted on from both. Alternatives (any of several
     regions) and a user's own constraints have no shape of their own and are left out."""
     shapes: list[dict[str, Any]] = []
     for constraint in constraints:
@@ -44,7 +46,7 @@ def _obstacle(obstacle: Obstacle) -> dict[str, Any]:
         return capsule_data(obstacle.capsule)
     if isinstance(obstacle, Block):
         return shape_data(Shape("box", BASE, tuple(obstacle.size.tolist()), obstacle.rotation, obstacle.centre))
-    return _plane(obstacle.normal, obstacle.offset)
+    return {**_plane(obstacle.normal, obstacle.offset), "ground": isinstance(obstacle, Ground)}
 
 
 def _borders(region: Region) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Word:
-    """A word with a colour: good, fair or poor."""
+    """A word with a colour: good, fair or poor; unproved for what rests on an assumption."""
 
     text: str
     tone: str

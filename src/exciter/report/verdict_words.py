@@ -32,6 +32,15 @@ def limits_words(count: int) -> str:
     return "1 limit" if count == 1 else f"{count} limits"
 
 
+def assumed_words(certificate: Certificate) -> str:
+    """How many limits are kept but rest on what was assumed; empty where there are none."""
+    count = len(certificate.assumed)
+    if not count:
+        return ""
+    kept = "1 more is kept, but rests" if count == 1 else f"{count} more are kept, but rest"
+    return f"{kept} on what was assumed or is missing"
+
+
 def failures_words(certificate: Certificate) -> str:
     """How many limits are broken and how many open, of how many."""
     counts = {word: sum(limit.status == word for limit in certificate.limits) for word in ("broken", "open")}
@@ -46,9 +55,11 @@ def verdict(certificate: Certificate) -> str:
         return "nothing to certify: there is no limit that could be broken"
     if not certificate.certified:
         return f"NOT certified: {failures_words(certificate)}"
-    worst, count = certificate.worst, len(certificate.limits)
-    assert worst is not None
+    worst, count, assumed = certificate.worst, len(certificate.proved), assumed_words(certificate)
+    if worst is None:
+        return f"nothing to certify: no limit that could be broken is known; {assumed}"
     return (
         f"certified: {limits_words(count)} {'holds' if count == 1 else 'hold'} at every instant of "
         f"{certificate.duration:.3f} s; tightest is {worst.what} of {worst.where}, margin {margin_words(worst)}"
+        f"{'; ' + assumed if assumed else ''}"
     )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
-from types import FrameType
-
-from joblib import Parallel, delayed
 
 from exciter.reproduction.finding import Finding, Value
 from exciter.reproduction.paper import Effort, Paper, Part, Study
 from exciter.reproduction.papers import paper
+from exciter.workers import over_processes
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,31 +77,10 @@ def _run(tasks: Sequence[Task], effort: Effort, jobs: int, progress: Callable[[s
             progress(" ".join(task))
             yield run_study(*task, effort)
         return
-    with one_interrupt():
-        for done in Parallel(n_jobs=jobs, return_as="generator_unordered")(
-            delayed(run_study)(name, key, effort) for name, key in tasks
-        ):
+    with closing(over_processes(run_study, ((*task, effort) for task in tasks), jobs)) as running:
+        for done in running:
             progress(" ".join(done[0]))
             yield done
-
-
-@contextmanager
-def one_interrupt() -> Iterator[None]:
-    """The first Ctrl-C ends the work. Further ones, by an impatient hand, must not interrupt the ending of processes:
-    they would stay behind, or be waited for without end."""
-
-    def first(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, first)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def run_study(name: str, key: str, effort: Effort) -> Done:

@@ -9,8 +9,9 @@ by name).
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
+from dataclasses import replace
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError
+from exciter.files import scratch
 from exciter.robot.collision_pairs import with_collision_pairs
-from exciter.robot.enclosing import enclosing_capsule
+from exciter.robot.enclosing import enclosing_capsule, lowest_point
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.mjcf import plain_mjcf
 from exciter.robot.options import RobotOptions, with_default_accelerations
 from exciter.robot.place import place_frame, place_shape
 from exciter.robot.plain import PlainDescription, named
-from exciter.robot.robot import Frame, Joint, Robot
+from exciter.robot.robot import BASE, Frame, Joint, Robot
 from exciter.robot.spatial import pseudo_inertia
 from exciter.robot.urdf import plain_urdf
 
 Array = NDArray[np.float64]
+LEVEL_OF_BASE = 1e-3  # [m] a base that ends this little below its origin stands at it
 
 
 def read_urdf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
@@ -40,15 +43,22 @@ def read_urdf(path: str | Path, *, mesh_root: Path | None = None, options: Robot
     Acceleration limits that are still missing come from the default policy of ``Limits``.
     """
     path, options = Path(path), options or RobotOptions()
-    plain = plain_urdf(path, mesh_root or options.mesh_root)
+    plain = _shaped(plain_urdf(path, mesh_root or options.mesh_root), options)
     return _finished(_assembled(_model_from_urdf(plain, path), plain, f"URDF file {path.name}"), plain, options)
 
 
 def read_mjcf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
     """The robot of an MJCF file; as ``read_urdf``."""
     path, options = Path(path), options or RobotOptions()
-    plain = plain_mjcf(path, mesh_root or options.mesh_root)
+    plain = _shaped(plain_mjcf(path, mesh_root or options.mesh_root), options)
     return _finished(_assembled(_model_from_mjcf(plain, path), plain, f"MJCF file {path.name}"), plain, options)
+
+
+def _shaped(plain: PlainDescription, options: RobotOptions) -> PlainDescription:
+    """Without shapes in files of their own, where those are not to be opened."""
+    if options.meshes:
+        return plain
+    return replace(plain, shapes=tuple(pair for pair in plain.shapes if pair[1].kind != "mesh"))
 
 
 def _finished(robot: Robot, plain: PlainDescription, options: RobotOptions) -> Robot:
@@ -71,8 +81,8 @@ def _model_from_urdf(plain: PlainDescription, path: Path) -> Any:
 def _model_from_mjcf(plain: PlainDescription, path: Path) -> Any:
     import pinocchio as pin
 
-    with tempfile.TemporaryDirectory(prefix="exciter-") as folder:  # Pinocchio reads MJCF from files only
-        copy = Path(folder) / "plain.xml"
+    with scratch() as folder:  # Pinocchio reads MJCF from files only
+        copy = folder / "plain.xml"
         copy.write_text(plain.xml, encoding="utf-8")
         try:
             return pin.buildModelFromMJCF(str(copy))
@@ -84,17 +94,21 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
     data = model.createData()
     joints = tuple(_joint(model, data, index, plain) for index in range(1, model.njoints))
     links = _link_frames(model)
-    capsules, capsule_notes = _capsules(plain, links)
+    shapes, shape_notes = _collision_shapes(plain)
+    capsules, capsule_notes = _capsules(shapes, links)
+    ground, ground_notes = _ground(plain, shapes, links)
     return Robot(
         name=plain.name,
         joints=joints,
         gravity=np.array(plain.gravity),
         frames=_frames(model, plain, links, {joint.name for joint in joints}),
         capsules=capsules,
-        shapes=tuple(_placed(shape, links[link]) for link, shape in plain.visuals),
+        shapes=tuple(_placed(shape, links[link]) for link, shape in shapes),
+        ground=ground,
         friction=_friction(plain, joints),
         source=source,
-        notes=(*plain.notes, *_inertia_notes(joints), *capsule_notes),
+        notes=(*plain.notes, *_inertia_notes(joints), *shape_notes, *capsule_notes, *ground_notes),
+        lacking=plain.lacking,
     )
 
 
@@ -145,13 +159,35 @@ def _placed(shape: Shape, on: Frame) -> Shape:
     return place_shape(shape, on.joint, on.rotation, on.translation)
 
 
-def _capsules(plain: PlainDescription, links: dict[str, Frame]) -> tuple[tuple[Capsule, ...], list[str]]:
+def _collision_shapes(plain: PlainDescription) -> tuple[list[tuple[str, Shape]], list[str]]:
+    """The shapes; those that a link without collision shapes has to look at count as collision shapes, too. It is
+    settled here, link by link: later, links that are rigidly joined are one body, and would hide behind each other."""
+    solid = {link for link, shape in plain.shapes if shape.collides}
+    shapes = [(link, shape if link in solid else replace(shape, role="both")) for link, shape in plain.shapes]
+    visual_only = list(dict.fromkeys(link for link, _ in plain.shapes if link not in solid))
+    absent = list(
+        dict.fromkeys(s.mesh for _, s in shapes if not s.collides and s.kind == "mesh" and not isfile(s.mesh))
+    )
+    notes = []
+    if visual_only:
+        notes.append(
+            f"no collision shape on {named(visual_only)}: what is drawn of them is taken for what collides; give "
+            "<collision> shapes"
+        )
+    if absent:
+        first = Path(absent[0]).name
+        notes.append(f"mesh files absent: {len(absent)} (first: {first}); these are only needed for pictures")
+    return shapes, notes
+
+
+def _capsules(given: list[tuple[str, Shape]], links: dict[str, Frame]) -> tuple[tuple[Capsule, ...], list[str]]:
     """A capsule per collision shape, named after its link (link/1, link/2, … where it has several), and a note on
     shapes that have none, such as meshes whose file is missing."""
-    shapes = Counter(link for link, _ in plain.collisions)
+    solids = [(link, shape) for link, shape in given if shape.collides]
+    shapes = Counter(link for link, _ in solids)
     capsules: dict[str, Capsule] = {}
     failed: dict[str, str] = {}
-    for link, shape in plain.collisions:
+    for link, shape in solids:
         name, number = link, 0
         while name in capsules or (shapes[link] > 1 and not number):
             number += 1
@@ -162,6 +198,29 @@ def _capsules(plain: PlainDescription, links: dict[str, Frame]) -> tuple[tuple[C
             failed.setdefault(link, str(error))
     notes = [f"no capsule for shapes of links {named(list(failed))}; the first: {e}" for e in [*failed.values()][:1]]
     return tuple(capsules.values()), notes
+
+
+def _ground(
+    plain: PlainDescription, shapes: list[tuple[str, Shape]], links: dict[str, Frame]
+) -> tuple[float | None, list[str]]:
+    """Height [m] of what the robot stands on: a floor of the file; else where the shapes of the base end, if that is
+    below the origin (locked joints add to the base later and do not stand on anything); else unknown."""
+    if plain.ground is not None:
+        return plain.ground, []
+    base = [_placed(shape, links[link]) for link, shape in shapes if shape.collides and links[link].joint == BASE]
+    lowest = min((height for shape in base if (height := _bottom(shape)) is not None), default=0.0)
+    if lowest >= -LEVEL_OF_BASE:
+        return None, []
+    note = f"the shapes of the base end at z = {lowest:.3g} m: taken for what it stands on; constraints: {{ground: …}}"
+    return lowest, [note]
+
+
+def _bottom(shape: Shape) -> float | None:
+    """z [m] of a shape's lowest point; None where its mesh cannot be read, which is noted with its capsule."""
+    try:
+        return lowest_point(shape)
+    except RobotError:
+        return None
 
 
 def _friction(plain: PlainDescription, joints: tuple[Joint, ...]) -> dict[str, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 
 import numpy as np
@@ -45,12 +46,28 @@ def enclosing_capsule(name: str, shape: Shape) -> Capsule:
     return Capsule(name, shape.joint, shape.translation - half, shape.translation + half, radius)
 
 
+def lowest_point(shape: Shape) -> float:
+    """z [m] of the lowest point of a shape, in the frame in which it is placed."""
+    down = -shape.rotation[2]  # −z of that frame, seen from the shape
+    if shape.kind == "mesh":
+        reach = float((mesh_vertices(shape) @ down).max())
+    elif shape.kind == "sphere":
+        reach = shape.size[0]
+    elif shape.kind == "box":
+        reach = 0.5 * float(np.abs(down) @ shape.size)
+    else:
+        radius, length = shape.size
+        rim = radius if shape.kind == "capsule" else radius * float(np.hypot(down[0], down[1]))
+        reach = rim + 0.5 * length * abs(float(down[2]))
+    return float(shape.translation[2]) - reach
+
+
 def mesh_vertices(shape: Shape) -> Array:
     """(V, 3) [m] vertices of the mesh file, scaled, in the shape's own frame."""
     import coal
 
     path = Path(shape.mesh)
-    if not path.is_file():
+    if not isfile(path):
         raise RobotError(f"the mesh file '{shape.mesh}' is missing; put it there, or give mesh_root")
     if path.stat().st_size > MAX_MESH_BYTES:
         raise RobotError(f"the mesh file '{shape.mesh}' is larger than {MAX_MESH_BYTES / 1e6:g} MB; simplify it")

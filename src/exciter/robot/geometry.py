@@ -1,4 +1,4 @@
-"""Simple shapes on the bodies: capsules for collision, primitives to look at. Nothing here enters the dynamics."""
+"""Simple shapes on the bodies: what may collide, and what to look at. Nothing here enters the dynamics."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from exciter.errors import RobotError
 
 Array = NDArray[np.float64]
+Role = Literal["both", "visual", "collision"]
+ROLES: tuple[Role, ...] = ("both", "visual", "collision")
+
+LARGEST_OF_A_ROBOT = 1e30  # in SI units; products of several such numbers are still finite
 
 
 def frozen_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
@@ -23,6 +27,8 @@ def frozen_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
         raise RobotError(f"{what} has shape {array.shape}; it must be {shape}")
     if not np.isfinite(array).all():
         raise RobotError(f"{what} contains NaN or infinity")
+    if (largest := np.abs(array).max(initial=0.0)) > LARGEST_OF_A_ROBOT:
+        raise RobotError(f"{what} contains {largest:g}; no robot has a number beyond {LARGEST_OF_A_ROBOT:g}")
     array.flags.writeable = False
     return array
 
@@ -46,10 +52,11 @@ class Capsule:
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Something to draw on the body of ``joint`` (−1: the base), placed in that joint's frame.
+    """A solid on the body of ``joint`` (−1: the base), placed in that joint's frame.
 
     size [m]: box (x, y, z), sphere (radius,), cylinder and capsule (radius, length along z), mesh (scale x, y, z).
     colour: red, green, blue, alpha in 0…1. mesh: file below the allowed root, for kind "mesh" only.
+    role: what the description has it for; a visual shape is only looked at, a collision shape only measured.
     """
 
     kind: Literal["box", "sphere", "cylinder", "capsule", "mesh"]
@@ -59,7 +66,16 @@ class Shape:
     translation: Array
     colour: tuple[float, float, float, float] = (0.7, 0.7, 0.7, 1.0)
     mesh: str = ""
+    role: Role = "both"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rotation", frozen_array(self.rotation, (3, 3), "rotation of a shape"))
         object.__setattr__(self, "translation", frozen_array(self.translation, (3,), "origin of a shape"))
+
+    @property
+    def collides(self) -> bool:
+        return self.role != "visual"
+
+    @property
+    def visible(self) -> bool:
+        return self.role != "collision"

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, fields, replace
 
 from exciter.errors import RobotError
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 
 #: A description without acceleration limits (URDF has none) gets velocity / this time [s]:
 #: from rest to full speed in half a second, slower than what industrial arms allow.
@@ -23,6 +24,11 @@ class Limits:
     jerk: float = math.inf
     torque: float = math.inf
     assumed: bool = field(default=False, kw_only=True, compare=False)  #: acceleration is that of the default policy
+
+    def __post_init__(self) -> None:
+        for name in self.names():  # some tools write the largest number there is where there is no limit
+            if abs(value := getattr(self, name)) > LARGEST_OF_A_ROBOT:
+                object.__setattr__(self, name, math.copysign(math.inf, value))
 
     @classmethod
     def names(cls) -> tuple[str, ...]:

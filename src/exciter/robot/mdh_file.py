@@ -11,7 +11,8 @@ Angles are radians, or words such as ``90 deg`` and ``-pi/2``; everything else i
 (lengths, angles, inertias), infinite (limits) or the previous joint (parent); an acceleration limit left out
 follows from the velocity limit, as for every description without one. Inertias are given either by the
 papers' names about the frame's origin (M, MX, …, ZZ), or as ``mass``, ``com`` and ``about_com``, the inertia
-tensor about the centre of mass as [XX, XY, XZ, YY, YZ, ZZ]. ``shapes: capsules`` draws the capsules.
+tensor about the centre of mass as [XX, XY, XZ, YY, YZ, ZZ]. ``shapes: capsules`` draws the capsules. ``ground`` is the
+height of the plane on which the robot is mounted, along z of the base.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from exciter.errors import RobotError, unknown_name
-from exciter.robot.geometry import Capsule, Shape
+from exciter.errors import RobotError, shown, unknown_name
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT, ROLES, Capsule, Shape
 from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHRow, MDHTable, cos_sin
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, JointKind, Robot
@@ -38,8 +39,8 @@ from exciter.robot.yaml_file import read_yaml
 Array = NDArray[np.float64]
 
 TOP_KEYS = (
-    "name", "source", "nominal", "notes", "gravity", "home", "joints",
-    "frames", "capsules", "collision_pairs", "shapes",
+    "name", "source", "nominal", "notes", "lacking", "gravity", "home", "joints",
+    "frames", "capsules", "collision_pairs", "shapes", "ground",
 )  # fmt: skip
 JOINT_KEYS = (
     "joint", "parent", "sigma", "type", "alpha", "d", "theta", "r", "gamma", "b",
@@ -102,9 +103,11 @@ def robot_from(data: Mapping[str, Any], where: str) -> Robot:
         capsules=capsules,
         collision_pairs=_pairs(data.get("collision_pairs", []), [c.name for c in capsules], where),
         shapes=_shapes(data.get("shapes", []), capsules, names, where),
+        ground=None if data.get("ground") is None else _number(data["ground"], f"ground of {where}"),
         nominal=_truth(data.get("nominal", False), f"nominal of {where}"),
         source=_text(data.get("source", ""), f"source of {where}"),
-        notes=_notes(data, where),
+        notes=_texts(data, "notes", where),
+        lacking=_texts(data, "lacking", where),
     )
 
 
@@ -158,7 +161,7 @@ def _joint_data(robot: Robot, j: int) -> dict[str, Any]:
 def _robot_data(robot: Robot) -> dict[str, Any]:
     on = {i: joint.name for i, joint in enumerate(robot.joints)} | {BASE: "base"}
     data: dict[str, Any] = {"name": robot.name, "source": robot.source, "nominal": robot.nominal}
-    data |= {"notes": list(robot.notes), "gravity": robot.gravity.tolist()}
+    data |= {"notes": list(robot.notes), "lacking": list(robot.lacking), "gravity": robot.gravity.tolist()}
     data["frames"] = {
         f.name: {"joint": on[f.joint], "xyz": f.translation.tolist(), "rpy": _rpy(f.rotation)} for f in robot.frames
     }
@@ -175,10 +178,10 @@ def _robot_data(robot: Robot) -> dict[str, Any]:
     data["shapes"] = [
         {"kind": s.kind, "joint": on[s.joint], "size": [float(v) for v in s.size]}
         | {"xyz": s.translation.tolist(), "rpy": _rpy(s.rotation)}
-        | {"colour": [float(v) for v in s.colour], "mesh": s.mesh}
+        | {"colour": [float(v) for v in s.colour], "mesh": s.mesh, "role": s.role}
         for s in robot.shapes
     ]
-    return data
+    return data if robot.ground is None else data | {"ground": float(robot.ground)}
 
 
 def _rpy(rotation: Array) -> list[float]:
@@ -196,11 +199,11 @@ def _rpy(rotation: Array) -> list[float]:
 def _kind(entry: Mapping[str, Any], what: str) -> JointKind:
     sigma = entry.get("sigma")
     if "sigma" in entry and (isinstance(sigma, bool) or sigma not in (0, 1)):
-        raise RobotError(f"sigma of {what} is {sigma!r}; allowed are 0 (revolute), 1 (prismatic)")
+        raise RobotError(f"sigma of {what} is {shown(sigma)}; allowed are 0 (revolute), 1 (prismatic)")
     by_sigma: JointKind = "prismatic" if sigma == 1 else "revolute"
     kind = entry.get("type", by_sigma)
     if kind not in ("revolute", "continuous", "prismatic"):
-        raise RobotError(f"type of {what} is {kind!r}; allowed are revolute, continuous, prismatic")
+        raise RobotError(f"type of {what} is {shown(kind)}; allowed are revolute, continuous, prismatic")
     if "sigma" in entry and (kind == "prismatic") != (sigma == 1):
         raise RobotError(f"{what} has type {kind} and sigma {sigma}, which contradict each other; give one of them")
     return kind  # type: ignore[no-any-return]
@@ -244,8 +247,9 @@ def _inertia(given: Any, what: str) -> Array:
     return phi
 
 
-def _notes(data: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    return tuple(_text(n, f"notes of {where}") for n in _sequence(data.get("notes", []), f"notes of {where}"))
+def _texts(data: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    what = f"{key} of {where}"
+    return tuple(_text(entry, what) for entry in _sequence(data.get(key, []), what))
 
 
 # -- what is fixed on the bodies -----------------------------------------------------------------------------
@@ -279,7 +283,7 @@ def _pairs(given: Any, capsules: list[str], where: str) -> tuple[tuple[str, str]
     pairs = []
     for pair in _sequence(given, f"collision_pairs of {where}"):
         if not isinstance(pair, list) or len(pair) != 2:
-            raise RobotError(f"collision_pairs of {where}: {pair!r} is not a pair of capsule names")
+            raise RobotError(f"collision_pairs of {where}: {shown(pair)} is not a pair of capsule names")
         for name in pair:
             if name not in capsules:
                 raise RobotError(f"collision_pairs of {where}: {unknown_name('capsule', str(name), capsules)}")
@@ -294,15 +298,17 @@ def _shapes(given: Any, capsules: Iterable[Capsule], names: list[str], where: st
     for number, entry in enumerate(_sequence(given, f"shapes of {where}"), start=1):
         what = f"shape {number} of {where}"
         entry = _mapping(entry, what)
-        _known_keys(entry, ("kind", "joint", "size", "xyz", "rpy", "colour", "mesh"), what)
+        _known_keys(entry, ("kind", "joint", "size", "xyz", "rpy", "colour", "mesh", "role"), what)
         kind = _required(entry, "kind", what)
         if kind not in tuple(SHAPE_SIZES):
             raise RobotError(f"{what}: {unknown_name('kind', str(kind), SHAPE_SIZES)}")
         joint = _joint_index(_required(entry, "joint", what), names, f"joint of {what}")
         size = tuple(_vector(_required(entry, "size", what), SHAPE_SIZES[kind], f"size of {what}").tolist())
         red, green, blue, alpha = _vector(entry.get("colour", [0.7, 0.7, 0.7, 1.0]), 4, f"colour of {what}").tolist()
-        mesh = _text(entry.get("mesh", ""), f"mesh of {what}")
-        shapes.append(Shape(kind, joint, size, *_placement(entry, what), (red, green, blue, alpha), mesh))
+        mesh, role = _text(entry.get("mesh", ""), f"mesh of {what}"), entry.get("role", Shape.role)
+        if role not in ROLES:
+            raise RobotError(f"{what}: {unknown_name('role', str(role), ROLES)}")
+        shapes.append(Shape(kind, joint, size, *_placement(entry, what), (red, green, blue, alpha), mesh, role))
     return tuple(shapes)
 
 
@@ -333,9 +339,11 @@ def _number(value: Any, what: str, finite: bool = True) -> float:
         except ValueError:
             raise RobotError(f"{what} is '{value}'; expected a number") from None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise RobotError(f"{what} is {value!r}; expected a number")
+        raise RobotError(f"{what} is {shown(value)}; expected a number")
     if math.isnan(value) or (finite and math.isinf(value)):
         raise RobotError(f"{what} is {value}; expected a finite number")
+    if finite and abs(value) > LARGEST_OF_A_ROBOT:
+        raise RobotError(f"{what} is {value:g}; no robot has a number beyond {LARGEST_OF_A_ROBOT:g}")
     return float(value)
 
 
@@ -351,12 +359,12 @@ def _angle(value: Any, what: str, finite: bool = True) -> float:
     if over == 0:
         raise RobotError(f"{what} is '{value}', a division by zero")
     result = result / over if match["sign"] != "-" else -result / over
-    return math.radians(result) if match["unit"] in ("deg", "°") else _number(result, what, finite)
+    return _number(math.radians(result) if match["unit"] in ("deg", "°") else result, what, finite)
 
 
 def _vector(value: Any, n: int, what: str, *, angles: bool = False) -> Array:
     if not isinstance(value, list | tuple) or len(value) != n:
-        raise RobotError(f"{what} is {value!r}; expected a list of {n} numbers")
+        raise RobotError(f"{what} is {shown(value)}; expected a list of {n} numbers")
     return np.array([(_angle if angles else _number)(v, what) for v in value])
 
 
@@ -374,13 +382,13 @@ def _sequence(value: Any, what: str) -> list[Any]:
 
 def _text(value: Any, what: str) -> str:
     if not isinstance(value, str):
-        raise RobotError(f"{what} is {value!r}; expected text (quote it if it looks like a number)")
+        raise RobotError(f"{what} is {shown(value)}; expected text (quote it if it looks like a number)")
     return value
 
 
 def _truth(value: Any, what: str) -> bool:
     if not isinstance(value, bool):
-        raise RobotError(f"{what} is {value!r}; expected true or false")
+        raise RobotError(f"{what} is {shown(value)}; expected true or false")
     return value
 
 
@@ -405,5 +413,4 @@ def _joint_index(name: Any, names: list[str], what: str) -> int:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+    return shown(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -17,29 +17,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError
-from exciter.robot.geometry import Shape
+from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits
 from exciter.robot.mjcf_assets import absent_assets, asset_meshes
-from exciter.robot.mjcf_geoms import geom_kind, geom_placement, geom_shape, geom_solid, weighs_by_mesh
+from exciter.robot.mjcf_geoms import geom_kind, geom_placement, geom_solid, weighs_by_mesh
 from exciter.robot.mjcf_inertia import MASSLESS, Central, body_inertia
 from exciter.robot.mjcf_settings import (
     ADVICE,
     Classes,
     Compiler,
+    Options,
     orientation,
     quaternion_of,
     read_classes,
     read_compiler,
+    read_options,
     resolved,
 )
+from exciter.robot.mjcf_vocabulary import drive_joint, missing_forces, refuse_unknown
 from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
-from exciter.robot.robot import STANDARD_GRAVITY, Frame
+from exciter.robot.robot import Frame
 from exciter.robot.spatial import axis_rotation
 from exciter.robot.xml_safety import number, numbers, parse_xml
 
 Array = NDArray[np.float64]
-UNSUPPORTED = ("include", "frame", "replicate", "composite", "flexcomp", "attach", "model")
 WORLD = "world"
+LEVEL_PLANE = 1e-9  # 1 − cos of the tilt of a plane that counts as level
 
 
 @dataclass
@@ -47,18 +50,22 @@ class _Gathered:
     """What the walk over the bodies collects."""
 
     compiler: Compiler
+    options: Options
     classes: Classes
     meshes: Mapping[str, Shape]
+    drives: Mapping[str, tuple[float, float]]
     links: list[str] = field(default_factory=lambda: [WORLD])
     joints: list[tuple[str, JointFacts]] = field(default_factory=list)
     frames: list[tuple[str, Frame]] = field(default_factory=list)
-    visuals: list[tuple[str, Shape]] = field(default_factory=list)
-    collisions: list[tuple[str, Shape]] = field(default_factory=list)
+    shapes: list[tuple[str, Shape]] = field(default_factory=list)
+    floors: list[float] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
     meshed: list[str] = field(default_factory=list)
     springs: list[str] = field(default_factory=list)
-    compensated: list[str] = field(default_factory=list)
+    curved: list[str] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
+    lifted: dict[str, bool] = field(default_factory=dict)  # joint → drives carry what gravcomp takes off
 
 
 def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
@@ -66,14 +73,13 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     root = parse_xml(path)
     if root.tag != "mujoco":
         raise RobotError(f"the root element of '{path}' is <{root.tag}>; an MJCF file has <mujoco>")
-    for element in root.iter():
-        if element.tag in UNSUPPORTED:
-            raise RobotError(f"'{path}' has <{element.tag}>, which is not supported; {ADVICE}")
+    refuse_unknown(root, f"'{path}'")
     refuse_giants(sum(1 for _ in root.iter("joint")), sum(1 for _ in root.iter("body")), str(path))
-    compiler = read_compiler(root)
+    compiler, options = read_compiler(root), read_options(root)
     mesh_root, classes = mesh_root or path.parent, read_classes(root)
     absent = absent_assets(root, compiler, path, mesh_root)
-    found = _Gathered(compiler, classes, asset_meshes(root, compiler, classes, path, mesh_root))
+    meshes = asset_meshes(root, compiler, classes, path, mesh_root)
+    found = _Gathered(compiler, options, classes, meshes, _drive_terms(root, classes))
     copy = Element("mujoco", model=root.get("model") or path.stem)
     SubElement(copy, "compiler", angle="radian", autolimits="true")
     world = SubElement(SubElement(copy, "worldbody"), "body", name=WORLD)
@@ -82,38 +88,43 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         geoms = [resolved(geom, found.classes, "main") for geom in worldbody.findall("geom")]
         _attachments(worldbody, WORLD, geoms, "main", found)
         for body in worldbody.findall("body"):
-            _walk(body, world, "main", WORLD, found)
+            _walk(body, world, "main", WORLD, (), found)
     refuse_duplicates([*found.links, *found.hidden], "body", str(path))
     refuse_duplicates([name for name, _ in found.joints], "joint", str(path))
     if not found.joints:
         raise RobotError(f"'{path}' has no moving joint; at least one hinge or slide is needed")
     facts = dict(found.joints)
+    if unknown := [name for name in found.drives if name not in facts]:
+        raise RobotError(f"an actuator of '{path}' drives joint '{unknown[0]}', which is not there")
     return PlainDescription(
         name=copy.get("model", ""),
         xml=tostring(copy, encoding="unicode"),
         joints=facts,
-        gravity=_gravity(root),
+        gravity=options.gravity,
         frames=tuple(found.frames),
-        visuals=tuple(found.visuals),
-        collisions=tuple(found.collisions),
-        couplings=_couplings(root, str(path)),
+        shapes=tuple(found.shapes),
+        ground=max(found.floors, default=None),
+        couplings=_couplings(root, found, str(path)) if options.equalities else (),
         hidden=frozenset(found.hidden),
         notes=_notes(root, found, facts, absent),
+        lacking=_lacking(root, found),
     )
 
 
 # -- bodies ---------------------------------------------------------------------------------------------
 
 
-def _walk(body: Element, parent: Element, childclass: str, parent_name: str, found: _Gathered) -> None:
-    """Write one body, its joints as a chain, then its children."""
+def _walk(
+    body: Element, parent: Element, childclass: str, parent_name: str, above: tuple[str, ...], found: _Gathered
+) -> None:
+    """Write one body, its joints as a chain, then its children. above: the joints that carry it."""
     name = body.get("name") or f"{parent_name}_{len(found.links)}"
     owner = f"body '{name}'"
     childclass = body.get("childclass", childclass)
     if body.find("freejoint") is not None:
         raise RobotError(f"{owner} has a free joint; allowed are hinge and slide: remove it to fix the base")
-    if number(body, "gravcomp", owner) != 0.0:
-        found.compensated.append(name)
+    if body.get("mocap") == "true" and any(True for _ in body.iter("joint")):
+        found.moved.append(name)
     rotation = orientation(body, found.compiler, owner)
     translation = np.array(numbers(body, "pos", 3, owner) or (0.0, 0.0, 0.0))
     geoms = [resolved(geom, found.classes, childclass) for geom in body.findall("geom")]
@@ -134,10 +145,22 @@ def _walk(body: Element, parent: Element, childclass: str, parent_name: str, fou
     if not joints:
         parent = _write_body(parent, name, rotation, translation)
         _write_inertia(parent, inertia)
+    above += tuple(joint_name for joint_name, _ in found.joints[len(found.joints) - len(joints) :])
+    _refuse_gravity_compensation(body, above, found, owner)
     found.links.append(name)
     _attachments(body, name, geoms, childclass, found)
     for child in body.findall("body"):
-        _walk(child, parent, childclass, name, found)
+        _walk(child, parent, childclass, name, above, found)
+
+
+def _refuse_gravity_compensation(body: Element, above: tuple[str, ...], found: _Gathered, owner: str) -> None:
+    """Weight that MuJoCo takes off a body is carried by drives where every joint below it says so, else by nobody."""
+    free = [name for name in above if not found.lifted[name]]
+    if number(body, "gravcomp", owner) != 0.0 and free:
+        raise RobotError(
+            f"{owner} has gravcomp, which takes its weight off joint '{free[0]}' without a drive: a force that the "
+            'model does not have; remove gravcomp, or give the joints actuatorgravcomp="true" where the drives carry it'
+        )
 
 
 def _unreferenced(
@@ -186,14 +209,19 @@ def _write_joint(body: Element, joint: Element, link: str, owner_name: str, inde
         raise RobotError(f"{owner} is '{kind}'; allowed are hinge and slide")
     anchor = numbers(joint, "pos", 3, owner) or (0.0, 0.0, 0.0)
     SubElement(body, "joint", name=name, type=kind, axis=_text(_axis(joint, owner)), pos=_text(np.array(anchor)))
-    found.joints.append((name, _facts(joint, name, link, found.compiler)))
-    if any(numbers(joint, "stiffness", None, owner) or ()):
+    found.joints.append((name, _facts(joint, name, link, found)))
+    found.lifted[name] = joint.get("actuatorgravcomp") == "true"
+    if any(numbers(joint, "springdamper", None, owner) or ()):
+        raise RobotError(f"{owner} has springdamper, from which MuJoCo computes a spring and damping; {ADVICE}")
+    if found.options.springs and any(numbers(joint, "stiffness", None, owner) or ()):
         found.springs.append(name)
+    if found.options.damping and any((numbers(joint, "damping", None, owner) or ())[1:]):
+        found.curved.append(name)
 
 
-def _facts(joint: Element, name: str, link: str, compiler: Compiler) -> JointFacts:
-    """Limits, friction and armature of a joint."""
-    owner = f"joint '{name}'"
+def _facts(joint: Element, name: str, link: str, found: _Gathered) -> JointFacts:
+    """Limits, friction and armature of a joint, its drive's included; zero where friction is switched off."""
+    owner, compiler, options = f"joint '{name}'", found.compiler, found.options
     hinge = joint.get("type", "hinge") == "hinge"
     lower, upper = -math.inf, math.inf
     bounds = numbers(joint, "range", 2, owner)
@@ -205,16 +233,35 @@ def _facts(joint: Element, name: str, link: str, compiler: Compiler) -> JointFac
         torque = min(-force[0], force[1])
     damping = numbers(joint, "damping", None, owner) or (0.0,)
     terms = (damping[0], number(joint, "frictionloss", owner), number(joint, "armature", owner))
-    if min(terms) < 0:
+    rotor, drag = found.drives.get(name, (0.0, 0.0))
+    if min(*terms, rotor, drag) < 0:
         raise RobotError(f"{owner} has a negative damping, frictionloss or armature; give zero or more")
     return JointFacts(
         kind="prismatic" if not hinge else "continuous" if math.isinf(upper) else "revolute",
         link=link,
         limits=Limits(lower=lower, upper=upper, torque=torque).checked(name),
-        viscous=terms[0],
-        coulomb=terms[1],
-        rotor_inertia=terms[2],
+        viscous=(terms[0] + drag) * options.damping,
+        coulomb=terms[1] * options.friction,
+        rotor_inertia=terms[2] + rotor,
     )
+
+
+def _drive_terms(root: Element, classes: Classes) -> dict[str, tuple[float, float]]:
+    """What actuators add to their joints, seen through the gear: rotor inertia and viscous friction."""
+    found: dict[str, tuple[float, float]] = {}
+    for section in root.findall("actuator"):
+        for element in section:
+            drive = resolved(element, classes, "main", "actuator")
+            joint, owner = drive_joint(drive), f"actuator '{element.get('name', '')}'"
+            armature, damping = number(drive, "armature", owner), numbers(drive, "damping", None, owner) or (0.0,)
+            if joint is None or not (armature or any(damping)):
+                continue
+            if any(damping[1:]):
+                raise RobotError(f"{owner} has damping beyond the linear one, which is not supported; remove it")
+            gear = (numbers(drive, "gear", None, owner) or (1.0,))[0]
+            rotor, drag = found.get(joint, (0.0, 0.0))
+            found[joint] = (rotor + gear**2 * armature, drag + gear**2 * damping[0])
+    return found
 
 
 def _limited(joint: Element, attribute: str, compiler: Compiler) -> bool:
@@ -226,7 +273,8 @@ def _limited(joint: Element, attribute: str, compiler: Compiler) -> bool:
 
 
 def _attachments(body: Element, name: str, geoms: list[Element], childclass: str, found: _Gathered) -> None:
-    """Sites as frames, geoms as shapes; group 3 and above is MuJoCo's custom for hidden geoms."""
+    """Sites as frames, geoms as shapes; group 3 and above is MuJoCo's custom for hidden geoms. A geom without contype
+    and conaffinity touches nothing; a level plane of the world is the floor."""
     owner = f"body '{name}'"
     for element in body.findall("site"):
         site = resolved(element, found.classes, childclass)
@@ -234,31 +282,31 @@ def _attachments(body: Element, name: str, geoms: list[Element], childclass: str
             rotation, translation = geom_placement(site, found.compiler, owner)
             found.frames.append((name, Frame(site.get("name", ""), -1, rotation, translation)))
     for geom in geoms:
-        shape = geom_shape(geom, found.compiler, owner)
-        if shape is not None and number(geom, "group", owner) <= 2:
-            found.visuals.append((name, shape))
-        if number(geom, "contype", owner, 1) or number(geom, "conaffinity", owner, 1):
-            solid = geom_solid(geom, found.compiler, found.meshes, owner)
-            if solid is None:
-                found.uncovered.append(f"{geom_kind(geom)} of {name}")
-            else:
-                found.collisions.append((name, solid))
+        visible = number(geom, "group", owner) <= 2
+        collides = bool(number(geom, "contype", owner, 1) or number(geom, "conaffinity", owner, 1))
+        solid = geom_solid(geom, found.compiler, found.meshes, owner) if visible or collides else None
+        if solid is not None:
+            role: Role = "both" if visible and collides else "visual" if visible else "collision"
+            found.shapes.append((name, replace(solid, role=role)))
+        elif collides and (height := _floor_height(geom, name, found.compiler)) is not None:
+            found.floors.append(height)
+        elif collides:
+            found.uncovered.append(f"{geom_kind(geom)} of {name}")
 
 
-def _gravity(root: Element) -> tuple[float, ...]:
-    gravity: tuple[float, ...] = STANDARD_GRAVITY
-    for option in root.findall("option"):
-        gravity = numbers(option, "gravity", 3, "the file") or gravity
-        if any(flag.get("gravity") == "disable" for flag in option.findall("flag")):
-            return (0.0, 0.0, 0.0)
-    return gravity
+def _floor_height(geom: Element, body: str, compiler: Compiler) -> float | None:
+    """z [m] of a level plane of the world; None for anything else."""
+    if body != WORLD or geom_kind(geom) != "plane":
+        return None
+    rotation, translation = geom_placement(geom, compiler, f"body '{body}'")
+    return float(translation[2]) if rotation[2, 2] > 1.0 - LEVEL_PLANE else None
 
 
-def _couplings(root: Element, source: str) -> tuple[Coupling, ...]:
-    found = []
+def _couplings(root: Element, found: _Gathered, source: str) -> tuple[Coupling, ...]:
+    couplings = []
     for section in root.findall("equality"):
         for constraint in section:
-            if constraint.get("active") == "false":
+            if resolved(constraint, found.classes, "main", "equality").get("active") == "false":
                 continue
             if constraint.tag != "joint":
                 first = constraint.get("body1") or constraint.get("site1") or constraint.get("tendon1") or "?"
@@ -267,8 +315,8 @@ def _couplings(root: Element, source: str) -> tuple[Coupling, ...]:
                     "not supported; remove the constraint to open it"
                 )
             follower = constraint.get("joint1", "")
-            found.append(Coupling(follower, constraint.get("joint2", follower), "equality"))
-    return tuple(found)
+            couplings.append(Coupling(follower, constraint.get("joint2", follower), "equality"))
+    return tuple(couplings)
 
 
 def _notes(root: Element, found: _Gathered, facts: dict[str, JointFacts], absent: list[str]) -> tuple[str, ...]:
@@ -286,8 +334,21 @@ def _notes(root: Element, found: _Gathered, facts: dict[str, JointFacts], absent
         notes.append(
             f"no capsule for {named(list(dict.fromkeys(found.uncovered)))}: give what stands there as obstacles"
         )
-    if found.springs:
-        notes.append(f"the stiffness of joints {named(found.springs)} is not part of the robot")
-    if found.compensated:
-        notes.append(f"gravity compensation (gravcomp) of bodies {named(found.compensated)} is not used")
+    if found.moved:
+        notes.append(f"the mocap bodies {named(found.moved)} are taken as fixed where the file puts them")
     return tuple(notes)
+
+
+def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
+    """Forces that MuJoCo applies and a robot has no place for."""
+    forces = []
+    if found.springs:
+        forces.append(
+            f"springs (stiffness) of joints {named(found.springs)} are not part of the robot: its torques lack them"
+        )
+    if found.curved:
+        forces.append(
+            f"damping of joints {named(found.curved)} that grows with the square or cube of velocity is not part "
+            "of the robot: its torques lack it"
+        )
+    return (*forces, *missing_forces(root, found.classes))

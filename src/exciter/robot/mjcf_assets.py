@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import Element
 
@@ -22,7 +23,7 @@ def absent_assets(root: Element, compiler: Compiler, path: Path, mesh_root: Path
             for attribute in FILE_ATTRIBUTES:
                 if asset.get(attribute):
                     reference = _reference(asset, attribute, compiler)
-                    if not asset_path(reference, path.parent, mesh_root).is_file():
+                    if not isfile(asset_path(reference, path.parent, mesh_root)):
                         absent.append(reference)
     return absent
 

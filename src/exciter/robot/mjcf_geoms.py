@@ -21,7 +21,9 @@ from exciter.robot.spatial import from_pseudo_inertia, rotation_to, transform_in
 from exciter.robot.xml_safety import number, numbers
 
 Array = NDArray[np.float64]
+WEIGHTLESS = ("plane", "hfield", "mesh")  # meshes are noted
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
+SMALLEST_SIZE = 1e-30  # [m] whose cube is still a number
 WATER = 1000.0  # kg/m³, MuJoCo's default density
 
 
@@ -58,13 +60,13 @@ def half_sizes(geom: Element, owner: str) -> tuple[float, ...]:
         half = 0.5 * float(np.linalg.norm(np.array(ends[:3]) - np.array(ends[3:])))
         size = (size[0], half) if SIZES[kind] == 2 else (size[0], size[0], half)
     size = size[: SIZES[kind]]
-    if len(size) < SIZES[kind] or min(size) <= 0:
+    if len(size) < SIZES[kind] or min(size) < SMALLEST_SIZE:
         raise RobotError(f"a {kind} geom of {owner} needs {SIZES[kind]} positive sizes")
     return size
 
 
 def geom_shape(geom: Element, compiler: Compiler, owner: str) -> Shape | None:
-    """A box, sphere, cylinder or capsule to draw and enclose; None for what has no such form."""
+    """A box, sphere, cylinder or capsule; None for what has no such form."""
     kind = geom_kind(geom)
     if kind not in ("sphere", "box", "capsule", "cylinder"):
         return None
@@ -83,7 +85,7 @@ def geom_shape(geom: Element, compiler: Compiler, owner: str) -> Shape | None:
 
 
 def geom_solid(geom: Element, compiler: Compiler, meshes: Mapping[str, Shape], owner: str) -> Shape | None:
-    """What may collide: a shape, the capsule around an ellipsoid, a mesh; None for planes, height fields and the like.
+    """A shape, the capsule around an ellipsoid, a mesh; None for planes, height fields and the like.
 
     meshes: those of the assets by name, placed in their own frames.
     """
@@ -104,8 +106,10 @@ def geom_solid(geom: Element, compiler: Compiler, meshes: Mapping[str, Shape], o
 def geom_inertia(geom: Element, compiler: Compiler, owner: str) -> Array:
     """(10,) of a primitive in the body's frame; zero for planes, height fields, meshes."""
     kind = geom_kind(geom)
-    if kind not in SIZES:
+    if kind in WEIGHTLESS:
         return np.zeros(10)
+    if kind not in SIZES:
+        raise RobotError(f"a geom of {owner} is of type '{kind}', whose inertia is not known here; give <inertial>")
     if geom.get("shellinertia") == "true":
         raise RobotError(f"a geom of {owner} has shellinertia, which is not supported; give <inertial>")
     volume, moments = _volume_and_moments(kind, half_sizes(geom, owner))

@@ -24,9 +24,13 @@ def body_inertia(body: Element, geoms: list[Element], compiler: Compiler, owner:
     if inertial is not None and compiler.inertia_from_geom != "true":
         return _bounded(_from_inertial(inertial, compiler, owner), compiler)
     total = np.zeros(10)
+    first, last = compiler.inertia_groups
     for geom in geoms if compiler.inertia_from_geom != "false" else []:
-        total = total + geom_inertia(geom, compiler, owner)
-    centre = total[1:4] / total[0] if total[0] > 0 else np.zeros(3)
+        if first <= number(geom, "group", owner) <= last:
+            total = total + geom_inertia(geom, compiler, owner)
+    # MuJoCo puts the mass that bounds give a body without any at the coordinates of the body itself, in its own frame
+    given = numbers(body, "pos", 3, owner) or (0.0, 0.0, 0.0)
+    centre = total[1:4] / total[0] if total[0] > 0 else np.array(given)
     return _bounded((transform_inertia(total, np.eye(3), -centre), centre), compiler)
 
 

@@ -14,11 +14,17 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from exciter.errors import RobotError, unknown_name
+from exciter.robot.robot import STANDARD_GRAVITY
 from exciter.robot.spatial import axis_rotation, rotation_to
 from exciter.robot.xml_safety import number, numbers
 
 Array = NDArray[np.float64]
 Classes = dict[str, dict[str, dict[str, str]]]  # class → tag → attributes
+# kinds of one thing, which share their defaults
+ACTUATORS = (
+    "general", "motor", "position", "velocity", "intvelocity", "orientation", "pid", "damper", "cylinder", "muscle",
+    "adhesion", "dcmotor", "plugin",
+)  # fmt: skip
 ADVICE = "let MuJoCo write the compiled model (mj_saveLastXML) and read that file"
 
 
@@ -32,6 +38,7 @@ class Compiler:
     inertia_from_geom: str = "auto"
     bound_mass: float = 0.0
     bound_inertia: float = 0.0
+    inertia_groups: tuple[float, float] = (0.0, 5.0)
     mesh_folder: str = ""
     texture_folder: str = ""
     strip_path: bool = False
@@ -55,6 +62,7 @@ def read_compiler(root: Element) -> Compiler:
     if len(euler) != 3 or euler.lower().strip("xyz"):
         raise RobotError(f'compiler eulerseq="{euler}" must be three letters out of xyzXYZ')
     assets = merged.get("assetdir", "")
+    groups = numbers(merged, "inertiagrouprange", 2, "the file") or Compiler.inertia_groups
     return Compiler(
         degrees=merged.get("angle", "degree") == "degree",
         euler=euler,
@@ -62,9 +70,46 @@ def read_compiler(root: Element) -> Compiler:
         inertia_from_geom=merged.get("inertiafromgeom", "auto"),
         bound_mass=number(merged, "boundmass", "the file"),
         bound_inertia=number(merged, "boundinertia", "the file"),
+        inertia_groups=(groups[0], groups[1]),
         mesh_folder=merged.get("meshdir", assets),
         texture_folder=merged.get("texturedir", assets),
         strip_path=merged.get("strippath") == "true",
+    )
+
+
+@dataclass(frozen=True)
+class Options:
+    """The settings of <option> that bear on torques: gravity [m/s²], and which passive forces are switched on."""
+
+    gravity: tuple[float, ...] = STANDARD_GRAVITY
+    springs: bool = True
+    damping: bool = True
+    friction: bool = True
+    equalities: bool = True
+
+
+def read_options(root: Element) -> Options:
+    """All <option> elements and their flags together; later ones win. A fluid around the robot is refused."""
+    merged, flags = Element("option"), dict[str, str]()
+    for element in root.findall("option"):
+        merged.attrib.update(element.attrib)
+        for flag in element.findall("flag"):
+            flags.update(flag.attrib)
+    off = {word for word, state in flags.items() if state == "disable"}
+    fluid = [word for word in ("density", "viscosity") if number(merged, word, "the file") != 0.0]
+    if fluid:
+        given = ", ".join(f'{word}="{merged.get(word)}"' for word in fluid)
+        raise RobotError(
+            f"<option {given}> puts the robot into a fluid, whose forces the model does not have; remove it, "
+            "or give 0, for a robot in air"
+        )
+    gravity = numbers(merged, "gravity", 3, "the file") or STANDARD_GRAVITY
+    return Options(
+        gravity=(0.0, 0.0, 0.0) if "gravity" in off else gravity,
+        springs=not off & {"spring", "passive"},
+        damping=not off & {"damper", "passive"},
+        friction=not off & {"frictionloss", "constraint"},
+        equalities=not off & {"equality", "constraint"},
     )
 
 
@@ -76,7 +121,8 @@ def read_classes(root: Element) -> Classes:
         known = {tag: dict(attributes) for tag, attributes in inherited.items()}
         for child in element:
             if child.tag != "default":
-                known[child.tag] = {**known.get(child.tag, {}), **child.attrib}
+                tag = "actuator" if child.tag in ACTUATORS else child.tag
+                known[tag] = {**known.get(tag, {}), **child.attrib}
         classes[name] = known
         for child in element.findall("default"):
             if not child.get("class"):
@@ -89,12 +135,13 @@ def read_classes(root: Element) -> Classes:
     return classes
 
 
-def resolved(element: Element, classes: Classes, childclass: str) -> Element:
-    """The element with the attributes of its class written on it; its own ones win."""
+def resolved(element: Element, classes: Classes, childclass: str, kind: str = "") -> Element:
+    """The element with the attributes of its class written on it; its own ones win. kind: what it is called among the
+    defaults, its own tag unless given."""
     name = element.get("class", childclass)
     if name not in classes:
         raise RobotError(f"<{element.tag}>: {unknown_name('default class', name, classes)}")
-    return Element(element.tag, {**classes[name].get(element.tag, {}), **element.attrib})
+    return Element(element.tag, {**classes[name].get(kind or element.tag, {}), **element.attrib})
 
 
 def orientation(element: Element, compiler: Compiler, owner: str) -> Array:

@@ -55,6 +55,11 @@ class Motion:
         """Some of the samples, in order."""
         return Motion(self.time[part], self.q[part], self.qd[part], self.qdd[part])
 
+    def followed_by(self, later: Motion) -> Motion:
+        """Both, one after the other."""
+        pairs = ((getattr(self, name), getattr(later, name)) for name in ("time", "q", "qd", "qdd"))
+        return Motion(*(np.concatenate(pair) for pair in pairs))
+
     @property
     def n(self) -> int:
         """Number of joints."""

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from exciter.errors import RobotError, unknown_name
+from exciter.errors import RobotError, shown, unknown_name
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 from exciter.robot.limits import Limits
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml
@@ -28,12 +29,14 @@ KEYS = ("limits", "gravity", "lock", "mesh_root")
 
 @dataclass(frozen=True)
 class RobotOptions:
-    """Limits by kind (one number, or by joint name), gravity [m/s²], locked joints [rad, m], mesh folder."""
+    """Limits by kind (one number, or by joint name), gravity [m/s²], locked joints [rad, m], mesh folder; meshes:
+    whether shapes in files of their own are looked at."""
 
     limits: Mapping[str, float | Mapping[str, float]] = field(default_factory=dict)
     gravity: tuple[float, float, float] | None = None
     lock: Mapping[str, float] = field(default_factory=dict)
     mesh_root: Path | None = None
+    meshes: bool = True
 
     def apply(self, robot: Robot) -> Robot:
         """The robot with limits and gravity set, then joints locked."""
@@ -89,7 +92,7 @@ def _gravity(given: Any, source: str) -> tuple[float, float, float] | None:
     if not isinstance(given, list) or len(given) != 3:
         raise RobotError(f"{source}: gravity must be three numbers [x, y, z] in m/s²")
     x, y, z = (_number(value, f"{source}: gravity") for value in given)
-    if not all(math.isfinite(value) for value in (x, y, z)):
+    if not all(abs(value) <= LARGEST_OF_A_ROBOT for value in (x, y, z)):
         raise RobotError(f"{source}: gravity must be three finite numbers [x, y, z] in m/s²")
     return x, y, z
 
@@ -101,7 +104,11 @@ def _lock(given: Any, source: str) -> dict[str, float]:
         return dict.fromkeys(given, 0.0)
     if not isinstance(given, Mapping):
         raise RobotError(f"{source}: lock must be a list of joint names, or positions by joint name")
-    return {name: _number(v, f"{source}: lock: {name}") for name, v in _mapping(given, f"{source}: lock").items()}
+    at = {name: _number(v, f"{source}: lock: {name}") for name, v in _mapping(given, f"{source}: lock").items()}
+    for name, position in at.items():
+        if not abs(position) <= LARGEST_OF_A_ROBOT:
+            raise RobotError(f"{source}: lock: {name} is {position:g}; give a position [rad, m]")
+    return at
 
 
 def _mapping(given: Any, what: str) -> dict[str, Any]:
@@ -114,11 +121,11 @@ def _mapping(given: Any, what: str) -> dict[str, Any]:
 def _number(given: Any, what: str) -> float:
     """A number; YAML reads 1e3 (no dot) as text, which is accepted too."""
     if isinstance(given, bool) or not isinstance(given, int | float | str):
-        raise RobotError(f"{what} is {given!r}; give a number")
+        raise RobotError(f"{what} is {shown(given)}; give a number")
     try:
         value = float(given)
     except (ValueError, OverflowError):
-        raise RobotError(f"{what} is {given!r}; give a number") from None
+        raise RobotError(f"{what} is {shown(given)}; give a number") from None
     if math.isnan(value):
         raise RobotError(f"{what} is NaN; give a number, or leave it out")
     return value

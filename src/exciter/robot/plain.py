@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from exciter.errors import RobotError
 from exciter.robot.geometry import Shape
 from exciter.robot.limits import Limits
-from exciter.robot.robot import STANDARD_GRAVITY, Frame, JointKind
+from exciter.robot.robot import STANDARD_GRAVITY, Frame, JointKind, check_name
 
 MAX_JOINTS = 200
 MAX_LINKS = 2000
@@ -51,7 +51,8 @@ class Coupling:
 class PlainDescription:
     """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with.
 
-    hidden: links of the plain copy that the file does not have.
+    hidden: links of the plain copy that the file does not have. ground: height [m] of the floor, if the file has one.
+    lacking: forces that the file speaks of and a robot has no place for, in words.
     A ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly.
     """
 
@@ -60,11 +61,12 @@ class PlainDescription:
     joints: Mapping[str, JointFacts]
     gravity: tuple[float, ...] = STANDARD_GRAVITY
     frames: tuple[tuple[str, Frame], ...] = ()
-    visuals: tuple[tuple[str, Shape], ...] = ()
-    collisions: tuple[tuple[str, Shape], ...] = ()
+    shapes: tuple[tuple[str, Shape], ...] = ()
+    ground: float | None = None
     couplings: tuple[Coupling, ...] = ()
     hidden: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
 
 def refuse_giants(joints: int, links: int, source: str) -> None:
@@ -86,6 +88,7 @@ def refuse_duplicates(names: Sequence[str], what: str, source: str) -> None:
     for name in names:
         if not name:
             raise RobotError(f"{source} has a {what} without a name; give every {what} a name")
+        check_name(what, name)
         if name in seen:
             raise RobotError(f"{source} uses the {what} name '{name}' twice; names must be unique")
         seen.add(name)

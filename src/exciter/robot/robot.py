@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.errors import RobotError, unknown_name
+from exciter.errors import RobotError, unknown_name, unseen, visible
 from exciter.robot.geometry import Capsule, Shape, frozen_array
 from exciter.robot.limits import TIME_TO_FULL_SPEED, Limits
 
@@ -28,6 +28,16 @@ Array = NDArray[np.float64]
 JointKind = Literal["revolute", "continuous", "prismatic"]
 BASE = -1
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuse a name that cannot be shown as it is: files for other tools could not hold it, or would hold something
+    else than a reader sees. Every character that prints is allowed."""
+    if unseen(name):
+        raise RobotError(
+            f"the {what} name '{visible(name)}' has characters that do not print (control codes, ends of lines, marks "
+            "of writing direction or zero width), here shown as escapes; rename it"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +99,9 @@ class Robot:
     friction: nominal joint-term values by term name, each (n,): ``viscous`` [N·m·s/rad], ``coulomb`` [N·m],
     ``rotor_inertia`` [kg·m²] and so on; absent when nothing is known.
     nominal: True when inertias and friction are plausible values rather than the manufacturer's or identified.
-    source: where kinematics and limits come from. notes: what a reader had to leave out or assume, in words.
+    ground: height [m], along z of the base, of the plane that the robot is mounted on; None where it is not known.
+    source: where kinematics and limits come from. notes: what a reader had to leave out or assume, in words; lacking:
+    forces among it, without which no torque is the robot's.
     """
 
     name: str
@@ -99,17 +111,22 @@ class Robot:
     capsules: tuple[Capsule, ...] = ()
     collision_pairs: tuple[tuple[str, str], ...] = ()
     shapes: tuple[Shape, ...] = ()
+    ground: float | None = None
     friction: Mapping[str, Array] = field(default_factory=dict)
     nominal: bool = False
     source: str = ""
     notes: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joints", tuple(self.joints))
         gravity = frozen_array(self.gravity, (3,), f"gravity of robot '{self.name}'")
         object.__setattr__(self, "gravity", gravity)
+        if self.ground is not None and not math.isfinite(self.ground):
+            raise RobotError(f"ground of robot '{self.name}' is {self.ground}; give a finite height in m, or None")
         friction = {k: frozen_array(v, (self.n,), f"{k} of robot '{self.name}'") for k, v in self.friction.items()}
         object.__setattr__(self, "friction", MappingProxyType(friction))
+        self._check_names()
         self._check_tree()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -118,6 +135,15 @@ class Robot:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, friction=MappingProxyType(state["friction"]))
+
+    def _check_names(self) -> None:
+        check_name("robot's", self.name)
+        for joint in self.joints:
+            check_name("joint", joint.name)
+            check_name("link", joint.link)
+        for what, named in (("frame", self.frames), ("capsule", self.capsules)):
+            for one in named:
+                check_name(what, one.name)
 
     def _check_tree(self) -> None:
         if not self.joints:
@@ -194,10 +220,10 @@ class Robot:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The notes, and what is assumed or missing among the limits as they are now."""
+        """The notes, forces that are lacking, and what is assumed or missing among the limits as they are now."""
         assumed = [j.name for j in self.joints if j.limits.assumed]
         open_ = [j.name for j in self.joints if math.isinf(j.limits.velocity) and math.isinf(j.limits.acceleration)]
-        remarks = self.notes
+        remarks = (*self.notes, *self.lacking)
         if assumed:
             remarks += (
                 f"acceleration limits of {self._which(assumed)} are assumed: full speed in {TIME_TO_FULL_SPEED:g} s; "

@@ -3,7 +3,7 @@
 Decisions where files differ from what they mean: an effort or velocity of 0 and a position range 0…0 are what
 exporters write when they know nothing, so they count as "not given" (and are noted); the limits of a
 continuous joint's position are ignored. Only the links and joints right below <robot> count; what simulators
-and drivers add (gazebo, transmission, ros2_control) is left alone.
+and drivers add (gazebo, transmission, ros2_control) is left alone, and noted where it changes torques.
 """
 
 from __future__ import annotations
@@ -23,6 +23,12 @@ from exciter.robot.xml_safety import check_numbers, number, numbers, parse_xml, 
 
 MOVING = ("revolute", "continuous", "prismatic")
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+GAZEBO_FORCES = (
+    "springStiffness", "spring_stiffness", "dampingFactor", "damping", "friction",
+)  # fmt: skip
+MUJOCO_FORCES = {
+    "density", "viscosity", "gravity", "boundmass", "boundinertia", "settotalmass", "balanceinertia", "inertiafromgeom",
+}  # fmt: skip
 NUMBERS: dict[str, dict[str, int | None]] = {
     "origin": {"xyz": 3, "rpy": 3},
     "axis": {"xyz": 3},
@@ -54,7 +60,6 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     if not facts:
         raise RobotError(f"'{path}' has no moving joint; at least one revolute, continuous or prismatic is needed")
     notes += _limit_notes(joints, facts)
-    visuals, collisions, shape_notes = read_shapes(root, path.parent, mesh_root or path.parent)
     return PlainDescription(
         name=plain.get("name", ""),
         xml=tostring(plain, encoding="unicode"),
@@ -64,10 +69,10 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
             for joint in joints
             if joint.get("type") == "fixed"
         ),
-        visuals=visuals,
-        collisions=collisions,
+        shapes=read_shapes(root, path.parent, mesh_root or path.parent),
         couplings=_mimics(joints, facts),
-        notes=(*notes, *shape_notes),
+        notes=tuple(notes),
+        lacking=_simulator_forces(root, joints),
     )
 
 
@@ -221,6 +226,35 @@ def _limit_notes(joints: list[Element], facts: dict[str, JointFacts]) -> list[st
     if unused:
         notes.append(f"soft limits (safety_controller) are not used: {named(unused)}")
     return notes
+
+
+def _simulator_forces(root: Element, joints: list[Element]) -> tuple[str, ...]:
+    """Forces, masses and loops that a simulator would add to what URDF itself says."""
+    found: dict[str, list[str]] = {}
+    for joint in joints:
+        for dynamics in joint.findall("dynamics"):
+            for attribute in sorted(dynamics.attrib.keys() - NUMBERS["dynamics"].keys()):
+                found.setdefault(f"<dynamics {attribute}>", []).append(joint.get("name", ""))
+    for section in root.findall("gazebo"):
+        for element in section.iter():
+            if element is not section and _is_force(element):
+                found.setdefault(f"<gazebo> <{element.tag}>", []).append(section.get("reference", "the robot"))
+    for section in root.findall("mujoco"):
+        for element in section.iter():
+            for attribute in sorted(MUJOCO_FORCES.intersection(element.attrib)):
+                found.setdefault(f"<mujoco> {attribute}", []).append("the robot")
+    return tuple(
+        f"{what} of {named(list(dict.fromkeys(owners)))} is not part of the robot: its torques lack what it adds"
+        for what, owners in sorted(found.items())
+    )
+
+
+def _is_force(element: Element) -> bool:
+    """Whether an element of Gazebo changes torques: a value of its own, other than the one that changes nothing."""
+    text = (element.text or "").strip().lower()
+    if element.tag in ("gravity", "turnGravityOff"):
+        return text in (("false", "0") if element.tag == "gravity" else ("true", "1"))
+    return element.tag == "joint" or (element.tag in GAZEBO_FORCES and text not in ("", "0", "0.0", "false"))
 
 
 def _mimics(joints: list[Element], facts: dict[str, JointFacts]) -> tuple[Coupling, ...]:

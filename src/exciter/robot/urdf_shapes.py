@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -19,30 +20,21 @@ LinkShapes = tuple[tuple[str, Shape], ...]
 GREY: Colour = (0.7, 0.7, 0.7, 1.0)
 
 
-def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShapes, LinkShapes, tuple[str, ...]]:
-    """Visual shapes and collision shapes, each with its link and placed in the link's frame, and notes."""
+def read_shapes(root: Element, folder: Path, mesh_root: Path) -> LinkShapes:
+    """Visual shapes and collision shapes, each with its link and placed in the link's frame."""
     for texture in root.iter("texture"):
         if texture.get("filename"):
             asset_path(texture.get("filename", ""), folder, mesh_root)
     colours = {m.get("name", ""): _colour(m, {}) for m in root.findall("material")}
-    visuals: list[tuple[str, Shape]] = []
-    collisions: list[tuple[str, Shape]] = []
+    found: list[tuple[str, Shape]] = []
     for link in root.findall("link"):
         name = link.get("name", "")
-        for kind, found in (("visual", visuals), ("collision", collisions)):
-            for element in link.findall(kind):
+        for role in ("visual", "collision"):
+            for element in link.findall(role):
                 shape = _shape(element, f"link '{name}'", folder, mesh_root, colours)
                 if shape is not None:
-                    found.append((name, shape))
-    return tuple(visuals), tuple(collisions), _mesh_notes(visuals)
-
-
-def _mesh_notes(visuals: list[tuple[str, Shape]]) -> tuple[str, ...]:
-    missing = list(dict.fromkeys(s.mesh for _, s in visuals if s.kind == "mesh" and not Path(s.mesh).is_file()))
-    if not missing:
-        return ()
-    first = Path(missing[0]).name
-    return (f"mesh files absent: {len(missing)} (first: {first}); these are only needed for pictures",)
+                    found.append((name, replace(shape, role=role)))
+    return tuple(found)
 
 
 def rpy_rotation(rpy: tuple[float, ...]) -> Array:

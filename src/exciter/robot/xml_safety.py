@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from os.path import exists, isdir, isfile  # false, too, for a name that is too long
 from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from exciter.errors import RobotError
+from exciter.errors import RobotError, shown
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 
 MAX_BYTES = 20_000_000
+UNBOUNDED = ("lower", "upper", "effort", "velocity", "range", "actuatorfrcrange")  # limits, which may be no limit
 MAX_DEPTH = 200  # nested elements; later readers are recursive
 
 
 def read_bytes(path: Path, what: str = "robot description", limit: int = MAX_BYTES) -> bytes:
     """The content of a regular file that is not larger than ``limit`` bytes."""
-    if path.is_dir():
+    if isdir(path):
         raise RobotError(f"'{path}' is a folder; give the {what} file inside it")
-    if not path.exists():
+    if not exists(path):
         raise RobotError(f"there is no file '{path}'; check the path of the {what}")
-    if not path.is_file():
+    if not isfile(path):
         raise RobotError(f"'{path}' is not a regular file; give the path of a {what} file on disk")
     try:
         with path.open("rb") as stream:
@@ -62,6 +65,7 @@ def parse_xml(path: Path) -> Element:
 
     parser.StartElementHandler = start
     parser.EndElementHandler = end
+    parser.CharacterDataHandler = builder.data
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
     try:
@@ -93,11 +97,13 @@ def numbers(element: Element, attribute: str, count: int | None, owner: str) -> 
             raise ValueError
         values = tuple(float(word) for word in text.split())
     except ValueError:
-        raise RobotError(f'{attribute}="{text}" in <{element.tag}> of {owner} is not a number') from None
+        raise RobotError(f"{attribute}={shown(text)} in <{element.tag}> of {owner} is not a number") from None
     if not all(math.isfinite(value) for value in values):
         raise RobotError(
             f'{attribute}="{text}" in <{element.tag}> of {owner} is not finite; give a number or leave it out'
         )
+    if attribute not in UNBOUNDED and any(abs(value) > LARGEST_OF_A_ROBOT for value in values):
+        raise RobotError(f"{attribute}={shown(text)} in <{element.tag}> of {owner} is beyond {LARGEST_OF_A_ROBOT:g}")
     if count is not None and len(values) != count:
         expected = "one number" if count == 1 else f"{count} numbers"
         raise RobotError(f'{attribute}="{text}" in <{element.tag}> of {owner} must be {expected}')
@@ -139,7 +145,7 @@ def asset_path(reference: str, folder: Path, root: Path) -> Path:
             f"mesh or texture '{reference}' lies outside the allowed folder '{root}'; move it below that "
             "folder, give a wider mesh_root, or remove the reference (identification needs no meshes)"
         )
-    return next((candidate for candidate in candidates if candidate.is_file()), candidates[0])
+    return next((candidate for candidate in candidates if isfile(candidate)), candidates[0])
 
 
 def _is_below(path: Path, root: Path) -> bool:

@@ -22,6 +22,7 @@ HERE = "exciter.dynamics.kernels"
 def kernels(module: str, package: str = HERE) -> Any:
     """A module of compiled kernels, ready to call; tells the user first if that means compiling."""
     name = f"{package}.{module}"
+    _compilation()
     try:
         loaded = import_module(name)
     except RuntimeError as error:  # Numba: neither the package's folder nor the home folder can be written
@@ -33,6 +34,24 @@ def kernels(module: str, package: str = HERE) -> Any:
         loaded = import_module(name)
     announce_compilation(module, loaded, package)
     return loaded
+
+
+@cache
+def _compilation() -> Any:
+    """Numba's own measure of the time it compiles; it begins with the first kernel."""
+    from numba.core import event
+
+    timer = event.TimingListener()
+    event.register("numba:compile", timer)
+    return timer
+
+
+def compile_seconds() -> float:
+    """What compiling kernels has taken in this process so far [s]."""
+    if not _compilation.cache_info().currsize:
+        return 0.0
+    timer = _compilation()
+    return float(timer.duration) if timer.done else 0.0
 
 
 def private_folder() -> Path:
@@ -70,7 +89,9 @@ def announce_compilation(module: str, loaded: Any, package: str = HERE) -> None:
 def _tell() -> None:
     """Once, however many modules are to be compiled."""
     print(
-        "exciter: compiling numerical kernels that are used for the first time (up to half a minute) …", file=sys.stderr
+        "exciter: compiling numerical kernels that are used for the first time (up to half a minute, which no time "
+        "limit counts) …",
+        file=sys.stderr,
     )
 
 

@@ -72,7 +72,7 @@ def chained(parts: list[Curve]) -> Curve:
     for part in parts:
         pieces += part.shifted(at - part.start).pieces
         at += part.duration
-    return Curve(tuple(pieces))
+    return Curve(tuple(pieces)).continuous()
 
 
 def to_and_fro(there: Curve, back: Curve, times: int) -> Curve:

@@ -8,16 +8,15 @@ the margin that is reported is close to the true one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
-from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
+from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, Status
 from exciter.excitation.certificate.exact import joint_verdicts
 from exciter.excitation.certificate.rest import rests
 from exciter.excitation.certificate.spans import Spans
@@ -51,22 +50,36 @@ class Effort:
 
 
 def certify(
-    robot: Robot, curve: Curve, constraints: Sequence[Constraint] = (), effort: Effort | None = None
+    robot: Robot,
+    curve: Curve,
+    constraints: Sequence[Constraint] = (),
+    effort: Effort | None = None,
+    check: Callable[[], None] | None = None,
 ) -> Certificate:
-    """Whether all finite limits of the joints, and all further constraints, hold from the curve's start to its end."""
+    """Whether all finite limits of the joints, and all further constraints, hold from the curve's start to its end.
+
+    check: called between the steps; what it raises ends the work, and there is no certificate.
+    """
     if curve.n != robot.n:
         raise MotionError(f"the curve moves {curve.n} joints, robot '{robot.name}' has {robot.n}")
     effort = Effort() if effort is None else effort
     verdicts, nodes = joint_verdicts(robot, curve), 0
     if constraints:
         grid = _grid(curve, effort.grid)
-        coarse = [grid.part(curve, block) for block in _blocks(len(grid.start))]
-        for constraint in constraints:
-            search = _Search(constraint, curve, effort)
-            search.run(grid, coarse)
+        searches = [_Search(constraint, curve, effort, check or _go_on) for constraint in constraints]
+        for block in _blocks(len(grid.start)):  # what constraints share is worked out once, and held for a block only
+            spans = grid.part(curve, block)
+            for search in searches:
+                search.look(spans)
+        for search in searches:
+            search.run(grid)
             verdicts += search.verdicts()
             nodes += search.nodes
     return Certificate(tuple(verdicts), curve.duration, nodes, *rests(robot, curve))
+
+
+def _go_on() -> None:
+    """There is time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,23 +129,28 @@ def remembers(constraint: Constraint) -> bool:
 class _Search:
     """Bounds and witnesses of the K rows of one constraint."""
 
-    def __init__(self, constraint: Constraint, curve: Curve, effort: Effort) -> None:
-        self.constraint, self.curve, self.effort = constraint, curve, effort
+    def __init__(self, constraint: Constraint, curve: Curve, effort: Effort, check: Callable[[], None]) -> None:
+        self.constraint, self.curve, self.effort, self.check = constraint, curve, effort, check
         rows = len(constraint.rows)
         self.lowest = np.full(rows, np.inf)  # smallest value met
         self.at = np.zeros(rows)
         self.bound = np.full(rows, np.inf)  # over the intervals that are done with
         self.nodes = 0
         self.grid_nodes = 0
+        self._coarse: list[Array] = []  # bounds on the grid
 
-    def run(self, grid: _Grid, coarse: list[Spans]) -> None:
+    def look(self, spans: Spans) -> None:
+        """At the next intervals of the grid."""
+        if not remembers(self.constraint):
+            self._meet(spans.ends)
+        self._coarse.append(self._bounds(spans))
+
+    def run(self, grid: _Grid) -> None:
+        """From the grid, all of which was looked at, to finer intervals."""
         if remembers(self.constraint):  # its values mean something only along the whole motion
             self._meet(self.curve.motion(np.linspace(self.curve.start, self.curve.end, 20 * self.effort.grid + 1)))
-        else:
-            for spans in coarse:
-                self._meet(spans.ends)
         self.grid_nodes = self.nodes
-        bounds = np.concatenate([self.constraint.lower_bounds(spans) for spans in coarse], axis=1)
+        bounds = np.concatenate(self._coarse, axis=1)
         while True:
             wanted = self._wanted(grid, bounds)
             self.bound = np.minimum(self.bound, bounds[:, ~wanted].min(axis=1, initial=np.inf))
@@ -145,11 +163,16 @@ class _Search:
                 spans = grid.part(self.curve, block)
                 if not remembers(self.constraint):
                     self._meet(spans.left)
-                parts.append(self.constraint.lower_bounds(spans))
+                parts.append(self._bounds(spans))
             bounds = np.maximum(above, np.concatenate(parts, axis=1))  # what holds for the whole holds for its parts
+
+    def _bounds(self, spans: Spans) -> Array:
+        self.check()
+        return self.constraint.lower_bounds(spans)
 
     def _meet(self, motion: Motion) -> None:
         """Remember the smallest values, and when."""
+        self.check()
         values = self.constraint.values(motion)
         where = np.argmin(values, axis=1)
         smallest = values[np.arange(len(values)), where]
@@ -173,9 +196,9 @@ class _Search:
 
 
 def _verdict(row: RowName, lowest: float, bound: float, at: float) -> LimitVerdict:
-    status: Literal["holds", "broken", "open"] = "open"
+    status: Status = "open"
     if bound >= 0.0:
-        status = "holds"
+        status = "assumed" if row.assumed else "holds"
     elif lowest < -ROUNDING:
         status = "broken"
     sign = -1.0 if row.upper else 1.0

@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+Status = Literal["holds", "assumed", "open", "broken"]
+FAILURES = ("open", "broken")  #: what keeps a curve from being certified
+
 
 @dataclass(frozen=True)
 class LimitVerdict:
@@ -13,8 +16,9 @@ class LimitVerdict:
 
     margin: distance from bound to limit, as a fraction of the limit, of the range of a position, or of 0.1 m of a
     distance; when broken that from what was reached, negative.
-    status: "holds" (proved for all time), "broken" (``reached`` at time ``at`` is beyond the limit), "open"
-    (neither proved nor broken).
+    status: "holds" (proved for all time), "assumed" (kept for all time, but the limit itself, or the data that it is
+    computed from, was assumed or is missing: no proof, and never counted as one), "broken" (``reached`` at time ``at``
+    is beyond the limit), "open" (neither proved nor broken).
     """
 
     what: str  # position, velocity, acceleration, jerk, torque, height, distance …
@@ -25,7 +29,7 @@ class LimitVerdict:
     bound: float
     margin: float
     at: float
-    status: Literal["holds", "broken", "open"]
+    status: Status
     upper: bool  # whether the limit is an upper one
 
     @property
@@ -58,16 +62,28 @@ class Certificate:
 
     @property
     def certified(self) -> bool:
-        return all(limit.status == "holds" for limit in self.limits)
+        """No limit is broken or open: those that are ``proved`` hold, the ``assumed`` ones are kept as far as known."""
+        return not any(limit.status in FAILURES for limit in self.limits)
+
+    @property
+    def proved(self) -> tuple[LimitVerdict, ...]:
+        return tuple(limit for limit in self.limits if limit.status == "holds")
+
+    @property
+    def assumed(self) -> tuple[LimitVerdict, ...]:
+        return tuple(limit for limit in self.limits if limit.status == "assumed")
 
     @property
     def worst(self) -> LimitVerdict | None:
-        """The limit with the smallest margin."""
-        return min(self.limits, key=lambda limit: limit.margin, default=None)
+        """The limit with the smallest margin, assumed ones left aside."""
+        known = (limit for limit in self.limits if limit.status != "assumed")
+        return min(known, key=lambda limit: limit.margin, default=None)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "certified": self.certified,
+            "proved": len(self.proved),
+            "assumed": len(self.assumed),
             "duration": self.duration,
             "nodes": self.nodes,
             "starts_at_rest": self.starts_at_rest,

@@ -1,13 +1,17 @@
-"""Limits of position, velocity, acceleration and jerk: decided by the exact extrema of the curve."""
+"""Limits of position, velocity, acceleration and jerk: decided by the exact extrema of the curve.
+
+That positions and velocities are continuous is a limit of every joint, whatever else is limited: a jump is a broken
+one. Where nothing jumps there is no row, so that what is counted are limits of the robot.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from exciter.excitation.certificate.certificate import LimitVerdict
+from exciter.excitation.certificate.certificate import LimitVerdict, Status
 from exciter.excitation.trajectories.curve import Curve, Extremum
 from exciter.robot.robot import Robot
 
@@ -18,7 +22,8 @@ SYMMETRIC = ("velocity", "acceleration", "jerk")
 
 @dataclass(frozen=True)
 class _Limit:
-    """One limit of one joint. scale: what its margin is a part of, the limit itself or the range of a position."""
+    """One limit of one joint. scale: what its margin is a part of, the limit itself or the range of a position.
+    assumed: nobody gave it."""
 
     what: str
     where: str
@@ -26,10 +31,12 @@ class _Limit:
     limit: float
     scale: float
     upper: bool
+    assumed: bool = False
 
     def verdict(self, reached: float, at: float) -> LimitVerdict:
         room = self.limit - reached if self.upper else reached - self.limit
-        status: Literal["holds", "broken"] = "holds" if room >= -self.touching else "broken"
+        kept: Status = "assumed" if self.assumed else "holds"
+        status: Status = kept if room >= -self.touching else "broken"
         return LimitVerdict(
             self.what, self.where, self.unit, self.limit, reached, reached, room / self.scale, at, status, self.upper
         )
@@ -42,10 +49,20 @@ class _Limit:
 
 
 def joint_verdicts(robot: Robot, curve: Curve) -> list[LimitVerdict]:
-    """Every finite limit of every joint; where the acceleration jumps, the jerk is infinite and its limit broken."""
-    return _positions(robot, curve) + [
+    """Jumps of position and velocity, then every finite limit of every joint; where the acceleration jumps, the jerk is
+    infinite and its limit broken."""
+    return [*_jumps(robot, curve), *_positions(robot, curve)] + [
         verdict for order, what in enumerate(SYMMETRIC, start=1) for verdict in _rates(robot, curve, order, what)
     ]
+
+
+def _jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
+    """``limit``: what rounding can explain; ``reached``: the size of the jump."""
+    for jump in curve.breaks():
+        joint, size = robot.joints[jump.joint], jump.size
+        unit = ("m" if joint.is_prismatic else "rad") + ("", "/s")[jump.order]
+        margin, what = 1.0 - size / jump.allowed, f"jump of {jump.what}"
+        yield LimitVerdict(what, joint.name, unit, jump.allowed, size, size, margin, jump.at, "broken", True)
 
 
 def _positions(robot: Robot, curve: Curve) -> list[LimitVerdict]:
@@ -72,7 +89,8 @@ def _rates(robot: Robot, curve: Curve, order: int, what: str) -> list[LimitVerdi
     power = "⁰ ²³"[order].strip()
     for j in np.flatnonzero(np.isfinite(limits)):
         unit = f"{'m' if robot.joints[j].is_prismatic else 'rad'}/s{power}"
-        limit = _Limit(what, robot.joints[j].name, unit, float(limits[j]), float(limits[j]), True)
+        assumed = what == "acceleration" and robot.joints[j].limits.assumed
+        limit = _Limit(what, robot.joints[j].name, unit, float(limits[j]), float(limits[j]), True, assumed)
         verdicts.append(limit.verdict(*_farthest_from_zero(extremum, int(j))))
     return verdicts
 

@@ -12,26 +12,31 @@
         - {capsule: {start: [1, 0, 0], end: [1, 0, 1], radius: 0.05}}
         - {half_space: {normal: [0, 0, 1], offset: 0}}
         - {box: {lower: [0.4, -1, 0], upper: [0.8, 1, 0.3]}}
+      ground: -0.5                 # or none, or {height: -0.5, normal: [0, 0, 1], clearance: 0.05}
 
-Torque limits apply when the robot has any, self-collision when it has pairs of bodies to be kept apart; these, and
+Torque limits apply when the robot has any, with the masses, friction and rotor inertia of the description, whatever
+``terms:`` says is to be identified; self-collision when it has pairs of bodies to be kept apart; these, and
 obstacles, keep a clearance of 1 cm unless another one is given. Pairs, and ``against: [link_5, joint_6]`` of an
-obstacle, name links, joints or capsules; a link or joint means all capsules of it.
+obstacle, name links, joints or capsules; a link or joint means all capsules of it. The robot stays on its side of the
+plane that it is mounted on, unless ``ground`` is none: at the height of its description, or z = 0 of the base.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, ParameterError
+from exciter.errors import ExciterError, ParameterError, shown
 from exciter.excitation.config.region_config import ORIGIN, frame_name, radius, region
-from exciter.excitation.config.section import Section
+from exciter.excitation.config.section import Section, number
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.ground import OUT_OF_THE_MOUNTING, mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits
@@ -40,7 +45,7 @@ from exciter.robot.spatial import from_pseudo_inertia
 
 Array = NDArray[np.float64]
 CLEARANCE = 0.01  # [m]
-KEYS = ("torque", "self_collision", "workspace", "obstacles")
+KEYS = ("torque", "self_collision", "workspace", "obstacles", "ground")
 
 
 @dataclass(frozen=True)
@@ -50,16 +55,16 @@ class ConstraintConfig:
     section: Section = field(default_factory=lambda: Section({}, "constraints"))
 
     def constraints(self, model: DynamicModel) -> tuple[Constraint, ...]:
-        """Every constraint that is asked for, or that the robot itself asks for."""
-        found: list[Constraint] = []
-        torque = self._torque(model)
+        """Every constraint that is asked for, or that the model's robot itself asks for; its terms have no part."""
+        robot, found = model.robot, list[Constraint]()
+        torque = self._torque(robot)
         if torque is not None:
             found.append(torque)
         found += [
-            region(entry, f"{self.section.at('workspace')} {k + 1}", model.robot)
+            region(entry, f"{self.section.at('workspace')} {k + 1}", robot)
             for k, entry in enumerate(self.section.entries("workspace"))
         ]
-        return (*found, *self._distances(model.robot))
+        return (*found, *self._distances(robot), *self._ground(robot))
 
     def _switch(self, key: str, default: bool, keys: tuple[str, ...]) -> Section | None:
         """true, false or settings → settings, or None when it is off."""
@@ -68,13 +73,14 @@ class ConstraintConfig:
             return None
         return Section.of(None if given is True else given, self.section.at(key), keys)
 
-    def _torque(self, model: DynamicModel) -> TorqueLimits | None:
-        limited = bool(np.isfinite(model.robot.limit("torque")).any())
+    def _torque(self, robot: Robot) -> TorqueLimits | None:
+        limited = bool(np.isfinite(robot.limit("torque")).any())
         section = self._switch("torque", limited, ("margin", "payload"))
         if section is None:
             return None
         margin = section.number("margin", 0.0, least=0.0)
-        return TorqueLimits(model, chi=_with_payload(model, section), margin=margin)
+        empty = TorqueLimits.of(robot, margin=margin)  # its gaps stay: a payload makes no arm's masses known
+        return replace(empty, chi=_with_payload(empty.model, section))
 
     def _distances(self, robot: Robot) -> list[Constraint]:
         section = self._switch("self_collision", bool(robot.collision_pairs), ("clearance", "pairs", "meshes"))
@@ -88,6 +94,36 @@ class ConstraintConfig:
         found: list[Constraint] = [] if section is None else [MeshDistance(robot, _pairs(section), clearance)]
         return [*found, CapsuleDistance(robot, (), clearance, obstacles)] if obstacles else found
 
+    def _ground(self, robot: Robot) -> list[Constraint]:
+        """The plane that the robot is mounted on; nothing where there is none, or nothing can reach it."""
+        given, where = self.section.get("ground"), self.section.at("ground")
+        if given is False or given == "none":
+            return []
+        known, plane = robot.ground or 0.0, Section({}, where)
+        if isinstance(given, Mapping):
+            plane = Section.of(given, where, ("height", "normal", "clearance"))
+        elif given is not None and given is not True:
+            plane = Section({"height": _height(given, where)}, where)
+        normal = plane.vector("normal", 3, OUT_OF_THE_MOUNTING)
+        height = plane.number("height", 0.0 if "normal" in plane else known)
+        assumed = robot.ground is None and "height" not in plane and "normal" not in plane
+        clearance = plane.number("clearance", CLEARANCE, least=0.0)
+        try:
+            found = mounting_plane(robot, height, normal, clearance, assumed=assumed)
+        except ParameterError as error:
+            raise ExciterError(f"{where}: {error}") from None
+        return [] if found is None else [found]
+
+
+def _height(given: Any, where: str) -> float:
+    try:
+        return number(given, where)
+    except ExciterError:
+        raise ExciterError(
+            f"{where} is {shown(given)}; give a height [m] along z of the base, none, or "
+            "{height: …, normal: [x, y, z], clearance: …}"
+        ) from None
+
 
 def _pairs(section: Section) -> tuple[tuple[str, str], ...] | None:
     if "pairs" not in section:
@@ -95,7 +131,7 @@ def _pairs(section: Section) -> tuple[tuple[str, str], ...] | None:
     pairs = []
     for entry in section.entries("pairs"):
         if not isinstance(entry, list) or len(entry) != 2 or not all(isinstance(name, str) for name in entry):
-            raise ExciterError(f"{section.at('pairs')} has {entry!r}; give two names of bodies, [first, second]")
+            raise ExciterError(f"{section.at('pairs')} has {shown(entry)}; give two names of bodies, [first, second]")
         pairs.append((entry[0], entry[1]))
     if not pairs:
         raise ExciterError(f"{section.at('pairs')} is empty; name pairs of bodies, or write self_collision: false")

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError
-from exciter.excitation.config.section import number, plain, shown
+from exciter.errors import ExciterError, shown
+from exciter.excitation.config.section import number, plain
 from exciter.excitation.criteria.criterion import AnyCriterion
 from exciter.excitation.criteria.equilibrium import Equilibrium
 from exciter.excitation.criteria.registry import CRITERIA, criterion_from, settings_of
@@ -41,7 +41,7 @@ def criterion(given: Any, model: DynamicModel, trajectory: Trajectory, where: st
         )
     for word in entries:
         if word not in CRITERIA and word not in COMPANIONS:
-            raise ExciterError(f"{where} is '{word}'; allowed are {', '.join((*CRITERIA, *COMPANIONS))}")
+            raise ExciterError(f"{where} is {shown(word)}; allowed are {', '.join((*CRITERIA, *COMPANIONS))}")
     if all(word in COMPANIONS for word in entries):
         raise ExciterError(f"{where}: {', '.join(entries)} alone says nothing of the parameters; add a criterion")
     parts = tuple(_part(word, entry, model, trajectory, f"{where}: {word}") for word, entry in entries.items())

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from os.path import exists  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +35,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, MotionError, shown
 from exciter.excitation.config.constraint_config import KEYS as CONSTRAINT_KEYS
 from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.config.criterion_config import criterion
 from exciter.excitation.config.robot_part import read_section, robot_options
-from exciter.excitation.config.section import Section, number, per_joint, shown
+from exciter.excitation.config.section import LARGEST_SEED, Section, number, per_joint
 from exciter.excitation.config.terms import joint_terms
 from exciter.excitation.config.trajectory_config import DRAWN, EXECUTION, FAMILIES, trajectory
 from exciter.excitation.constraints.constraint import Constraint
@@ -51,8 +52,9 @@ from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
 from exciter.excitation.criteria.registry import CRITERIA
 from exciter.excitation.files.export import RATE
 from exciter.excitation.files.read import read_trajectory
-from exciter.excitation.files.samples import sample
+from exciter.excitation.files.samples import check_rows, sample
 from exciter.excitation.objective import Objective
+from exciter.excitation.trajectories.piecewise import LONGEST_MOTION, SHORTEST_MOTION
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.validation_motion.random_points import RandomPoints
@@ -64,6 +66,9 @@ from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
 FORMULATIONS = ("dynamic", "energy")
+MOST_COUNTED = {"periods": 10_000, "samples": 1_000_000, "starts": 100_000, "jobs": 256}  # each takes memory or time
+HIGHEST_ROW_RATE = 100_000.0  # [Hz]
+LONGEST_SEARCH = 1e8  # [s] of a time limit
 
 
 @dataclass(frozen=True)
@@ -97,7 +102,15 @@ class DesignConfig:
 
     def trajectory(self) -> Trajectory | RandomPoints | RandomSpline:
         """The family to search in, or the kind of motion to draw."""
-        return trajectory(self.family, self.settings, f"{self.source}: trajectory")
+        where = f"{self.source}: trajectory"
+        family = trajectory(self.family, self.settings, where)
+        if not isinstance(family, RandomPoints):  # how long that takes is found when it is drawn
+            longest = family.duration if self.duration_range is None else self.duration_range[1]
+            try:
+                check_rows(longest * self.periods, self.rate)
+            except MotionError as error:
+                raise ExciterError(f"{where}: {error}") from None
+        return family
 
     def criterion(self, model: DynamicModel, family: Trajectory | None = None) -> AnyCriterion:
         """family: of a motion that was drawn."""
@@ -106,6 +119,7 @@ class DesignConfig:
         return criterion(self.criteria, model, chosen, f"{self.source}: criterion")
 
     def constraints(self, model: DynamicModel) -> tuple[Constraint, ...]:
+        """They are the robot's: ``terms``, which say what is to be identified, have no part in them."""
         return self.limits.constraints(model)
 
     def formulation_of(self) -> Formulation:
@@ -149,7 +163,7 @@ class DesignConfig:
         objective = Objective(model, DOptimality(), columns, weights, self.formulation_of())
         total = np.zeros((len(columns), len(columns)))
         for path in self.prior:
-            if not path.exists():
+            if not exists(path):
                 raise ExciterError(
                     f"{self.source}: prior has '{path}'; there is no such file or folder (paths start at the "
                     "configuration's own folder)"
@@ -168,7 +182,10 @@ class DesignConfig:
         given = {key: value for key, value in flags.items() if value is not None}
         for flag, key, words in (("--trajectory", "family", FAMILIES), ("--criterion", "criteria", CRITERIA)):
             if key in given and given[key] not in words:
-                raise ExciterError(f"{flag} is '{given[key]}'; allowed are {', '.join(words)}")
+                raise ExciterError(f"{flag} is {shown(given[key])}; allowed are {', '.join(words)}")
+        for key, most in MOST_COUNTED.items():
+            if given.get(key, 0) > most:
+                raise ExciterError(f"--{key} is {shown(given[key])}; give at most {most}")
         if given.get("family", self.family) != self.family:
             given["settings"] = {}
             if given["family"] in DRAWN:
@@ -246,19 +263,19 @@ def read_config(path: str | Path) -> DesignConfig:
         terms=top.get("terms"),
         family=family.word("family", tuple(FAMILIES), DesignConfig.family),
         settings=settings,
-        periods=execution.whole("periods", DesignConfig.periods, least=1),
-        rate=execution.number("rate", DesignConfig.rate, above=0.0),
+        periods=execution.whole("periods", DesignConfig.periods, least=1, most=MOST_COUNTED["periods"]),
+        rate=execution.number("rate", DesignConfig.rate, above=0.0, most=HIGHEST_ROW_RATE),
         start=execution.section("ramps", ("start",)).get("start"),
         duration_range=_duration_range(execution),
         criteria=top.get("criterion") if "criterion" in top else DesignConfig.criteria,
         formulation=top.word("formulation", FORMULATIONS, DesignConfig.formulation),
         noise=top.get("noise"),
         limits=ConstraintConfig(top.section("constraints", CONSTRAINT_KEYS)),
-        samples=top.whole("samples", 0, least=2) or None,
-        starts=top.whole("starts", DesignConfig.starts, least=1),
-        seed=top.whole("seed", DesignConfig.seed, least=0),
-        jobs=top.whole("jobs", DesignConfig.jobs, least=1),
-        time_limit=top.number("time_limit", 0.0, above=0.0) or None,
+        samples=top.whole("samples", 0, least=2, most=MOST_COUNTED["samples"]) or None,
+        starts=top.whole("starts", DesignConfig.starts, least=1, most=MOST_COUNTED["starts"]),
+        seed=top.whole("seed", DesignConfig.seed, least=0, most=LARGEST_SEED),
+        jobs=top.whole("jobs", DesignConfig.jobs, least=1, most=MOST_COUNTED["jobs"]),
+        time_limit=top.number("time_limit", 0.0, above=0.0, most=LONGEST_SEARCH) or None,
         prior=tuple(_path(entry, top.at("prior"), folder) for entry in top.entries("prior")),
     )
 
@@ -267,8 +284,11 @@ def _duration_range(section: Section) -> tuple[float, float] | None:
     if "duration_range" not in section:
         return None
     shortest, longest = section.vector("duration_range", 2).tolist()
-    if not 0.0 < shortest < longest:
-        raise ExciterError(f"{section.at('duration_range')} is {shortest:g} … {longest:g} s; give [shortest, longest]")
+    if not SHORTEST_MOTION <= shortest < longest <= LONGEST_MOTION:
+        raise ExciterError(
+            f"{section.at('duration_range')} is {shortest:g} … {longest:g} s; give [shortest, longest], within "
+            f"{SHORTEST_MOTION:g} to {LONGEST_MOTION:g} s"
+        )
     return shortest, longest
 
 

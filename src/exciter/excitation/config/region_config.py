@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ExciterError, ParameterError
-from exciter.excitation.config.section import Section, number, shown
+from exciter.errors import ExciterError, ParameterError, shown
+from exciter.excitation.config.section import Section, number
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.workspace import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -12,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ExciterError, unknown_name
+from exciter.errors import ExciterError, shown, unknown_name
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
+LARGEST_SEED = 2**63 - 1
 EXPONENT = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 
@@ -48,17 +49,33 @@ class Section:
     def section(self, key: str, keys: Sequence[str]) -> Section:
         return Section.of(self.get(key), self.at(key), keys)
 
-    def number(self, key: str, default: float, *, least: float = -math.inf, above: float | None = None) -> float:
-        """A finite number, at least ``least`` and greater than ``above``."""
-        return number(self.get(key), self.at(key), least=least, above=above) if key in self else default
+    def number(
+        self,
+        key: str,
+        default: float,
+        *,
+        least: float = -math.inf,
+        above: float | None = None,
+        most: float = LARGEST_OF_A_ROBOT,
+    ) -> float:
+        """A finite number, at least ``least``, greater than ``above`` and at most ``most``."""
+        return number(self.get(key), self.at(key), least=least, above=above, most=most) if key in self else default
 
-    def whole(self, key: str, default: int, *, least: int) -> int:
+    def whole(self, key: str, default: int, *, least: int, most: int | None) -> int:
+        """A whole number. ``most``: what is counted takes memory or time, of which there is an end; None: what is made
+        of it refuses too many itself."""
         given = self.get(key)
         if key not in self:
             return default
-        if isinstance(given, bool) or not isinstance(given, int) or given < least:
-            raise ExciterError(f"{self.at(key)} is {shown(given)}; give a whole number ≥ {least}")
-        return given
+        if (
+            isinstance(given, bool)
+            or not isinstance(given, int)
+            or given < least
+            or (most is not None and given > most)
+        ):
+            upper = "" if most is None else f", at most {most}"
+            raise ExciterError(f"{self.at(key)} is {shown(given)}; give a whole number ≥ {least}{upper}")
+        return int(given)
 
     def flag(self, key: str, default: bool) -> bool:
         given = self.get(key)
@@ -91,17 +108,6 @@ class Section:
         return given
 
 
-def shown(given: Any) -> str:
-    """A value as the file has it, not as Python writes it."""
-    if given is None:
-        return "missing"
-    if isinstance(given, bool):
-        return str(given).lower()
-    if isinstance(given, str):
-        return f"'{given}'"
-    return json.dumps(given, ensure_ascii=False, default=str) if isinstance(given, list | Mapping) else str(given)
-
-
 def plain(given: Any) -> Any:
     """Settings as a constructor takes them: lists as tuples, and 1e3, which YAML reads as text, as a number."""
     if isinstance(given, list):
@@ -111,15 +117,21 @@ def plain(given: Any) -> Any:
     return float(given) if isinstance(given, str) and EXPONENT.fullmatch(given) else given
 
 
-def number(given: Any, what: str, *, least: float = -math.inf, above: float | None = None) -> float:
+def number(
+    given: Any, what: str, *, least: float = -math.inf, above: float | None = None, most: float = LARGEST_OF_A_ROBOT
+) -> float:
     """A finite number; YAML reads 1e3 (no dot) as text, which is accepted too."""
     wanted = "a number" if least == -math.inf else f"a number ≥ {least:g}"
     wanted = wanted if above is None else f"a number > {above:g}"
+    wanted = wanted if most >= LARGEST_OF_A_ROBOT else f"{wanted}, at most {most:g}"
     try:
         if isinstance(given, bool) or not isinstance(given, int | float | str):
             raise ValueError
         value = float(given)
-        if not math.isfinite(value) or value < least or (above is not None and value <= above):
+        if abs(value) > max(most, LARGEST_OF_A_ROBOT):  # no setting is so large, and products would overflow
+            wanted += f", not beyond {max(most, LARGEST_OF_A_ROBOT):g}"
+            raise ValueError
+        if not (math.isfinite(value) and least <= value <= most) or (above is not None and value <= above):
             raise ValueError
     except (ValueError, OverflowError):
         raise ExciterError(f"{what} is {shown(given)}; give {wanted}") from None

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
-from exciter.errors import ExciterError
-from exciter.excitation.config.section import plain, shown
+from exciter.errors import ExciterError, shown
+from exciter.excitation.config.section import plain
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     Coulomb,

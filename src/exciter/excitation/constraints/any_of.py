@@ -38,7 +38,8 @@ class AnyOf:
         alike = len({(row.unit, row.scale) for row in parts}) == 1
         unit, scale = (parts[0].unit, parts[0].scale) if alike else ("1", 1.0)
         where = ", ".join(dict.fromkeys(row.where for row in parts))
-        return (RowName(f"clearance of: {words}", where, unit, 0.0, scale, False),)
+        assumed = any(row.assumed for row in parts)
+        return (RowName(f"clearance of: {words}", where, unit, 0.0, scale, False, assumed),)
 
     def values(self, motion: Motion) -> Array:
         return _best([member.values(motion) for member in self.constraints])

@@ -35,7 +35,7 @@ class CapsuleDistance:
     pairs: names of capsules, links or joints that must not touch (a link or joint means all of its capsules); the
     robot's own collision pairs unless given, which it then must have; () for obstacles alone.
     obstacles: see ``obstacles``; each against what it names, or all capsules that move.
-    clearance: [m] that stays free everywhere.
+    clearance: [m] that stays free everywhere. points: more capsules than the robot has, for obstacles to name.
     Rows come in this order: pairs, round obstacles, flat obstacles.
     """
 
@@ -43,15 +43,17 @@ class CapsuleDistance:
     pairs: Sequence[tuple[str, str]] | None = None
     clearance: float = 0.0
     obstacles: Sequence[Obstacle] = ()
+    points: Sequence[Capsule] = ()
 
     def __post_init__(self) -> None:
         if self.pairs is None and not self.robot.collision_pairs:
             raise ParameterError(self._no_pairs)
         object.__setattr__(self, "pairs", self._checked_pairs())
         object.__setattr__(self, "obstacles", tuple(self.obstacles))
+        object.__setattr__(self, "points", tuple(self.points))
         if not (np.isfinite(self.clearance) and self.clearance >= 0.0):
             raise ParameterError(f"the clearance is {self.clearance}; it must be 0 or more [m]")
-        names = [capsule.name for capsule in self.robot.capsules] + [obstacle.name for obstacle in self.obstacles]
+        names = [body.name for body in (*self.robot.capsules, *self.points, *self.obstacles)]
         repeated = {name for name in names if names.count(name) > 1}
         if repeated:
             raise ParameterError(f"two capsules or obstacles are named '{min(repeated)}'; names must be unique")
@@ -67,7 +69,7 @@ class CapsuleDistance:
 
     def _checked_pairs(self) -> tuple[tuple[str, str], ...]:
         """Pairs of capsules, by their own names; every one once."""
-        capsules = self.robot.capsules
+        capsules = (*self.robot.capsules, *self.points)
         found: dict[frozenset[int], tuple[str, str]] = {}
         for first, second in self.robot.collision_pairs if self.pairs is None else self.pairs:
             for a, b in product(self._capsules(first), self._capsules(second)):
@@ -84,12 +86,20 @@ class CapsuleDistance:
         """The joints whose bodies have no capsule: neither obstacles nor self-collision see them."""
         return without_capsule(self.robot)
 
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What an obstacle says itself; bodies without a capsule, unless what is asked takes their frames instead."""
+        told = tuple(sentence for obstacle in self.obstacles for sentence in getattr(obstacle, "unchecked", ()))
+        silent = self.pairs or any(not hasattr(obstacle, "unchecked") for obstacle in self.obstacles)
+        bodies = ", ".join(self.uncovered) if silent else ""
+        return (*told, f"collisions of the bodies of {bodies}: they have no capsule") if bodies else told
+
     # -- what is measured ------------------------------------------------------------------------------------
 
     @cached_property
     def bodies(self) -> tuple[Capsule, ...]:
-        """The robot's capsules, then round obstacles as capsules of the base (C)."""
-        return self.robot.capsules + tuple(o.capsule for o in self.obstacles if isinstance(o, Round))
+        """The robot's capsules, further points, then round obstacles as capsules of the base (C)."""
+        return (*self.robot.capsules, *self.points, *(o.capsule for o in self.obstacles if isinstance(o, Round)))
 
     @cached_property
     def pair_index(self) -> NDArray[np.int64]:
@@ -115,11 +125,16 @@ class CapsuleDistance:
 
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
-        names = [(self.bodies[a].name, self.bodies[b].name) for a, b in self.pair_index]
-        names += [(self.bodies[index].name, flat.name) for flat, index in self.flat]
-        return tuple(RowName("distance", f"{a} – {b}", "m", self.clearance, LENGTH, False) for a, b in names)
+        names = [(self.bodies[a].name, self.bodies[b].name, False) for a, b in self.pair_index]
+        names += [(self.bodies[k].name, flat.name, getattr(flat, "assumed", False)) for flat, k in self.flat]
+        return tuple(
+            RowName("distance", f"{a} – {b}", "m", self.clearance, LENGTH, False, assumed) for a, b, assumed in names
+        )
 
     def _capsules(self, name: str) -> tuple[int, ...]:
+        points = [point.name for point in self.points]
+        if name in points:
+            return (len(self.robot.capsules) + points.index(name),)
         try:
             return capsules_of(self.robot, name)
         except RobotError as error:

@@ -3,6 +3,9 @@
 Rows are dimensionless so that one trust region and one margin fit all: torque 1 ∓ τ/τ_max, distance d / 0.1 m.
 A constraint is a frozen settings object bound to a robot; linear joint limits are treated apart (``joint_limits``),
 because they are linear in the coefficients.
+
+A constraint that rests on data which a description may lack says so itself: its rows are ``assumed`` then, and its
+property ``unchecked``, which most need not have, gives a sentence each ("torque of joint_2: …") on what is not checked.
 """
 
 from __future__ import annotations
@@ -41,6 +44,7 @@ class RowName:
     limit: float
     scale: float
     upper: bool  # the value must stay below the limit
+    assumed: bool = False  # the limit or the data behind it is missing: that a row is kept is no proof
 
 
 class Constraint(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class MeshDistance:
-    """Rows (d − clearance) / LENGTH, d [m] the distance of two bodies by all of the robot's shapes on them.
+    """Rows (d − clearance) / LENGTH, d [m] the distance of two bodies by all of their collision shapes.
 
     pairs: bodies by the name of their joint ("base" for the base), of a link or of a capsule on them; those of the
     robot's collision pairs unless given. clearance: [m] that stays free.
@@ -51,9 +52,9 @@ class MeshDistance:
             if a == b:
                 raise ParameterError(f"body '{body_name(self.robot, a)}' was paired with itself; name two bodies")
             for joint in (a, b):
-                if not any(shape.joint == joint for shape in self.robot.shapes):
+                if not any(shape.joint == joint and shape.collides for shape in self.robot.shapes):
                     raise ParameterError(
-                        f"body '{body_name(self.robot, joint)}' has no shape to measure; leave its pairs out"
+                        f"body '{body_name(self.robot, joint)}' has no collision shape; leave its pairs out"
                     )
 
     @cached_property
@@ -75,7 +76,8 @@ class MeshDistance:
     def geometries(self) -> tuple[tuple[int, Any, Array, Array], ...]:
         """(joint, coal geometry, rotation, translation in the joint's frame) of every shape that is measured."""
         used = {joint for pair in self.bodies for joint in pair}
-        return tuple((s.joint, _geometry(s), s.rotation, s.translation) for s in self.robot.shapes if s.joint in used)
+        shapes = [shape for shape in self.robot.shapes if shape.collides and shape.joint in used]
+        return tuple((shape.joint, _geometry(shape), shape.rotation, shape.translation) for shape in shapes)
 
     def values(self, motion: Motion) -> Array:
         return (self._measured(kinematics(self.robot, motion))[0] - self.clearance) / LENGTH
@@ -136,7 +138,7 @@ def _geometry(shape: Shape) -> Any:
         return coal.Cylinder(size[0], size[1])
     if shape.kind == "capsule":
         return coal.Capsule(size[0], size[1])
-    if not Path(shape.mesh).is_file():
+    if not isfile(Path(shape.mesh)):
         raise ParameterError(f"the mesh file '{shape.mesh}' is missing; put it there, or check capsules instead")
     try:
         mesh = coal.MeshLoader().load(shape.mesh, np.array(size, dtype=float))

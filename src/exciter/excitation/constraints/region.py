@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.errors import ParameterError
+from exciter.errors import ParameterError, shown
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows
 from exciter.excitation.constraints.kinematics import kinematics
@@ -80,7 +80,9 @@ def vector(values: ArrayLike, what: str, *, finite: bool = True) -> Array:
     except (TypeError, ValueError):
         array = np.empty(0)
     if array.shape != (3,) or np.isnan(array).any() or (finite and not np.isfinite(array).all()):
-        raise ParameterError(f"{what} must be three {'finite ' if finite else ''}numbers (x, y, z); given {values!r}")
+        raise ParameterError(
+            f"{what} must be three {'finite ' if finite else ''}numbers (x, y, z); given {shown(values)}"
+        )
     array.flags.writeable = False
     return array
 

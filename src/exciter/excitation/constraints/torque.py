@@ -1,10 +1,15 @@
-"""Torque limits: |τ_j| ≤ τ_max,j of a model with all its joint terms, with a margin for what is not known."""
+"""Torque limits: |τ_j| ≤ τ_max,j of a model with all its joint terms, with a margin for what is not known.
+
+What is identified and what the robot has are two things: ``TorqueLimits.of(robot)`` takes the masses, the friction and
+the rotor inertia of the description, whatever a design is about. What the description lacks is a ``Gap``: the rows of
+those joints can be kept, but not proved.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +20,22 @@ from exciter.dynamics.numba_engine import writable
 from exciter.errors import ParameterError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import RowName, Rows
+from exciter.parameters.dummies import dummies
+from exciter.parameters.terms.declared import declared_by_key, declared_terms
 from exciter.parameters.terms.term import BoundTerm
 from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
 from exciter.robot.spatial import pseudo_inertia
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Why the torque of some joints, by index, is not known, in words."""
+
+    why: str
+    joints: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,16 +44,26 @@ class TorqueLimits:
 
     chi: standard parameters χ (p,), those of the description unless given.
     margin: part of every limit that is kept free, 0 ≤ margin < 1.
+    gaps: what the torque lacks, so that rows are ``assumed``; unless given what ``torque_gaps`` finds in the
+    description, and none where χ is given: those parameters are taken at their word.
     Friction with a true sign jumps at q̇ = 0: optimise with a model of ``smoothed`` terms.
     """
 
     model: DynamicModel
     chi: Array = None  # type: ignore[assignment]
     margin: float = 0.0
+    gaps: tuple[Gap, ...] = None  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, robot: Robot, *, margin: float = 0.0) -> Self:
+        """Those of a description: its masses and all joint terms that it declares."""
+        return cls(DynamicModel(robot, declared_terms(robot)), margin=margin)
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.margin < 1.0:
             raise ParameterError(f"the margin of the torque limits is {self.margin}; it must be in 0 … 1, 1 excluded")
+        described = torque_gaps(self.model) if self.chi is None else ()
+        object.__setattr__(self, "gaps", described if self.gaps is None else tuple(self.gaps))
         chi = np.array(self.model.nominal if self.chi is None else self.chi, dtype=float)
         size = len(self.model.standard)
         if chi.shape != (size,) or not np.isfinite(chi).all():
@@ -63,14 +89,23 @@ class TorqueLimits:
 
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
-        robot, names = self.model.robot, []
+        robot, names, unknown = self.model.robot, [], {j for gap in self.gaps for j in gap.joints}
         for upper in (True, False):
-            for j in self.joints:
+            for j in self.joints.tolist():
                 limit, unit = float(self.limit[j]), "N" if robot.joints[j].is_prismatic else "N·m"
-                names.append(
-                    RowName("torque", robot.joints[j].name, unit, limit if upper else -limit, limit, upper),
-                )
+                signed = limit if upper else -limit
+                names.append(RowName("torque", robot.joints[j].name, unit, signed, limit, upper, j in unknown))
         return tuple(names)
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """A sentence for each gap that concerns a limited joint."""
+        robot, limited, told = self.model.robot, self.joints.tolist(), []
+        for gap in self.gaps:
+            names = [robot.joint_names[j] for j in gap.joints if j in limited]
+            if names:
+                told.append(f"torque{'' if len(names) == len(limited) else ' of ' + ', '.join(names)}: {gap.why}")
+        return tuple(told)
 
     def values(self, motion: Motion) -> Array:
         return 1.0 + self._per_limit(self.model.torque(motion, self.chi).T)
@@ -93,6 +128,30 @@ class TorqueLimits:
         from exciter.excitation.certificate.torque_bound import torque_lower_bounds
 
         return torque_lower_bounds(self, spans)
+
+
+def torque_gaps(model: DynamicModel) -> tuple[Gap, ...]:
+    """What a model's torque lacks of the robot: masses that the description leaves out or makes up, friction that it
+    does not give, friction and rotor inertia that it gives but the model leaves out, and forces of other kinds."""
+    robot, everywhere = model.robot, tuple(range(model.n))
+    found = []
+    if robot.nominal:
+        found.append(Gap("masses and friction are plausible values, which nobody measured", everywhere))
+    if why := dummies(robot):
+        found.append(Gap(f"the description has no masses that could be a robot's: {why}", everywhere))
+    else:
+        bare = [j for j in everywhere if not robot.joints[j].inertia.any()]
+        carriers = tuple(j for j in everywhere if any(j in robot.ancestors(body) for body in bare))
+        names = ", ".join(robot.joint_names[j] for j in bare)
+        found.append(Gap(f"the description gives no mass for the bodies of {names}", carriers))
+    friction = sum(np.abs(robot.friction.get(key, np.zeros(model.n))) for key in ("viscous", "coulomb"))
+    free = tuple(np.flatnonzero(friction == 0.0).tolist())
+    found.append(Gap("the description declares no friction; what is kept is the torque without it", free))
+    for key, term in declared_by_key(robot).items():
+        joints = tuple(np.flatnonzero(robot.friction[key]).tolist()) if term not in model.terms else ()
+        word = key.replace("_", " ")
+        found.append(Gap(f"the model leaves out the {word} term of the description; TorqueLimits.of has it", joints))
+    return (*(gap for gap in found if gap.joints), *(Gap(force, everywhere) for force in robot.lacking))
 
 
 def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[Array, Array, Array, Array]:

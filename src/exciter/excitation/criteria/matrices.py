@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from exciter.errors import ParameterError
+from exciter.errors import ParameterError, shown
 
 Array = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def checked_scale(values: Sequence[float] | ArrayLike, h: Array, what: str) -> A
     given = np.asarray(values, dtype=float)
     if given.shape != (len(h),) or not (np.isfinite(given).all() and given.all()):
         raise ParameterError(
-            f"{what} must be {len(h)} numbers other than zero, one per parameter; given {given.tolist()}"
+            f"{what} must be {len(h)} numbers other than zero, one per parameter; given {shown(given.tolist())}"
         )
     size: Array = np.abs(given)
     return size

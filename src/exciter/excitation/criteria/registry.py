@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from exciter.errors import ParameterError, unknown_name
+from exciter.errors import ParameterError, shown, unknown_name
 from exciter.excitation.criteria.a_optimality import AOptimality
 from exciter.excitation.criteria.condition_number import ConditionNumber
 from exciter.excitation.criteria.cramer_rao import CramerRao
@@ -65,7 +65,7 @@ def criterion_from(word: str, settings: Mapping[str, Any] | None = None) -> AnyC
     for name in given:
         if name not in known:
             allowed = ", ".join(known) or "none"
-            raise ParameterError(f"criterion '{word}' has no setting '{name}'; its settings: {allowed}")
+            raise ParameterError(f"criterion '{word}' has no setting {shown(name)}; its settings: {allowed}")
     missing = [name for name, needed in known.items() if needed and name not in given]
     if missing:
         raise ParameterError(f"criterion '{word}' needs the setting '{missing[0]}'; give it")

@@ -7,15 +7,18 @@ velocities or accelerations, with longer words for them, the header behind a '#'
 from __future__ import annotations
 
 import io
+import re
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import MotionError
 from exciter.excitation.files.samples import Samples
+from exciter.files import csv_cells, csv_line
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
+QUOTED = re.compile(r'"[^"]*"')
 TIME = ("time", "t", "time_from_start", "timestamp")
 WORDS = {
     "q": ("q", "position", "pos"),
@@ -27,13 +30,10 @@ WORDS = {
 
 def csv_text(samples: Samples, joints: tuple[str, ...]) -> str:
     """All columns; a quintic needs q, q̇ and q̈."""
-    for name in joints:
-        if set(name) & set(',"\r\n'):
-            raise MotionError(f"joint '{name}' cannot head a column of a CSV file; rename it without commas or quotes")
     blocks = {"q": samples.q, "qd": samples.qd, "qdd": samples.qdd}
     present = {word: values for word, values in blocks.items() if values is not None}
     columns = [samples.time, *(values[:, j] for j in range(len(joints)) for values in present.values())]
-    header = ",".join(["time", *(f"{name}.{word}" for name in joints for word in present)])
+    header = csv_line(["time", *(f"{name}.{word}" for name in joints for word in present)])
     stream = io.StringIO()
     np.savetxt(stream, np.column_stack(columns), fmt="%.17g", delimiter=",", header=header, comments="")
     return stream.getvalue()
@@ -46,8 +46,9 @@ def parse_csv(text: str, robot: Robot, source: str) -> Samples:
     if not lines:
         raise MotionError(f"{source} is empty; expected a header (time, <joint>.q, …) and rows of numbers")
     head = lines[0][1].lstrip("# ").strip()
-    delimiter = next((mark for mark in ";," if mark in head), None)  # None: blanks and tabs
-    names = [cell.strip().strip('"').strip() for cell in head.split(delimiter)]
+    bare = QUOTED.sub("", head)
+    delimiter = next((mark for mark in ";," if mark in bare), None)  # None: blanks and tabs
+    names = csv_cells(head, delimiter) if delimiter else [cell.strip('"') for cell in head.split()]
     rows = [(number, line) for number, line in lines[1:] if not line.startswith("#")]
     table = _numbers(rows, delimiter, len(names), source)
     where = _columns(names, robot, source)
@@ -74,7 +75,7 @@ def _columns(names: list[str], robot: Robot, source: str) -> dict[tuple[str, str
     """(word, joint) → column; ("time", "") for time."""
     where: dict[tuple[str, str], int] = {}
     for k, name in enumerate(names):
-        key = _meaning(name, robot)
+        key = _meaning(name, robot) or _meaning(name.strip(), robot)
         if key is None:
             raise MotionError(
                 f"{source} has a column '{name}'; allowed are time and <joint>.q, <joint>.qd, <joint>.qdd of the "
@@ -89,16 +90,14 @@ def _columns(names: list[str], robot: Robot, source: str) -> dict[tuple[str, str
 
 
 def _meaning(name: str, robot: Robot) -> tuple[str, str] | None:
-    if name.lower() in TIME and name not in robot.joint_names:
+    if name == TIME[0] or (name.lower() in TIME and name not in robot.joint_names):
         return "time", ""
-    if name in robot.joint_names:
-        return "q", name
     for separator in "./":
         joint, _, kind = name.rpartition(separator)
         for word, aliases in WORDS.items():
             if joint in robot.joint_names and kind.lower() in aliases:
                 return word, joint
-    return None
+    return ("q", name) if name in robot.joint_names else None
 
 
 def _numbers(rows: list[tuple[int, str]], delimiter: str | None, width: int, source: str) -> Array:

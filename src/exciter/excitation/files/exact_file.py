@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ExciterError, MotionError
+from exciter.errors import ExciterError, MotionError, shown
 from exciter.excitation.trajectories.curve import Curve, Piece
 from exciter.excitation.trajectories.fourier_piece import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
@@ -26,6 +26,8 @@ from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
+LARGEST_COEFFICIENT = 1e100  # so that values between knots are finite
+SHORTEST_SPAN = 1e-12  # [s]
 PIECES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "polynomial": (PolynomialPiece, ("knots", "coefficients")),
     "fourier": (FourierPiece, ("start", "end", "omega", "harmonics", "a", "b", "offset", "phase_time")),
@@ -57,10 +59,10 @@ def is_exact(data: Any) -> bool:
 
 
 def exact_curve(data: Mapping[str, Any], robot: Robot, source: str) -> Curve:
-    """The curve of a trajectory.json, joints in the robot's order."""
+    """The curve of a trajectory.json, joints in the robot's order; it may jump (``Curve.breaks``)."""
     joints = data.get("joints")
     if not isinstance(joints, list) or sorted(map(str, joints)) != sorted(robot.joint_names):
-        raise MotionError(f"{source} is for the joints {joints}; this robot has {', '.join(robot.joint_names)}")
+        raise MotionError(f"{source} is for the joints {shown(joints)}; this robot has {', '.join(robot.joint_names)}")
     order = [joints.index(name) for name in robot.joint_names]
     if "pieces" not in data:
         return _guarded(lambda: _family_curve(data, robot), source)
@@ -72,11 +74,16 @@ def exact_curve(data: Mapping[str, Any], robot: Robot, source: str) -> Curve:
 def _piece(entry: Mapping[str, Any], order: list[int]) -> Piece:
     cls, names = PIECES[entry["kind"]]
     values = {name: np.array(entry[name], dtype=float) for name in names}
+    for name, value in values.items():
+        if value.size and not np.abs(value).max() <= LARGEST_COEFFICIENT:  # NaN included
+            raise MotionError(f"{name} of a piece has NaN, infinity, or a number beyond {LARGEST_COEFFICIENT:g}")
+    if "knots" in values and (np.diff(values["knots"]) < SHORTEST_SPAN).any():
+        raise MotionError(f"the knots of a piece must increase, by {SHORTEST_SPAN:g} s at least")
     for name in ("coefficients", "a", "b", "offset"):
         if name in values:
             values[name] = values[name][order]
     if "harmonics" in values and (values["harmonics"] % 1).any():
-        raise MotionError(f"harmonics {entry['harmonics']} of a piece must be whole numbers")
+        raise MotionError(f"harmonics {shown(entry['harmonics'])} of a piece must be whole numbers")
     piece: Piece = cls(**{name: value if value.ndim else float(value) for name, value in values.items()})
     return piece
 
@@ -84,9 +91,10 @@ def _piece(entry: Mapping[str, Any], order: list[int]) -> Piece:
 def _family_curve(data: Mapping[str, Any], robot: Robot) -> Curve:
     trajectory = trajectory_from(data["trajectory"])
     delta = np.array([data["coefficients"][name] for name in robot.joint_names], dtype=float)
+    if not np.abs(delta).max(initial=0.0) <= LARGEST_COEFFICIENT:
+        raise MotionError(f"the coefficients have NaN, infinity, or a number beyond {LARGEST_COEFFICIENT:g}")
     curve = trajectory.curve(delta)
-    periods = data.get("periods", 1)
-    return curve.repeated(periods) if periods > 1 else curve
+    return curve.again(data.get("periods", 1))
 
 
 def _guarded(build: Callable[[], Curve], source: str) -> Curve:

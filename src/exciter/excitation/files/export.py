@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ExciterError
-from exciter.excitation.certificate.certificate import Certificate
+from exciter.errors import ExciterError, MotionError
+from exciter.excitation.certificate.certificate import FAILURES, Certificate
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.exact_file import exact_data
-from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.read import EXACT, ROS2_JSON, ROS2_YAML, TABLE, curve_of, read_trajectory
 from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
-from exciter.excitation.files.samples import Samples, sample
+from exciter.excitation.files.samples import MOST_ROWS, Samples, sample
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory
-from exciter.files import json_text
+from exciter.files import json_text, scratch
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
 RATE = 200.0  # [Hz] rows per second unless asked otherwise
+NODES_PER_ROW = 1.2  # of the certificate of a file: one to begin with, some more where it must be split
 HIGHEST_RATE = 1000.0  # [Hz] up to which more rows are tried
-TABLE, EXACT, ROS2_YAML, ROS2_JSON = "trajectory.csv", "trajectory.json", "trajectory.ros2.yaml", "trajectory.ros2.json"
+TIMED_ROWS = 50  # from which the time of all rows is estimated
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +37,10 @@ class Exported:
     rate: float
     rows: int
     certificate: Certificate
+
+    def to_dict(self) -> dict[str, Any]:
+        """As design.json has it."""
+        return {"rate": self.rate, "rows": self.rows, "certificate": self.certificate.to_dict()}
 
 
 def export(
@@ -54,14 +61,14 @@ def export(
     keeps, more rows are taken, up to 1 kHz.
     """
     (folder / EXACT).write_text(json_text(exact_data(curve, robot, trajectory, delta, periods)), encoding="utf-8")
-    for tried in rates(rate):
+    for tried in rates(rate, curve.duration):
         samples = sample(curve, tried)
         (folder / TABLE).write_text(csv_text(samples, robot.joint_names), encoding="utf-8")
         certificate = certify(read_trajectory(folder / TABLE, robot))
         if certificate.certified:
             _write_messages(folder, robot, samples)
             return Exported(tried, len(samples.time), certificate)
-    worst = next(limit for limit in certificate.limits if limit.status != "holds")
+    worst = next(limit for limit in certificate.limits if limit.status in FAILURES)
     raise ExciterError(
         f"the motion keeps its limits, but its rows at {tried:g} Hz, as a controller joins them, do not: {worst.what} "
         f"of {worst.where} comes to {worst.reached:.9g} {worst.unit} with a limit of {worst.limit:.9g}; design with a "
@@ -69,10 +76,44 @@ def export(
     )
 
 
-def rates(rate: float) -> tuple[float, ...]:
-    """The rate asked for, then twice as many rows again and again, up to 1 kHz."""
+def refuse_unwritable(robot: Robot) -> None:
+    """Refuse joints whose names do not come back from the files, by trial: before a search, not after it."""
+    for one in (*(Robot(robot.name, (replace(joint, parent=-1),)) for joint in robot.joints), robot):
+        still = np.zeros((2, one.n))
+        trial = Samples(np.array([0.0, 1.0]), still + np.arange(one.n), still, still)
+        for name, text in ((TABLE, csv_text), (ROS2_YAML, ros2_yaml), (ROS2_JSON, ros2_json)):
+            try:
+                written = text(trial, one.joint_names).encode().decode()
+                why = "" if same_curve(curve_of(written, Path(name).suffix, one, name), trial.curve()) else "it differs"
+            except (MotionError, UnicodeEncodeError) as error:
+                why = str(error)
+            if why:
+                raise MotionError(
+                    f"{name} cannot be written for joints of the names {', '.join(map(repr, one.joint_names))[:200]} "
+                    f"and read back ({why}); rename them, best with letters, digits and _ only"
+                )
+
+
+def export_seconds(robot: Robot, curve: Curve, rate: float, certificate_seconds: float, nodes: int) -> float:
+    """About what ``export`` will take, from a few rows that are written and read back, and from what the certificate
+    took at so many nodes per constraint of a curve of this kind."""
+    samples = sample(curve, rate)
+    assert samples.qd is not None
+    assert samples.qdd is not None
+    few = Samples(*(x[:TIMED_ROWS] for x in (samples.time, samples.q, samples.qd, samples.qdd)))
+    began = time.perf_counter()
+    with scratch() as folder:
+        (folder / TABLE).write_text(csv_text(few, robot.joint_names), encoding="utf-8")
+        read_trajectory(folder / TABLE, robot)
+        _write_messages(folder, robot, few)
+    text = (time.perf_counter() - began) * len(samples.time) / len(few.time)
+    return text + certificate_seconds * max(1.0, NODES_PER_ROW * len(samples.time) / max(1, nodes))
+
+
+def rates(rate: float, duration: float = 0.0) -> tuple[float, ...]:
+    """The rate asked for, then twice as many rows again and again, up to 1 kHz, and to what a file [s] may have."""
     tried = [rate]
-    while tried[-1] < HIGHEST_RATE:
+    while tried[-1] < HIGHEST_RATE and min(2.0 * tried[-1], HIGHEST_RATE) * duration <= MOST_ROWS:
         tried.append(min(2.0 * tried[-1], HIGHEST_RATE))
     return tuple(tried)
 

@@ -17,9 +17,12 @@ from scipy.interpolate import CubicSpline
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
 NANOSECONDS = 1_000_000_000  # per second: the resolution of time in a ROS 2 message
+MOST_ROWS = 1_000_000  # of a file: a quarter of an hour at 1 kHz, some hundred megabytes
+SHORTEST_STEP = 0.5 / NANOSECONDS  # [s] between rows: less is no time at all to a controller
 SPLINE_ROWS = 4  # fewer points than this leave a cubic undetermined
 
 
@@ -50,14 +53,28 @@ class Samples:
             if values is not None and not np.isfinite(values).all():
                 k = int(np.argwhere(~np.isfinite(values))[0][0])
                 raise MotionError(f"{source} has NaN or infinity in {name} of {row(k)}; repair it, or cut it out")
-        still = np.flatnonzero(np.diff(self.time) <= 0)
+            if values is not None and np.abs(values).max() > LARGEST_OF_A_ROBOT:
+                k = int(np.argwhere(np.abs(values) > LARGEST_OF_A_ROBOT)[0][0])
+                raise MotionError(
+                    f"{source} has a number beyond {LARGEST_OF_A_ROBOT:g} in {name} of {row(k)}; no robot gets there"
+                )
+        still = np.flatnonzero(np.diff(self.time) <= SHORTEST_STEP)
         if still.size:
             k = int(still[0])
             raise MotionError(
                 f"the time of {source} does not increase: {row(k)} has {self.time[k]:.9g} s and {row(k + 1)} has "
-                f"{self.time[k + 1]:.9g} s; sort the rows and remove repeated ones"
+                f"{self.time[k + 1]:.9g} s, less than a nanosecond later; sort the rows and remove repeated ones"
             )
         return self
+
+
+def check_rows(duration: float, rate: float) -> None:
+    """Refuse a motion [s] whose rows, at a rate [Hz], nobody could read back."""
+    if duration * rate > MOST_ROWS:
+        raise MotionError(
+            f"{duration:.6g} s at {rate:.6g} rows per second are {duration * rate:.3g} rows; at most {MOST_ROWS} are "
+            "written: ask for fewer periods, a shorter motion, or a lower rate"
+        )
 
 
 def sample(curve: Curve, rate: float) -> Samples:
@@ -66,6 +83,7 @@ def sample(curve: Curve, rate: float) -> Samples:
     The row nearest to a knot moves onto it: between two rows the motion is then smooth, and a quintic through them
     does not swing where the jerk jumps. Times are whole nanoseconds, so that every format holds the same motion.
     """
+    check_rows(curve.duration, rate)
     step = 1.0 / rate
     knots = curve.knots - curve.start
     grid = np.arange(1, int(np.ceil(knots[-1] * rate))) * step

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from exciter.errors import MotionError
-from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.certificate.certificate import FAILURES, Certificate
 from exciter.excitation.files.export import RATE, Exported, export
 from exciter.excitation.trajectories.curve import Curve, Piece
 from exciter.excitation.trajectories.fourier_piece import FourierPiece
@@ -68,7 +68,7 @@ def export_slowed(
     slow = slowed(curve, speed)
     certificate = certify(slow)
     if not certificate.certified:
-        worst = next(limit for limit in certificate.limits if limit.status != "holds")
+        worst = next(limit for limit in certificate.limits if limit.status in FAILURES)
         how = "breaks" if worst.status == "broken" else "is not proved to keep"
         raise MotionError(
             f"at {100.0 * speed:g} % of its speed the motion {how} a limit: {worst.what} of {worst.where} comes to "

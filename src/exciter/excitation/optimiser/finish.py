@@ -26,6 +26,7 @@ ROUNDS = 4
 REPAIR = 12  # iterations after margins have grown
 UNPROVED = 0.007  # counts as broken by this much: kept at the fine grid, but not proved in between
 LAST_RESORT = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7, 0.5, 0.3, 0.1)  # of the swing about the posture
+TIMELY_CERTIFICATES = 2  # for which a search or a repair stops in time: of the motion, and of one that shrinks
 HAIR = 1e-6  # of half a range that exact extrema keep inside their limit: room for a file's resampling
 
 
@@ -78,8 +79,13 @@ def finish(
     centre: Array,
     certified: Callable[[Array], bool],
     settings: SQPSettings,
+    certificate_seconds: float = 0.0,
 ) -> Finished:
-    """Repair y until ``certified(y)``; ``centre`` is a posture at rest within all limits."""
+    """Repair y until ``certified(y)``; ``centre`` is a posture at rest within all limits.
+
+    certificate_seconds: what one certificate takes; the repair leaves time for ``TIMELY_CERTIFICATES`` of them.
+    """
+    repair_deadline = problem.deadline.moved(-TIMELY_CERTIFICATES * certificate_seconds)
     if problem.nonlinear is None:
         best = min(scaled_to_limits(problem.limits, centre, y), key=lambda x: problem.criterion(x)[0])
         return Finished(best if certified(best) else None, 2)
@@ -94,7 +100,7 @@ def finish(
             other = np.full(len(other), UNPROVED)
         limits = replace(limits, margins=limits.margins + 1.5 * joint)
         nonlinear = replace(nonlinear, margins=nonlinear.margins + 1.5 * other)
-        repaired = Problem(problem.criterion, limits, nonlinear)
+        repaired = Problem(problem.criterion, limits, nonlinear).within(repair_deadline)
         outcome = minimise(repaired, shrunk(limits, nonlinear, centre, y), replace(settings, iterations=REPAIR))
         y, evaluations = outcome.y, evaluations + outcome.evaluations
     for share in LAST_RESORT:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
-import numpy as np
-
+from exciter.excitation.deadline import NEVER, Deadline
 from exciter.excitation.optimiser.checkpoint import Checkpoint
 from exciter.excitation.optimiser.search import Attempt, Search
+from exciter.workers import over_processes
+
+HANDING_OVER = 1.0  # [s] after the deadline until which the parent waits for what its workers have
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,12 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class Attempts:
-    """What all starts gave; interrupted: Ctrl-C or the time limit came before all were done."""
+    """What all starts gave, without those that time did not leave a motion; interrupted: Ctrl-C or the deadline came
+    before all were done, out_of_time: it was the deadline."""
 
     attempts: tuple[Attempt, ...]
     interrupted: bool
+    out_of_time: bool
 
 
 def run_starts(
@@ -39,56 +44,70 @@ def run_starts(
     starts: int,
     *,
     jobs: int = 1,
-    time_limit: float | None = None,
+    deadline: Deadline = NEVER,
+    certificate_seconds: float = 0.0,
     checkpoint: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Attempts:
     """Run ``starts`` starts; those found complete in the checkpoint file are not run again.
 
-    The time limit [s] and Ctrl-C end the search early: the start under way keeps what it has reached.
+    The deadline and Ctrl-C end the search early: the start under way keeps what it has reached.
+    certificate_seconds: what a certificate takes, so that a start ends in time for it.
     """
-    began = time.time()  # the clock that other processes have too
-    deadline = np.inf if time_limit is None else began + time_limit
+    began = deadline.clock()
     saved = None if checkpoint is None else Checkpoint.opened(checkpoint, search)
-    done = {} if saved is None else {number: a for number, a in saved.attempts() if number < starts}
+    done = {} if saved is None else {attempt.number: attempt for attempt in saved.attempts(starts, deadline)}
     missing = [number for number in range(starts) if number not in done]
 
     def tell(number: int, iteration: int, value: float) -> None:
         if progress is not None:
             best = min([value, *(attempt.value for attempt in done.values())])
-            progress(Progress(number, starts, len(done), iteration, best, time.time() - began))
+            progress(Progress(number, starts, len(done), iteration, best, deadline.clock() - began))
 
+    cancelled = False
     try:
-        for attempt in _run(search, missing, jobs, deadline, tell):
-            done[attempt.number] = attempt
-            tell(attempt.number, 0, attempt.value)
-            if saved is not None and attempt.complete:
-                saved = saved.with_attempt(attempt)
+        with closing(_run(search, missing, jobs, deadline, certificate_seconds, tell)) as running:
+            for attempt in running:
+                if attempt.complete or attempt.feasible:
+                    done[attempt.number] = attempt
+                    tell(attempt.number, 0, attempt.value)
+                cancelled = cancelled or attempt.cancelled
+                if saved is not None and attempt.complete:
+                    saved.append(attempt)
     except KeyboardInterrupt:
         if not done:
             raise
-    complete = [attempt for attempt in done.values() if attempt.complete]
-    return Attempts(tuple(done[number] for number in sorted(done)), len(complete) < starts)
+        cancelled = True
+    interrupted = sum(attempt.complete for attempt in done.values()) < starts
+    attempts = tuple(done[number] for number in sorted(done))
+    return Attempts(attempts, interrupted, out_of_time=interrupted and not cancelled)
 
 
 def _run(
-    search: Search, numbers: list[int], jobs: int, deadline: float, tell: Callable[[int, int, float], None]
-) -> Iterator[Attempt]:
-    """Attempts as they end, none begun after the deadline; the first start always has its turn."""
+    search: Search,
+    numbers: list[int],
+    jobs: int,
+    deadline: Deadline,
+    certificate_seconds: float,
+    tell: Callable[[int, int, float], None],
+) -> Generator[Attempt, None, None]:
+    """Attempts as they end, none begun after the deadline, or after one that was stopped."""
+    stopped = False
+    in_time = takewhile(lambda _: not (stopped or deadline.passed), numbers)
     if jobs == 1 or len(numbers) <= 1:
-        for number in numbers:
-            attempt = search.run(number, deadline, partial(tell, number))
+        for number in in_time:
+            attempt = search.run(number, deadline, partial(tell, number), certificate_seconds)
+            stopped = not attempt.complete
             yield attempt
-            if not attempt.complete or time.time() > deadline:
-                return
         return
-    from joblib import Parallel, delayed
+    search.posture(deadline)  # found once, and an infeasible problem is told here
+    shared = deadline.shared()
+    tasks = ((search, number, shared, certificate_seconds) for number in in_time)
+    with closing(over_processes(_started, tasks, jobs, until=shared.at + HANDING_OVER)) as running:
+        for attempt in running:
+            stopped = stopped or not attempt.complete
+            yield attempt
 
-    _ = search.posture  # found once, and an infeasible problem is told here
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    ended = parallel(delayed(_run_in_time)(search, number, deadline, number == numbers[0]) for number in numbers)
-    yield from (attempt for attempt in ended if attempt is not None)
 
-
-def _run_in_time(search: Search, number: int, deadline: float, always: bool) -> Attempt | None:
-    return search.run(number, deadline) if always or time.time() < deadline else None
+def _started(search: Search, number: int, deadline: Deadline, certificate_seconds: float) -> Attempt:
+    return search.run(number, deadline, None, certificate_seconds)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.excitation.constraints.constraint import Constraint, Rows
+from exciter.excitation.deadline import NEVER, Deadline
 from exciter.excitation.optimiser.variables import Grid, Variables
 from exciter.robot.motion import Motion
 
@@ -60,17 +61,24 @@ class Linearised:
 
 @dataclass(frozen=True, eq=False)
 class NonlinearLimits:
-    """Constraints on a grid; margins (K,) are kept free on the grid for what happens between its instants."""
+    """Constraints on a grid; margins (K,) are kept free on the grid for what happens between its instants.
+
+    The deadline is looked at before every constraint: hundreds of rows, or a user's own function, take their time.
+    """
 
     variables: Variables
     grid: Grid
     constraints: tuple[Constraint, ...]
     margins: Array
+    deadline: Deadline = NEVER
 
     @classmethod
     def of(cls, variables: Variables, grid: Grid, constraints: Sequence[Constraint], margin: float) -> NonlinearLimits:
         count = sum(len(c.rows) for c in constraints)
         return cls(variables, grid, tuple(constraints), np.full(count, margin))
+
+    def within(self, deadline: Deadline) -> NonlinearLimits:
+        return replace(self, deadline=deadline)
 
     def values(self, y: Array) -> Array:
         """c (K, N) less the margins: ≥ 0 where kept."""
@@ -78,11 +86,16 @@ class NonlinearLimits:
 
     def at(self, motion: Motion) -> Array:
         """c (K, N) of any motion, without margins."""
-        parts = [constraint.values(motion) for constraint in self.constraints]
+        parts = [constraint.values(motion) for constraint in self._in_time()]
         return np.concatenate(parts) if parts else np.zeros((0, len(motion)))
 
     def linearised(self, y: Array) -> Linearised:
         motion = self.variables.motion(self.grid, y)
-        parts = tuple(constraint.linearised(motion) for constraint in self.constraints)
+        parts = tuple(constraint.linearised(motion) for constraint in self._in_time())
         values = np.concatenate([part.values for part in parts]) - self.margins[:, None]
         return Linearised(self.variables, self.grid, y, motion, values, parts)
+
+    def _in_time(self) -> Iterator[Constraint]:
+        for constraint in self.constraints:
+            self.deadline.check()
+            yield constraint

@@ -5,6 +5,7 @@ Measured on recorded subproblems of a 7-axis design, DAQP is the fastest by far:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import daqp
@@ -12,7 +13,10 @@ import numpy as np
 import piqp
 from numpy.typing import NDArray
 
+from exciter.excitation.deadline import OutOfTime
+
 Array = NDArray[np.float64]
+TIME_UP = -7  # exit flag of DAQP
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +27,22 @@ class Step:
     multipliers: Array
 
 
-def solve(hessian: Array, gradient: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array) -> Step | None:
-    """min ½ dᵀ B d + gᵀ d with box₀ ≤ d ≤ box₁ and low ≤ A d ≤ high."""
+def solve(
+    hessian: Array,
+    gradient: Array,
+    box: tuple[Array, Array],
+    a: Array,
+    low: Array,
+    high: Array,
+    seconds: float = math.inf,
+) -> Step | None:
+    """min ½ dᵀ B d + gᵀ d with box₀ ≤ d ≤ box₁ and low ≤ A d ≤ high; ``OutOfTime`` after so many seconds."""
     upper, lower = np.concatenate([box[1], high]), np.concatenate([box[0], low])
     upper, lower = np.minimum(upper, 1e30), np.maximum(lower, -1e30)
-    d, _, flag, info = daqp.solve(hessian, gradient, a, upper, lower, primal_tol=1e-9)
+    limit = {} if math.isinf(seconds) else {"time_limit": seconds}
+    d, _, flag, info = daqp.solve(hessian, gradient, a, upper, lower, primal_tol=1e-9, **limit)
+    if flag == TIME_UP:
+        raise OutOfTime
     if flag == 1 and np.isfinite(d).all():
         return Step(np.array(d), np.array(info["lam"])[len(d) :])
     return _interior_point(hessian, gradient, box, a, low, high)

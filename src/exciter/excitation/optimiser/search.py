@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,12 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.criteria import AnyCriterion, InverseDynamic
+from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.finish import curve_of, finish
+from exciter.excitation.optimiser.finish import REPAIR, TIMELY_CERTIFICATES, Finished, curve_of, finish
 from exciter.excitation.optimiser.joint_limits import JointLimits, limit_ranges
 from exciter.excitation.optimiser.nonlinear import NonlinearLimits
 from exciter.excitation.optimiser.sqp import Problem, SQPSettings, minimise
@@ -32,6 +33,8 @@ Array = NDArray[np.float64]
 SMOOTHING = 0.03  # [rad/s or m/s] width of sign(q̇) while optimising; results are judged with the true sign
 JOINT_MARGINS = (0.003, 0.01, 0.01, 0.01)  # of half ranges: position, velocity, acceleration, jerk between grid points
 OTHER_MARGIN = 0.01  # of a nonlinear row: 1 % of a torque limit, 1 mm
+MODEST_SHARES = (1.0, 0.5, 0.1)  # of the swing a start begins with, until one is certified
+LARGEST_REPAIR_SHARE = 0.3  # of the time of a start that is kept free for the repair of its motion
 COARSE = 250  # samples of the criterion while optimising, at least; more for families with many coefficients
 
 
@@ -40,7 +43,7 @@ class Attempt:
     """One start: the motion it found (None when there is none), its criterion, and the way there.
 
     value: with true friction signs at all samples. history: (seconds, value) on the way, of what is minimised last (the
-    logarithm of a condition number), on few samples. complete: False when it was stopped early.
+    logarithm of a condition number), on few samples. complete: False when it was stopped early, cancelled: by Ctrl-C.
     obstacle: the limit that could not be kept, where there is no motion.
     """
 
@@ -53,6 +56,7 @@ class Attempt:
     first_feasible: float
     history: tuple[tuple[float, float], ...]
     complete: bool
+    cancelled: bool = False
     obstacle: str = ""
 
     @property
@@ -75,6 +79,7 @@ class Search:
     seed: int
     stretch: tuple[float, float] | None = None
     settings: SQPSettings = field(default_factory=SQPSettings)
+    _known: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def model(self) -> DynamicModel:
@@ -131,87 +136,165 @@ class Search:
 
     # -- one start ---------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def posture(self) -> Array:
-        """(n,) about which every start begins."""
+    def posture(self, deadline: Deadline = NEVER) -> Array:
+        """(n,) about which every start begins; looked for once."""
+        if "posture" not in self._known:
+            self._known["posture"] = self._posture(deadline)
+        return self._known["posture"]
+
+    def _posture(self, deadline: Deadline) -> Array:
+        nonlinear = None if self.nonlinear is None else self.nonlinear.within(deadline)
         try:
-            return roomy_posture(self.limits, self.nonlinear, self.seed)
+            return roomy_posture(self.limits, nonlinear, self.seed)
         except Infeasible as failed:
             names = [name for constraint in self.constraints for name in constraint.rows]
             name = names[failed.row]
             kind = "at most" if name.upper else "at least"
+            advice = "loosen it, or another one"
+            if any(name.where.endswith(f"– {ground.name}") for ground in grounds(self.constraints)):
+                advice = "say where the robot is mounted: constraints: {ground: HEIGHT}, {height: …, normal: …} or none"
             raise ExciterError(
                 f"infeasible: no posture within the joint limits keeps all limits at rest; hardest to keep is "
-                f"{name.what} of {name.where} {kind} {name.limit:g} {name.unit}; loosen it, or another one"
+                f"{name.what} of {name.where} {kind} {name.limit:g} {name.unit}; {advice}"
             ) from None
 
     def run(
         self,
         number: int,
-        deadline: float = np.inf,
+        deadline: Deadline = NEVER,
         progress: Callable[[int, float], None] | None = None,
+        certificate_seconds: float = 0.0,
     ) -> Attempt:
-        """The start of that number; stops early at ``deadline`` (time.time) or Ctrl-C, keeping what it has.
+        """The start of that number; stops early, so that it ends at ``deadline``, or at Ctrl-C, keeping what it has.
 
+        certificate_seconds: what a certificate takes, for which time is left.
         One thread: matrices this small do not gain from more, and rounding would depend on their number.
         """
         with threadpool_limits(limits=1):
-            return self._run(number, deadline, progress)
+            return self._run(number, _Track(deadline, progress, certificate_seconds))
 
-    def _run(self, number: int, deadline: float, progress: Callable[[int, float], None] | None) -> Attempt:
-        began = time.time()
+    def modest(self, number: int, deadline: Deadline) -> Attempt:
+        """The motion that the start of that number begins with, or a smaller one, if it is certified: far from the
+        best, and there at once. It says what a certificate takes, and is what remains when time is short."""
+        track = _Track(deadline, None, 0.0)
+        with threadpool_limits(limits=1):
+            try:
+                centre, y = self._begun(number, deadline)
+                for candidate in (centre + share * (y - centre) for share in MODEST_SHARES):
+                    if self._certificate(candidate, deadline).certified:
+                        return self._attempt(number, track, Finished(candidate, 0), complete=False)
+            except OutOfTime:
+                pass
+        return self._attempt(number, track, Finished(None, 0), complete=False)
+
+    def _begun(self, number: int, deadline: Deadline) -> tuple[Array, Array]:
+        """The posture of all starts at rest, and the random motion about it of this one."""
+        deadline.check()
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
-        centre, y = random_start(self.limits, self.nonlinear, self.posture, rng)
-        track = _Track(y, began, deadline, progress)
-        evaluations = 0
+        nonlinear = None if self.nonlinear is None else self.nonlinear.within(deadline)
+        return random_start(self.limits, nonlinear, self.posture(deadline), rng)
+
+    def _run(self, number: int, track: _Track) -> Attempt:
+        finished, why = Finished(None, 0), ""
+        try:
+            centre, track.y = self._begun(number, track.deadline)
+            track.first = track.seconds
+            last = self._descended(track)
+            certified = partial(self.certified, deadline=track.deadline)
+            finished = finish(last, track.y, centre, certified, self.settings, track.certificate_seconds)
+            if finished.y is None:
+                why = _obstacle(self._certificate(track.y, track.deadline))
+        except OutOfTime:
+            track.stopped = True
+        return self._attempt(number, track, finished, complete=not track.stopped, obstacle=why)
+
+    def _descended(self, track: _Track) -> Problem:
+        """Minimise by stages, or as far as time allows; the problem of the last stage."""
         todo = stages(self.criterion)
+        before_certificates = track.deadline.moved(-TIMELY_CERTIFICATES * track.certificate_seconds)
         try:
             for stage, criterion in enumerate(todo):
                 final = stage == len(todo) - 1
                 settings = self.settings if final else replace(self.settings, tolerance=100 * self.settings.tolerance)
-                outcome = minimise(self._problem(criterion), track.y, settings, track if final else track.silently)
-                track.y, evaluations = outcome.y, evaluations + outcome.evaluations
+                problem = self._problem(criterion).within(before_certificates)
+                outcome = minimise(problem, track.y, settings, track if final else track.silently)
+                track.y, track.evaluations = outcome.y, track.evaluations + outcome.evaluations
+                track.stopped = outcome.reason == "stopped"
+                if track.stopped:
+                    break
         except KeyboardInterrupt:
-            track.stopped = True
-        finished = finish(self._problem(todo[-1]), track.y, centre, self.certified, self.settings)
-        evaluations += finished.evaluations
-        seconds = time.time() - began
-        if finished.y is None:
-            why = _obstacle(self._certificate(track.y))
-            return Attempt(
-                number, self.trajectory, None, np.inf, evaluations, seconds, np.inf, (), not track.stopped, obstacle=why
-            )
-        family, delta = self.variables.result(finished.y)
-        value = self.objective.value(motion(family, delta, family.sample_times(self.samples)))
-        history = tuple(track.history)
-        return Attempt(number, family, delta, value, evaluations, seconds, track.first, history, not track.stopped)
+            track.stopped = track.cancelled = True
+        return self._problem(todo[-1]).within(track.deadline)
 
-    def certified(self, y: Array) -> bool:
-        return self._certificate(y).certified
+    def _attempt(
+        self, number: int, track: _Track, finished: Finished, *, complete: bool, obstacle: str = ""
+    ) -> Attempt:
+        """What a start has come to; without a motion there is neither a value nor a history."""
+        family, delta, value = self.trajectory, None, np.inf
+        if finished.y is not None:
+            family, delta = self.variables.result(finished.y)
+            value = self.value(family, delta)
+        return Attempt(
+            number=number,
+            trajectory=family,
+            delta=delta,
+            value=value,
+            evaluations=track.evaluations + finished.evaluations,
+            seconds=track.seconds,
+            first_feasible=np.inf if delta is None else track.first,
+            history=() if delta is None else tuple(track.history),
+            complete=complete,
+            cancelled=track.cancelled,
+            obstacle=obstacle,
+        )
 
-    def _certificate(self, y: Array) -> Certificate:
-        return certify(self.model.robot, curve_of(self.variables, y), self.constraints)
+    def value(self, family: Trajectory, delta: Array) -> float:
+        """The criterion of a motion, with true friction signs at all samples."""
+        return self.objective.value(motion(family, delta, family.sample_times(self.samples)))
+
+    def certified(self, y: Array, deadline: Deadline = NEVER) -> bool:
+        return self._certificate(y, deadline).certified
+
+    def _certificate(self, y: Array, deadline: Deadline) -> Certificate:
+        return certify(self.model.robot, curve_of(self.variables, y), self.constraints, check=deadline.check)
 
 
 class _Track:
-    """Follows a minimisation: the last motion, the history, and whether to stop."""
+    """Follows a start: the last motion that keeps its limits on the grid, the history, and whether to stop."""
 
-    def __init__(self, y: Array, began: float, deadline: float, progress: Callable[[int, float], None] | None) -> None:
-        self.y, self.began, self.deadline, self.progress = y, began, deadline, progress
-        self.first = time.time() - began
+    y: Array
+
+    def __init__(
+        self, deadline: Deadline, progress: Callable[[int, float], None] | None, certificate_seconds: float
+    ) -> None:
+        self.deadline, self.progress, self.certificate_seconds = deadline, progress, certificate_seconds
+        self.began = deadline.clock()
+        self.first = 0.0
+        self.evaluations = 0
+        self.iterations = 0
         self.history: list[tuple[float, float]] = []
-        self.stopped = False
+        self.stopped = self.cancelled = False
+
+    @property
+    def seconds(self) -> float:
+        return self.deadline.clock() - self.began
 
     def __call__(self, iteration: int, value: float, y: Array) -> bool:
-        self.history.append((time.time() - self.began, value))
+        self.history.append((self.seconds, value))
         if self.progress is not None:
             self.progress(iteration, value)
         return self.silently(iteration, value, y)
 
     def silently(self, iteration: int, value: float, y: Array) -> bool:
         self.y = y
-        self.stopped = time.time() > self.deadline
-        return self.stopped
+        self.iterations += 1
+        return self.deadline.left <= self._finishing()
+
+    def _finishing(self) -> float:
+        """Seconds that certificate and repair may take, by what iterations took so far."""
+        repair = REPAIR * (self.seconds - self.first) / self.iterations
+        most = LARGEST_REPAIR_SHARE * (self.deadline.left + self.seconds)
+        return TIMELY_CERTIFICATES * self.certificate_seconds + min(repair, most)
 
 
 def _obstacle(certificate: Certificate) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.joint_limits import JointLimits
 from exciter.excitation.optimiser.nonlinear import Linearised, NonlinearLimits
 from exciter.excitation.optimiser.qp import Step, solve
@@ -24,6 +25,7 @@ Index = NDArray[np.int64]
 Pairs = tuple[Index, Index]
 LEAST_RATIO = 1e-4  # of the predicted decrease that a step must really give
 LEAST_RADIUS = 1e-7
+LEAST_SECONDS = 1e-6  # of a quadratic problem that is begun: zero would mean no limit to its solver
 ROUNDING = 1e-7  # of half a range: joint limits on the grid are kept to within this (their margins are far larger)
 
 
@@ -42,11 +44,16 @@ class SQPSettings:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Criterion with gradient, joint limits, nonlinear limits (none, or some)."""
+    """Criterion with gradient, joint limits, nonlinear limits (none, or some), and until when to work on it."""
 
     criterion: Callable[[Array], tuple[float, Array]]
     limits: JointLimits
     nonlinear: NonlinearLimits | None = None
+    deadline: Deadline = NEVER
+
+    def within(self, deadline: Deadline) -> Problem:
+        nonlinear = None if self.nonlinear is None else self.nonlinear.within(deadline)
+        return replace(self, nonlinear=nonlinear, deadline=deadline)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +89,10 @@ def minimise(
     settings: SQPSettings | None = None,
     report: Callable[[int, float, Array], bool] | None = None,
 ) -> Outcome:
-    """From a feasible y to a local minimum. ``report(iteration, value, y)`` may return True to stop there."""
+    """From a feasible y to a local minimum, or to where the problem's deadline ends the way there.
+
+    ``report(iteration, value, y)`` may return True to stop there.
+    """
     return _Run(problem, settings or SQPSettings(), report).go(y)
 
 
@@ -105,6 +115,13 @@ class _Run:
         return scale
 
     def go(self, y: Array) -> Outcome:
+        self.last = Outcome(y, np.inf, 0, 0, "stopped")
+        try:
+            return self._go(y)
+        except OutOfTime:
+            return replace(self.last, evaluations=self.evaluations)
+
+    def _go(self, y: Array) -> Outcome:
         settings, nonlinear = self.settings, self.problem.nonlinear
         f, g = self._criterion(y)
         hessian: Array | None = None
@@ -112,9 +129,9 @@ class _Run:
         reason = "iterations"
         iteration = 0
         for iteration in range(1, settings.iterations + 1):
+            self.last = Outcome(y, f, iteration, self.evaluations, "stopped")
             if self.report is not None and self.report(iteration, f, y):
-                reason = "stopped"
-                break
+                return self.last
             b = self._first_hessian(g) if hessian is None else hessian
             found = self._step(y, g, b, now)
             if found is None:
@@ -145,6 +162,7 @@ class _Run:
     # -- pieces ------------------------------------------------------------------------------------------------
 
     def _criterion(self, y: Array) -> tuple[float, Array]:
+        self.problem.deadline.check()
         self.evaluations += 1
         return self.problem.criterion(y)
 
@@ -210,6 +228,7 @@ class _Run:
             chosen = _pairs(near)
             a, l, h = limits.rows(y, *chosen)
             rows = np.vstack([extra, a])
+            self.problem.deadline.check()
             step = solve(
                 b,
                 g,
@@ -217,6 +236,7 @@ class _Run:
                 rows,
                 np.concatenate([extra_low, l]),
                 np.concatenate([np.full(len(extra), np.inf), h]),
+                max(self.problem.deadline.left, LEAST_SECONDS),
             )
             if step is None:
                 return None

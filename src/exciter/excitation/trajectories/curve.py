@@ -1,13 +1,14 @@
 """Exact motions in time: what is certified, drawn, resampled and written.
 
 A curve is a sequence of pieces, each smooth in its interior, that follow each other in time: the polynomial spans
-of a spline, a stretch of a Fourier series, a ramp. Position and velocity are continuous where pieces meet; higher
-derivatives may jump there, so everything is asked for piece by piece, one-sided.
+of a spline, a stretch of a Fourier series, a ramp. Higher derivatives may jump at knots, so everything is asked for
+piece by piece, one-sided. Position and velocity must not jump: what is joined here does not (``continuous``), what a
+file holds may (``breaks``), and then the certificate says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, Self
@@ -15,17 +16,22 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.errors import MotionError
+from exciter.errors import MotionError, shown
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Values on the two sides of a knot that differ by less than this, relative to their size, are one value.
+#: Values on the two sides of a knot that differ by less than this are one value: of accelerations relative to their
+#: size, of positions and velocities in rad, m, rad/s, m/s.
 SAME = 1e-9
+#: Times the relative rounding of a double: by what evaluating polynomials and series of that size may be off.
+ROUNDING_STEPS = 256.0
 #: Rounding of positions shows as jumps of acceleration beside short spans. Up to this part of the largest acceleration
 #: (or of 1 rad/s², m/s², for joints that hardly move) they are none; larger ones count, whatever made them.
 ROUNDED = 1e-6
+#: Of a repeated motion; every seam is looked at.
+MOST_KNOTS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +61,29 @@ class Extremum:
     def size(self) -> Array:
         """(n,) largest absolute value."""
         return np.maximum(np.abs(self.lowest), np.abs(self.highest))
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A position (order 0) or velocity (order 1) of a joint, by its index, that differs on the two sides of a knot
+    ``at`` [s] by more than ``allowed``, which is all that rounding can explain."""
+
+    order: int
+    joint: int
+    at: float
+    before: float
+    after: float
+    allowed: float
+
+    @property
+    def what(self) -> str:
+        return ("position", "velocity")[self.order]
+
+    @property
+    def size(self) -> float:
+        """[rad, m, rad/s, m/s]; infinite where a side is no number."""
+        size = abs(self.after - self.before)
+        return size if np.isfinite(size) else float("inf")
 
 
 class Piece(Protocol):
@@ -97,22 +126,10 @@ class Curve:
                 f"the pieces of a curve move {[p.n for p in self.pieces]} joints; they must move the same"
             )
         for before, after in zip(self.pieces, self.pieces[1:], strict=False):
-            self._check_seam(before, after)
-
-    @staticmethod
-    def _check_seam(before: Piece, after: Piece) -> None:
-        end, start = before.knots[-1], after.knots[0]
-        if abs(start - end) > _same_time(end, min(np.ptp(before.knots), np.ptp(after.knots))):
-            raise MotionError(f"a piece ends at {end:.15g} s and the next starts at {start:.15g} s; shift it in time")
-        left = before.derivatives(np.array([len(before.knots) - 2]), np.array([end]), 1)[:, :, 0]
-        right = after.derivatives(np.array([0]), np.array([start]), 1)[:, :, 0]
-        for what, a, b in zip(("position", "velocity"), left, right, strict=True):
-            gap = np.abs(a - b) / np.maximum(1.0, np.abs(a))
-            if not (gap <= SAME).all():  # NaN is a gap too
-                joint = int(np.argmax(gap))
+            end, start = before.knots[-1], after.knots[0]
+            if not abs(start - end) <= _same_time(end, min(np.ptp(before.knots), np.ptp(after.knots))):
                 raise MotionError(
-                    f"the {what} of joint {joint + 1} jumps from {a[joint]:.9g} to {b[joint]:.9g} at {end:.6g} s, "
-                    "where two curves are joined; end one in the state in which the next starts"
+                    f"a piece ends at {end:.15g} s and the next starts at {start:.15g} s; shift it in time"
                 )
 
     @property
@@ -183,8 +200,13 @@ class Curve:
         """(n, S − 1) how far accelerations on both sides of a knot may differ and still be one: relative to their
         size, and to what rounding of positions does to spans as short as its neighbours."""
         position, acceleration = (self.extremum(order).size[:, None] for order in (0, 2))
-        rounding = 256 * np.finfo(float).eps / self._shorter**2 * position
-        return SAME * acceleration + np.minimum(rounding, ROUNDED * np.maximum(1.0, acceleration))
+        return SAME * acceleration + self._rounding(2, position, acceleration)
+
+    def _rounding(self, order: int, position: Array, size: Array) -> Array:
+        """(n, S − 1) what rounding of positions (n, 1) does to a derivative of that order and size (n, 1) in spans as
+        short as a knot's neighbours."""
+        rounding = ROUNDING_STEPS * np.finfo(float).eps / self._shorter**order * position
+        return np.minimum(rounding, ROUNDED * np.maximum(1.0, size))
 
     @property
     def _shorter(self) -> Array:
@@ -204,6 +226,45 @@ class Curve:
         """(n,) largest discontinuity of the order-th derivative at the knots."""
         largest: Array = np.abs(self.jumps(order)).max(axis=1, initial=0.0)
         return largest
+
+    def breaks(self) -> tuple[Jump, ...]:
+        """Every joint's largest jump of position, and of velocity, that rounding cannot explain; none of most curves.
+
+        Both sides are taken at the same instant, so that a gap in time counts as the way it is worth.
+        """
+        inner, at = np.arange(len(self.knots) - 2), self.knots[1:-1]
+        before, after = self.derivatives(inner, at, 1), self.derivatives(inner + 1, at, 1)
+        size = np.abs(after - before)
+        if (size <= SAME).all():  # no less is ever allowed; NaN is a jump
+            return ()
+        found = []
+        for order, allowed in enumerate(self._same_states):
+            there = np.where(np.isfinite(size[order]), size[order], np.inf)
+            there = np.where(there > allowed, there, 0.0)
+            for joint in np.flatnonzero(there.any(axis=1)):
+                k = int(np.argmax(there[joint]))
+                values = (at[k], before[order, joint, k], after[order, joint, k], allowed[joint, k])
+                found.append(Jump(order, int(joint), *map(float, values)))
+        return tuple(found)
+
+    @property
+    def _same_states(self) -> tuple[Array, Array]:
+        """(n, S − 1) how far positions, and velocities, on both sides of a knot may differ and still be one: ``SAME``,
+        rounding of numbers of their largest size, and rounding of the time by what changes meanwhile."""
+        sizes = [self.extremum(order).size[:, None] for order in range(3)]
+        q, qd, qdd = (np.where(np.isfinite(size), size, 0.0) for size in sizes)
+        clock, eps = 8.0 * np.spacing(np.abs(self.knots[1:-1])), ROUNDING_STEPS * np.finfo(float).eps
+        return SAME + eps * q + clock * qd, SAME + eps * qd + self._rounding(1, q, qd) + clock * qdd
+
+    def continuous(self, joints: Sequence[str] = ()) -> Curve:
+        """Itself, or an error about the first position or velocity that jumps; ``joints``: their names."""
+        for jump in self.breaks()[:1]:
+            name = f"'{joints[jump.joint]}'" if joints else f"{jump.joint + 1}"
+            raise MotionError(
+                f"the {jump.what} of joint {name} jumps from {jump.before:.9g} to {jump.after:.9g} at {jump.at:.6g} s; "
+                "end each part of a motion in the state in which the next starts"
+            )
+        return self
 
     def motion(self, time: ArrayLike) -> Motion:
         """q, q̇, q̈ at times (N,) within [start, end]; at a knot the value after it, at the end the one before."""
@@ -225,12 +286,21 @@ class Curve:
 
     def then(self, other: Curve) -> Curve:
         """This motion, then another that starts when and in the state (q, q̇) in which this one ends."""
-        return Curve(self.pieces + other.pieces)
+        return Curve(self.pieces + other.pieces).continuous()
 
     def repeated(self, times: int) -> Curve:
         """The same motion several times in a row; its end must be the state (q, q̇) it starts from."""
-        if times < 1:
-            raise MotionError(f"a motion cannot be repeated {times} times; give 1 or more")
+        return self.again(times).continuous()
+
+    def again(self, times: int) -> Curve:
+        """The same motion several times in a row, as a controller runs it that is told to, whether it fits or not."""
+        if isinstance(times, bool) or not isinstance(times, int | np.integer) or times < 1:
+            raise MotionError(f"a motion cannot be repeated {shown(times)} times; give 1 or more")
+        if times * len(self.knots) > MOST_KNOTS:
+            raise MotionError(
+                f"a motion of {len(self.knots)} knots cannot be repeated {shown(times)} times; give at most "
+                f"{MOST_KNOTS // len(self.knots)}"
+            )
         return Curve(tuple(piece.shifted(k * self.duration) for k in range(times) for piece in self.pieces))
 
 

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import block_diag, null_space
 
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.fourier_piece import HIGHEST_HARMONIC, FourierPiece
+from exciter.excitation.trajectories.piecewise import positive_duration
 from exciter.excitation.trajectories.trajectory import as_coefficients
 
 Array = NDArray[np.float64]
@@ -36,11 +37,15 @@ class Fourier:
     def __post_init__(self) -> None:
         if not isinstance(self.harmonics, int):
             object.__setattr__(self, "harmonics", tuple(sorted(self.harmonics)))
+        highest = self.harmonics if isinstance(self.harmonics, int) else max(self.harmonics, default=0)
+        if highest > HIGHEST_HARMONIC:
+            raise ExciterError(f"harmonics {shown(self.harmonics)}; they must be at most {HIGHEST_HARMONIC}")
         numbers = self.numbers
-        if not (self.period > 0 and np.isfinite(self.period)) or len(numbers) < 1:
+        if not self.period > 0 or len(numbers) < 1:
             raise ExciterError(f"a Fourier trajectory needs a positive period and ≥ 1 harmonic, not {self}")
+        positive_duration(self.period)
         if numbers[0] < 1 or len(set(numbers)) < len(numbers) or any(l != int(l) for l in numbers):
-            raise ExciterError(f"harmonics {list(numbers)}; they must be different whole numbers, 1 or more")
+            raise ExciterError(f"harmonics {shown(numbers)}; they must be different whole numbers, 1 or more")
         if self.at_rest and len(numbers) < 2:
             raise ExciterError("one harmonic that starts at rest cannot move; give two or more")
 

@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from exciter.errors import MotionError
+from exciter.errors import MotionError, shown
 from exciter.excitation.trajectories.curve import Extremum
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+LARGEST_PHASE = 1e9  # [rad]
+LEAST_OMEGA = 1e-9  # [rad/s]
+HIGHEST_HARMONIC = 200  # extrema are the roots of a polynomial of twice this degree, found in some seconds per joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,11 @@ class FourierPiece:
     phase_time: float = 0.0
 
     def __post_init__(self) -> None:
+        if np.ndim(self.harmonics) != 1 or not (np.abs(self.harmonics) <= HIGHEST_HARMONIC).all():
+            raise MotionError(
+                f"harmonics {shown(np.asarray(self.harmonics).tolist())} of a Fourier series; give a list of whole "
+                f"numbers, 1 to {HIGHEST_HARMONIC}"
+            )
         for name, kind in (("harmonics", np.int64), ("a", float), ("b", float), ("offset", float)):
             array = np.array(getattr(self, name), dtype=kind)
             array.flags.writeable = False
@@ -46,7 +54,14 @@ class FourierPiece:
         if not (self.end > self.start and self.omega > 0 and h > 0 and (self.harmonics > 0).all()):
             raise MotionError(
                 f"a Fourier series from {self.start} to {self.end} s, ω = {self.omega}, harmonics "
-                f"{self.harmonics.tolist()}; the end must follow the start, ω and the harmonics must be positive"
+                f"{shown(self.harmonics.tolist())}; the end must follow the start, ω and the harmonics must be positive"
+            )
+
+        turned = self.omega * self.harmonics.max() * max(abs(t - self.phase_time) for t in (self.start, self.end))
+        if not (self.omega >= LEAST_OMEGA and turned <= LARGEST_PHASE):
+            raise MotionError(
+                f"a Fourier series with ω = {self.omega:g} rad/s comes to a phase of {turned:g} rad; ω must be at "
+                f"least {LEAST_OMEGA:g}, and phases of more than {LARGEST_PHASE:g} have too few digits left"
             )
 
     @property

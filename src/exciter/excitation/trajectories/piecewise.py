@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.trajectory import as_coefficients
@@ -15,17 +15,24 @@ from exciter.excitation.trajectories.trajectory import as_coefficients
 Array = NDArray[np.float64]
 
 
+SHORTEST_MOTION, LONGEST_MOTION = 1e-3, 1e6  # [s] beyond which no robot is meant, and numbers overflow
+MOST_SPANS = 1000  # of a family: its basis has the square of their number in entries
+
+
 def positive_duration(duration: float) -> float:
     """Itself, or an error."""
-    if not (duration > 0 and np.isfinite(duration)):
-        raise ExciterError(f"a trajectory that lasts {duration} s; the duration must be positive")
+    if not SHORTEST_MOTION <= duration <= LONGEST_MOTION:
+        raise ExciterError(
+            f"a trajectory that lasts {shown(duration)} s; the duration must be positive, {SHORTEST_MOTION:g} to "
+            f"{LONGEST_MOTION:g} s"
+        )
     return duration
 
 
 def whole_number(value: int, least: int, what: str) -> int:
     """Itself, or an error."""
-    if not isinstance(value, int | np.integer) or value < least:
-        raise ExciterError(f"{value} {what}; it must be a whole number, {least} or more")
+    if not isinstance(value, int | np.integer) or not least <= value <= MOST_SPANS:
+        raise ExciterError(f"{shown(value)} {what}; it must be a whole number, {least} or more, at most {MOST_SPANS}")
     return int(value)
 
 

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ExciterError
-from exciter.excitation.trajectories.piecewise import PiecewisePolynomial, positive_duration, whole_number
+from exciter.errors import ExciterError, shown
+from exciter.excitation.trajectories.piecewise import MOST_SPANS, PiecewisePolynomial, positive_duration, whole_number
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 
 Array = NDArray[np.float64]
@@ -28,9 +28,12 @@ class Quintic(PiecewisePolynomial):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "times", tuple(float(t) for t in self.times))
+        if len(self.times) > MOST_SPANS + 1:
+            raise ExciterError(f"{len(self.times)} times of a quintic trajectory; at most {MOST_SPANS + 1}")
         times = np.array(self.times)
         if len(times) < 2 or times[0] != 0.0 or not (np.isfinite(times).all() and (np.diff(times) > 0).all()):
-            raise ExciterError(f"times {list(self.times)} of a quintic trajectory; two or more, from 0, increasing")
+            raise ExciterError(f"times {shown(self.times)} of a quintic trajectory; two or more, from 0, increasing")
+        positive_duration(self.times[-1])
 
     @classmethod
     def even(cls, duration: float, segments: int, *, at_rest_ends: bool = True) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exciter.errors import ExciterError, unknown_name
+from exciter.errors import ExciterError, shown, unknown_name
 from exciter.excitation.trajectories.acceleration import AccelerationSequence
 from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
@@ -36,4 +36,4 @@ def trajectory_from(data: Mapping[str, Any]) -> Trajectory:
     try:
         return family(**settings)
     except (TypeError, ValueError) as error:
-        raise ExciterError(f"settings of a {word} trajectory that cannot be used: {settings}; {error}") from None
+        raise ExciterError(f"settings of a {word} trajectory that cannot be used: {shown(settings)}; {error}") from None

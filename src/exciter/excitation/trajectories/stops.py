@@ -16,8 +16,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ExciterError
-from exciter.excitation.trajectories.piecewise import PiecewisePolynomial, positive_duration
+from exciter.errors import ExciterError, shown
+from exciter.excitation.trajectories.piecewise import MOST_SPANS, PiecewisePolynomial, positive_duration
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 
 Array = NDArray[np.float64]
@@ -35,11 +35,15 @@ class Stops(PiecewisePolynomial):
     rest: float = 0.0
 
     def __post_init__(self) -> None:
+        if len(self.moves) > MOST_SPANS:
+            raise ExciterError(f"{len(self.moves)} moves between stops; at most {MOST_SPANS}")
         moves = np.array(self.moves, dtype=float)
         if moves.ndim != 2 or moves.shape[1] != 3 or not (np.isfinite(moves).all() and (moves >= 0.0).all()):
-            raise ExciterError(f"moves {self.moves} between stops; give times [t_j, t_a, t_v] ≥ 0 for each")
+            raise ExciterError(f"moves {shown(self.moves)} between stops; give times [t_j, t_a, t_v] ≥ 0 for each")
         if not (moves[:, 0] > 0.0).all() or not 0.0 <= self.rest < np.inf:
-            raise ExciterError(f"moves {self.moves} with a rest of {self.rest} s; t_j must be positive, the rest ≥ 0")
+            raise ExciterError(
+                f"moves {shown(self.moves)} with a rest of {self.rest} s; t_j must be positive, the rest ≥ 0"
+            )
         object.__setattr__(self, "moves", tuple((float(j), float(a), float(v)) for j, a, v in moves))
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.certificate.certificate import FAILURES, Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import Ramps, ramped
@@ -126,6 +126,6 @@ def _executed(
             judge.refuse("every limit on the way from and to the start posture")
             return None
     if not certificates[-1].certified:
-        judge.refuse(next(limit for limit in certificates[-1].limits if limit.status != "holds"))
+        judge.refuse(next(limit for limit in certificates[-1].limits if limit.status in FAILURES))
         return None
     return curve, certificates[-1]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import Effort, certify, remembers
-from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
+from exciter.excitation.certificate.certificate import FAILURES, Certificate, LimitVerdict
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.motion import Motion
@@ -49,8 +49,8 @@ class Judge:
         return certify(self.robot, curve, self.constraints, effort)
 
     def broken(self, curve: Curve) -> LimitVerdict | None:
-        """A limit that is not proved, one that slowing down would not help first; None when all hold."""
-        limits = [limit for limit in self.certificate(curve, QUICK).limits if limit.status != "holds"]
+        """A limit that is not proved, one that slowing down would not help first; None when all are kept."""
+        limits = [limit for limit in self.certificate(curve, QUICK).limits if limit.status in FAILURES]
         return min(limits, key=lambda limit: limit.what == "torque", default=None)
 
     def room(self, motion: Motion) -> Array:

@@ -112,7 +112,7 @@ def enough(seen: Survey, limits: Thresholds) -> bool:
     """Whether every channel has numbers in most of its samples, and there are some samples, at sane times."""
     most, timing = max(seen.missing.count.values(), default=0), seen.timing
     there = timing.samples >= limits.fewest_samples and most <= 0.5 * timing.samples
-    return there and timing.longest <= limits.longest_step
+    return there and timing.longest <= limits.longest_step and timing.usual >= limits.shortest_step
 
 
 def skipped(evidence: Evidence) -> Iterator[str]:

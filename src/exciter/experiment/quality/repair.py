@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,17 +43,139 @@ class Repaired:
 def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thresholds | None = None) -> Repaired:
     """The recording with the repairs asked for."""
     repairs, limits = repairs or Repairs(), thresholds or Thresholds()
-    words: list[str] = []
+    done = Done()
     _refuse_stuck(recording, limits)
-    recording = sane(recording)
-    recording = _without_duplicates(recording, repairs, words)
-    recording = _unwrapped(recording, words) if repairs.unwrap else recording
-    recording = _without_spikes(recording, repairs, limits, words)
+    recording = corrected(recording, repairs, limits, done)
     if repairs.cut_standstill:
-        recording = _moving(recording, limits, words)
-    parts = _filled(_trimmed(_stretches(recording, repairs), words), repairs, words)
-    _refuse_holes(recording, limits)
-    return Repaired(_long_enough(parts, _longest_gap(recording, repairs), repairs, words), tuple(words))
+        recording = _moving(recording, limits, done)
+    parts = completed(recording, recording.interval, repairs, done)
+    done.see_holes(recording)
+    done.refuse_holes(limits)
+    kept = tuple(part for part in parts if part.duration >= repairs.shortest)
+    if not kept:
+        raise nothing_left(max(part.duration for part in parts), repairs)
+    return Repaired(kept, done.words)
+
+
+def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: Done) -> Recording:
+    """Sample by sample: without absurd numbers, duplicates, turns and spikes, as far as asked for."""
+    recording = _without_duplicates(sane(recording), repairs, done)
+    recording = _unwrapped(recording, done) if repairs.unwrap else recording
+    return _without_spikes(recording, repairs, limits, done)
+
+
+def completed(recording: Recording, interval: float, repairs: Repairs, done: Done) -> list[Recording]:
+    """What lies between long gaps, without missing values; interval [s]: between samples."""
+    gap = _longest_gap(interval, repairs)
+    parts = _filled(_trimmed(_stretches(recording, gap), done), repairs, done)
+    done.see_stretches(parts, gap, repairs.shortest)
+    return parts
+
+
+def nothing_left(longest: float, repairs: Repairs) -> RecordingError:
+    return RecordingError(
+        f"cannot be repaired: the longest piece without gap lasts {longest:.3g} s; {repairs.shortest:g} s are "
+        "needed, see repair: {shortest: …}"
+    )
+
+
+class Done:
+    """What was repaired, counted; mutable. within [s]: the time that counts, of a log that is repaired in overlapping
+    pieces."""
+
+    def __init__(self) -> None:
+        self.within = (-np.inf, np.inf)
+        self._dropped = self._trimmed = self._stretches = self._short = 0
+        self._turns: dict[str, int] = {}
+        self._spikes: dict[str, tuple[int, set[int]]] = {}
+        self._filled: dict[str, tuple[int, set[int]]] = {}
+        self._standstill: list[str] = []
+        self._gap, self._shortest = 0.0, 0.0
+        self._columns: dict[str, tuple[str, ...]] = {}
+        self._holes: dict[tuple[str, str], int] = {}
+        self._samples = 0
+
+    def _inside(self, time: Array) -> NDArray[np.bool_]:
+        return np.asarray((time >= self.within[0]) & (time < self.within[1]))
+
+    def see_dropped(self, time: Array) -> None:
+        self._dropped += int(self._inside(time).sum())
+
+    def see_turns(self, joint: str, time: Array) -> None:
+        if count := int(self._inside(time).sum()):
+            self._turns[joint] = self._turns.get(joint, 0) + count
+
+    def see_spikes(self, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
+        self._see(self._spikes, recording, name, at)
+
+    def see_filled(self, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
+        self._see(self._filled, recording, name, at)
+
+    def _see(
+        self, sums: dict[str, tuple[int, set[int]]], recording: Recording, name: str, at: NDArray[np.bool_]
+    ) -> None:
+        at = at[self._inside(recording.time)]
+        if at.any():
+            count, joints = sums.get(name, (0, set()))
+            self._columns[name] = recording.columns(name)
+            sums[name] = (count + int(at.sum()), joints | set(np.flatnonzero(at.any(axis=0)).tolist()))
+
+    def _listed(self, name: str, joints: set[int]) -> str:
+        return ", ".join(self._columns[name][j] for j in sorted(joints))
+
+    def see_standstill(self, words: str) -> None:
+        self._standstill.append(words)
+
+    def see_trimmed(self, time: Array) -> None:
+        self._trimmed += int(self._inside(time).sum())
+
+    def see_stretches(self, parts: Sequence[Recording], gap: float, shortest: float) -> None:
+        self._gap, self._shortest = gap, shortest
+        begin = np.array([part.time[0] for part in parts])
+        short = np.array([part.duration < shortest for part in parts])
+        inside = self._inside(begin)
+        self._stretches += int(inside.sum())
+        self._short += int((short & inside).sum())
+
+    def see_holes(self, recording: Recording) -> None:
+        """Of samples that were corrected."""
+        inside = self._inside(recording.time)
+        self._samples += int(inside.sum())
+        for name in recording.channels:
+            counts = (~np.isfinite(getattr(recording, name)[inside])).sum(axis=0)
+            for column, count in zip(recording.columns(name), counts.tolist(), strict=True):
+                self._holes[name, column] = self._holes.get((name, column), 0) + count
+
+    def refuse_holes(self, limits: Thresholds) -> None:
+        for name in dict.fromkeys(name for name, _ in self._holes):
+            column, count = max(((c, k) for (n, c), k in self._holes.items() if n == name), key=lambda pair: pair[1])
+            share = count / max(self._samples, 1)
+            if share > limits.nan_share:
+                raise RecordingError(
+                    f"cannot be repaired: {name} of {column} holds no numbers in {100 * share:.2g} % of the samples; "
+                    f"{100 * limits.nan_share:g} % are allowed"
+                )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        words = [f"dropped {self._dropped} samples with the time of the one before"] if self._dropped else []
+        words += [f"took {counted(count, 'step')} of a turn out of {joint}" for joint, count in self._turns.items()]
+        words += [
+            f"replaced {count} isolated outliers of {name} ({self._listed(name, joints)})"
+            for name, (count, joints) in self._spikes.items()
+        ]
+        words += self._standstill
+        if self._trimmed:
+            words.append(f"cut {self._trimmed} incomplete samples at the ends")
+        words += [
+            f"filled {count} missing values of {name} ({self._listed(name, joints)}) by cubics through their neighbours"
+            for name, (count, joints) in self._filled.items()
+        ]
+        if self._stretches > 1:
+            words.append(f"split into {self._stretches} pieces at gaps longer than {1e3 * self._gap:.4g} ms")
+        if self._short:
+            words.append(f"left out {self._short} pieces shorter than {self._shortest:g} s")
+        return tuple(words)
 
 
 def _refuse_stuck(recording: Recording, limits: Thresholds) -> None:
@@ -63,7 +185,7 @@ def _refuse_stuck(recording: Recording, limits: Thresholds) -> None:
             raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.words}")
 
 
-def _without_duplicates(recording: Recording, repairs: Repairs, words: list[str]) -> Recording:
+def _without_duplicates(recording: Recording, repairs: Repairs, done: Done) -> Recording:
     again = np.concatenate([[False], np.diff(recording.time) == 0.0])
     if not again.any():
         return recording
@@ -79,19 +201,18 @@ def _without_duplicates(recording: Recording, repairs: Repairs, words: list[str]
             f"first at {recording.time[other][0]:.6g} s; repair: {{contradicting: true}} drops them"
         )
     drop = (copy if repairs.duplicates else np.zeros_like(copy)) | other
-    if drop.any():
-        words.append(f"dropped {int(drop.sum())} samples with the time of the one before")
+    done.see_dropped(recording.time[drop])
     return recording[~drop]
 
 
-def _unwrapped(recording: Recording, words: list[str]) -> Recording:
+def _unwrapped(recording: Recording, done: Done) -> Recording:
     turns = turns_of(recording.q)
     for j in map(int, np.flatnonzero(turns.any(axis=0))):
-        words.append(f"took {counted(int((turns[:, j] != 0).sum()), 'step')} of a turn out of {recording.joints[j]}")
+        done.see_turns(recording.joints[j], recording.time[1:][turns[:, j] != 0])
     return replace(recording, q=unwrapped(recording.q)) if turns.any() else recording
 
 
-def _without_spikes(recording: Recording, repairs: Repairs, limits: Thresholds, words: list[str]) -> Recording:
+def _without_spikes(recording: Recording, repairs: Repairs, limits: Thresholds, done: Done) -> Recording:
     if not repairs.spikes:
         return recording
     changed: dict[str, Any] = {}
@@ -100,103 +221,81 @@ def _without_spikes(recording: Recording, repairs: Repairs, limits: Thresholds, 
         at = isolated(recording.time, x, limits.spike)
         if at.any():
             changed[name] = np.where(at, np.nan, x)
-            joints = ", ".join(recording.columns(name)[j] for j in np.flatnonzero(at.any(axis=0)))
-            words.append(f"replaced {int(at.sum())} isolated outliers of {name} ({joints})")
+            done.see_spikes(recording, name, at)
     return replace(recording, **changed) if changed else recording
 
 
-def _moving(recording: Recording, limits: Thresholds, words: list[str]) -> Recording:
-    rest = Evidence(survey(recording.chunks(CHUNK), None, limits), limits).rest
-    if rest.start is None or rest.end is None:
-        raise RecordingError("cannot be repaired: no joint moves, the recording is standstill from beginning to end")
-    cut = recording.between(rest.start, rest.end)
+def _moving(recording: Recording, limits: Thresholds, done: Done) -> Recording:
+    cut = recording.between(*moving_span(recording.chunks(CHUNK), limits))
     if len(cut) < len(recording):
-        words.append(
+        done.see_standstill(
             f"cut the standstill before {cut.time[0]:.6g} s and after {cut.time[-1]:.6g} s: "
             f"{len(recording) - len(cut)} samples"
         )
     return cut
 
 
+def moving_span(pieces: Iterable[Recording], limits: Thresholds) -> tuple[float, float]:
+    """[s] from when to when something moves."""
+    rest = Evidence(survey(pieces, None, limits), limits).rest
+    if rest.start is None or rest.end is None:
+        raise RecordingError("cannot be repaired: no joint moves, the recording is standstill from beginning to end")
+    return rest.start, rest.end
+
+
 # -- gaps ---------------------------------------------------------------------------------------------------------
 
 
-def _stretches(recording: Recording, repairs: Repairs) -> list[Recording]:
-    """What lies between long gaps."""
-    cuts = np.flatnonzero(np.diff(recording.time) > _longest_gap(recording, repairs)) + 1
+def _stretches(recording: Recording, gap: float) -> list[Recording]:
+    """What lies between longer gaps [s]."""
+    cuts = np.flatnonzero(np.diff(recording.time) > gap) + 1
     return [recording[int(a) : int(b)] for a, b in zip([0, *cuts], [*cuts, len(recording)], strict=True)]
 
 
-def _longest_gap(recording: Recording, repairs: Repairs) -> float:
+def _longest_gap(interval: float, repairs: Repairs) -> float:
     """[s] that does not split the recording."""
-    return max(repairs.longest_gap, 2.5 * recording.interval)
-
-
-def _long_enough(parts: Sequence[Recording], gap: float, repairs: Repairs, words: list[str]) -> tuple[Recording, ...]:
-    kept = [part for part in parts if part.duration >= repairs.shortest]
-    if len(parts) > 1:
-        words.append(f"split into {len(parts)} pieces at gaps longer than {1e3 * gap:.4g} ms")
-    if not kept:
-        longest = max(part.duration for part in parts)
-        raise RecordingError(
-            f"cannot be repaired: the longest piece without gap lasts {longest:.3g} s; {repairs.shortest:g} s are "
-            "needed, see repair: {shortest: …}"
-        )
-    if len(kept) < len(parts):
-        words.append(f"left out {len(parts) - len(kept)} pieces shorter than {repairs.shortest:g} s")
-    return tuple(kept)
+    return max(repairs.longest_gap, 2.5 * interval)
 
 
 # -- missing values -----------------------------------------------------------------------------------------------
 
 
-def _trimmed(parts: Sequence[Recording], words: list[str]) -> list[Recording]:
+def _trimmed(parts: Sequence[Recording], done: Done) -> list[Recording]:
     """Rows at the ends of a piece that are not complete cannot be interpolated: they are cut."""
     out = []
     for part in parts:
-        whole = np.all([np.isfinite(getattr(part, name)).all(axis=1) for name in part.channels], axis=0)
-        if whole.any():
-            kept = np.flatnonzero(whole)
-            out.append(part[int(kept[0]) : int(kept[-1]) + 1])
+        kept = np.flatnonzero(complete(part))
+        first, last = (int(kept[0]), int(kept[-1]) + 1) if kept.size else (len(part), len(part))
+        done.see_trimmed(np.concatenate([part.time[:first], part.time[last:]]))
+        if kept.size:
+            out.append(part[first:last])
     if not out:
         raise RecordingError("cannot be repaired: no sample has all its values")
-    if cut := sum(map(len, parts)) - sum(map(len, out)):
-        words.append(f"cut {cut} incomplete samples at the ends")
     return out
 
 
-def _refuse_holes(recording: Recording, limits: Thresholds) -> None:
-    for name in recording.channels:
-        share = (~np.isfinite(getattr(recording, name))).mean(axis=0)
-        j = int(np.argmax(share))
-        if share[j] > limits.nan_share:
-            raise RecordingError(
-                f"cannot be repaired: {name} of {recording.columns(name)[j]} holds no numbers in "
-                f"{100 * share[j]:.2g} % of the samples; {100 * limits.nan_share:g} % are allowed"
-            )
+def complete(recording: Recording) -> NDArray[np.bool_]:
+    """(N,) whether all values of a sample are there."""
+    whole = [np.isfinite(getattr(recording, name)).all(axis=1) for name in recording.channels]
+    return np.asarray(np.all(whole, axis=0))
 
 
-def _filled(parts: Sequence[Recording], repairs: Repairs, words: list[str]) -> list[Recording]:
+def _filled(parts: Sequence[Recording], repairs: Repairs, done: Done) -> list[Recording]:
     """Every piece by itself: what lies beyond a long gap says nothing of a hole."""
-    out, holes = [], dict.fromkeys(parts[0].channels, 0)
-    joints: dict[str, set[int]] = {name: set() for name in holes}
+    out = []
     for part in parts:
         changed: dict[str, Any] = {}
         for name in part.channels:
-            x = getattr(part, name).copy()
+            x = getattr(part, name)
             bad = ~np.isfinite(x)
+            if not bad.any():
+                continue
+            x = changed[name] = x.copy()
             for j in map(int, np.flatnonzero(bad.any(axis=0))):
                 _refuse_burst(part, name, j, bad[:, j], repairs)
                 _fill(part.time, x[:, j], bad[:, j])
-                joints[name].add(j)
-            if bad.any():
-                changed[name] = x
-                holes[name] += int(bad.sum())
+            done.see_filled(part, name, bad)
         out.append(replace(part, **changed) if changed else part)
-    for name, count in holes.items():
-        if count:
-            of = ", ".join(parts[0].columns(name)[j] for j in sorted(joints[name]))
-            words.append(f"filled {count} missing values of {name} ({of}) by cubics through their neighbours")
     return out
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from exciter.errors import ExciterError, RecordingError
+from exciter.errors import ExciterError, RecordingError, shown
 from exciter.excitation.config.section import Section
 
 
@@ -33,7 +33,7 @@ class Repairs:
     def __post_init__(self) -> None:
         for name in ("interpolate", "longest_gap", "shortest"):
             if not 0.0 <= getattr(self, name) < float("inf"):
-                raise RecordingError(f"repair: {name} is {getattr(self, name)!r}; give a number of seconds ≥ 0")
+                raise RecordingError(f"repair: {name} is {shown(getattr(self, name))}; give a number of seconds ≥ 0")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any] | None, where: str = "repair") -> Repairs:

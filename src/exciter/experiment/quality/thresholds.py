@@ -25,6 +25,8 @@ class Thresholds:
     #: [Hz] Robots are logged at 10 Hz … 20 kHz; rates far outside mean another unit of time.
     slowest_rate: float = 5.0
     fastest_rate: float = 100_000.0
+    #: [s] Below it there is no time between samples in any unit.
+    shortest_step: float = 1e-15
     #: [s] No log of a motion pauses for hours: a longer step means another unit, clock or column.
     longest_step: float = 10_000.0
 

@@ -8,10 +8,11 @@ from math import isfinite
 from types import MappingProxyType
 from typing import Any
 
-from exciter.errors import RecordingError, unknown_name
+from exciter.errors import RecordingError, shown, unknown_name
 
 Triple = tuple[float, float, float]
 MOTOR, LINK = "motor", "link"
+HIGHEST_ORDER = 20  #: of a filter: beyond, its poles cannot be told apart
 SIDES = (MOTOR, LINK)  #: of the gears, on which torques are measured
 
 
@@ -23,8 +24,8 @@ class AnalogFilter:
     cutoff: float = 40.0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.order <= 20:
-            raise RecordingError(f"order is {self.order}; the order must be 1 … 20")
+        if not 1 <= self.order <= HIGHEST_ORDER:
+            raise RecordingError(f"order is {shown(self.order)}; the order must be 1 … {HIGHEST_ORDER}")
         if not 0.0 < self.cutoff < float("inf"):
             raise RecordingError(f"cutoff is {self.cutoff}; give a positive frequency [Hz]")
 
@@ -86,11 +87,11 @@ class About:
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
         if self.side not in (None, *SIDES):
-            raise RecordingError(f"side is {self.side!r}; allowed are {', '.join(SIDES)}")
+            raise RecordingError(f"side is {shown(self.side)}; allowed are {', '.join(SIDES)}")
         if self.period is not None and not 0.0 < self.period < float("inf"):
-            raise RecordingError(f"period is {self.period!r}; give a positive number of seconds")
+            raise RecordingError(f"period is {shown(self.period)}; give a positive number of seconds")
         if self.settled is not None and not isfinite(self.settled):
-            raise RecordingError(f"settled is {self.settled!r}; give a time [s]")
+            raise RecordingError(f"settled is {shown(self.settled)}; give a time [s]")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without what is not known."""

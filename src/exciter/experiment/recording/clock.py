@@ -12,6 +12,7 @@ from exciter.experiment.recording.signal import TimeSource
 from exciter.experiment.recording.units import UNITS
 
 Array = NDArray[np.float64]
+LATEST_INSTANT = 1e30  # [s]; times in another unit are far below, and told as such where logs are judged
 
 
 class Clock:
@@ -52,6 +53,11 @@ class Clock:
             raise RecordingError(
                 f"{self.where}: the time of sample {self.samples + int(bad[0])} is missing or not a number; "
                 "cut that sample, or name another column"
+            )
+        if (far := np.flatnonzero(np.abs(time) > LATEST_INSTANT)).size:
+            raise RecordingError(
+                f"{self.where}: the time of sample {self.samples + int(far[0])} is {time[far[0]]:g} s; no clock goes "
+                f"beyond {LATEST_INSTANT:g} s: cut that sample, or name another column"
             )
         before = time[0] if self.last is None else self.last
         steps = np.diff(time, prepend=before)

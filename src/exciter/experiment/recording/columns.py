@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from exciter.errors import RecordingError
-from exciter.excitation.config.section import shown
+from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.source import Source
 
 Columns = str | tuple[str | int, ...] | None  # None: all the file has
@@ -49,7 +48,8 @@ def find(source: Source, columns: Columns, joints: Sequence[str], where: str) ->
 def group(source: Source, name: str, joints: Sequence[str]) -> tuple[int, ...]:
     """The columns ``name[0]`` …, ``name_0`` …, ``name0`` …, also counted from 1, or of a pattern; () where they are not
     all there. A group that goes on behind the last joint is none."""
-    at = {column: k for k, column in enumerate(source.names)}
+    at = {column.strip(): k for k, column in enumerate(source.names)}
+    at |= {column: k for k, column in enumerate(source.names)}
     if JOINT in name:
         wanted = [name.replace(JOINT, joint) for joint in joints]
         missing = [column for column in wanted if column not in at]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import RecordingError
-from exciter.excitation.config.section import Section, number, shown
+from exciter.errors import RecordingError, shown
+from exciter.excitation.config.section import Section, number
 from exciter.experiment.recording.units import UNITS, units_of
 
 Array = NDArray[np.float64]

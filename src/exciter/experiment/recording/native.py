@@ -17,20 +17,22 @@ import numpy as np
 import yaml
 from numpy.lib import format as npy
 
-from exciter.errors import ExciterError, RecordingError
+from exciter.errors import ExciterError, RecordingError, unseen, visible
 from exciter.experiment.recording.native_files import WORDS, companion, said
 from exciter.experiment.recording.recording import WRENCH, Recording
-from exciter.files import prepare, staged
+from exciter.files import csv_line, prepare, staged
 
 ROWS = 10_000  # as text at once
 
 
-def write_recording(recording: Recording, path: str | Path) -> None:
-    """Write ``path``, a .csv or .npz file; reading it gives the same recording, to the last bit."""
-    write_chunks([recording], path)
+def write_recording(recording: Recording, path: str | Path, *, remove: Iterable[Path] = ()) -> None:
+    """Write ``path``, a .csv or .npz file; reading it gives the same recording, to the last bit.
+
+    remove: files that speak of an older recording of that name; they go with it."""
+    write_chunks([recording], path, remove=remove)
 
 
-def write_chunks(chunks: Iterable[Recording], path: str | Path) -> None:
+def write_chunks(chunks: Iterable[Recording], path: str | Path, *, remove: Iterable[Path] = ()) -> None:
     """The same from the pieces of one recording in order of time, one in memory at a time."""
     path = Path(path)
     writers = {".csv": _write_csv, ".npz": _write_npz}
@@ -42,7 +44,7 @@ def write_chunks(chunks: Iterable[Recording], path: str | Path) -> None:
     try:
         folder = path.absolute().parent
         prepare(folder)
-        with staged(folder) as stage:
+        with staged(folder, last=path.name, remove=remove) as stage:
             writer(first, pieces, stage, path)
     except OSError as error:
         raise RecordingError(f"cannot write '{path}': {error.strerror or error}") from None
@@ -97,10 +99,17 @@ def _checked(chunks: Iterable[Recording]) -> Iterator[Recording]:
         raise RecordingError(f"a recording of {samples} samples is not worth a file; at least 2 are needed")
 
 
+def check_names(joints: Iterable[str], path: Path) -> None:
+    """Refuse joints whose names cannot head the columns of a .csv."""
+    for name in joints if path.suffix.lower() == ".csv" else ():
+        if not name or unseen(name):
+            raise RecordingError(
+                f"joint '{visible(name)}' cannot head a column of a CSV file; rename it, or write a .npz file"
+            )
+
+
 def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: Path) -> None:
-    for name in first.joints:
-        if name.strip() != name or not name or not name.isprintable() or set(name) & set(',"'):
-            raise RecordingError(f"joint '{name}' cannot head a column of a CSV file; rename it, or write a .npz file")
+    check_names(first.joints, path)
     header = ["time", *(f"{name}.{WORDS.get(signal, signal)}" for name in first.joints for signal in first.signals)]
     header += [] if first.wrench is None else [f"base.{name}" for name in WRENCH]
     header += [] if first.temperature is None else [f"{name}.temperature" for name in first.joints]
@@ -114,7 +123,7 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
         data = {"file": path.name, "format": "exciter", **about}
         (stage / beside.name).write_text(_yaml(data), encoding="utf-8")
     with (stage / path.name).open("w", encoding="utf-8", newline="\n") as stream:
-        stream.write(",".join(header) + "\n")
+        stream.write(csv_line(header) + "\n")
         for chunk in chain([first], rest):
             for piece in chunk.chunks(ROWS):
                 stream.write(_rows(piece))

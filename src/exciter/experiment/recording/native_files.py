@@ -11,22 +11,25 @@ import io
 import json
 import math
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Mapping
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, RobotError
 from exciter.experiment.recording.about import About
 from exciter.experiment.recording.formats import NPZ, preset
 from exciter.experiment.recording.recording import WRENCH
+from exciter.experiment.sources.npz import array_header
 from exciter.experiment.sources.open import open_source
 from exciter.experiment.sources.source import Source
-from exciter.robot.yaml_file import read_yaml
+from exciter.robot.yaml_file import parse_json, read_yaml
 
 WORDS = {
     "q": "q",
@@ -43,7 +46,7 @@ BROKEN = (*PYTHON, struct.error, zlib.error, zipfile.BadZipFile)
 
 def starts_as_native(path: Path) -> bool:
     """Whether a text file starts with the word time and a comma, as Exciter writes it."""
-    if not path.is_file():  # opening a pipe would wait for ever
+    if not isfile(path):  # opening a pipe would wait for ever
         return False
     try:
         with path.open("rb") as stream:
@@ -67,7 +70,7 @@ def check_header(source: Source) -> None:
 def companion(path: Path) -> Path | None:
     """The recording.yaml beside a native CSV, where there is one that speaks of it."""
     beside = path.with_suffix(".yaml")
-    if path.suffix.lower() == ".npz" or not beside.is_file():
+    if path.suffix.lower() == ".npz" or not isfile(beside):
         return None
     data = read_yaml(beside, "recording")
     belongs = isinstance(data, Mapping) and data.get("format") == "exciter" and data.get("file") == path.name
@@ -95,11 +98,11 @@ def native_npz(path: Path) -> dict[str, Any]:
     known = dict(preset(NPZ))
     try:
         text = str(_member(path, "about")[()]) if _has(path, "about") else "{}"
-        about = json.loads(text)
+        about = parse_json(text, "about")
         if not isinstance(about, dict):
             raise ValueError("it is no mapping")
         extra = said(About.from_dict(about))
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RobotError) as error:
         raise RecordingError(f"{path}: about cannot be read as JSON: {error}") from None
     except RecordingError as error:
         raise RecordingError(f"{path}: about: {error}") from None
@@ -122,7 +125,7 @@ def _member(path: Path, key: str) -> np.ndarray[Any, Any]:
             with archive.open(f"{key}.npy") as stream:
                 content = stream.read(MOST_BYTES)
         return _text(content)
-    except BROKEN as error:
+    except (*BROKEN, RecordingError) as error:
         raise RecordingError(f"{path}: '{key}' cannot be read: {error}") from None
 
 
@@ -131,10 +134,12 @@ def _text(content: bytes) -> np.ndarray[Any, Any]:
     version = npy.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"it is NumPy's format {version}, not 1.0 or 2.0")
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, _, dtype = read(stream)
+    shape, _, dtype = array_header("it", version[0], stream)
     if dtype.kind != "U":
         raise ValueError(f"it holds {dtype}, not text")
     if len(content) - stream.tell() != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"{shape} texts of {dtype} do not take {len(content) - stream.tell()} bytes")
+    codes = np.frombuffer(content, np.dtype(np.uint32).newbyteorder(dtype.byteorder), offset=stream.tell())
+    if (codes > sys.maxunicode).any():  # NumPy would make texts of them that Python cannot show
+        raise ValueError("it holds characters that do not exist")
     return np.frombuffer(content, dtype, offset=stream.tell()).reshape(shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def open_recording(path: str | Path, folder: str | Path | None = None) -> Record
     """
     path = Path(path)
     try:
-        if not path.exists():
+        if not exists(path):
             raise RecordingError(f"there is no file '{path}'; check the path of the recording")
         if path.suffix.lower() in (".yaml", ".yml"):
             return _described(path, None if folder is None else Path(folder))
@@ -65,7 +66,7 @@ def _described(path: Path, folder: Path | None) -> RecordingFile:
 def _direct(path: Path) -> RecordingFile:
     form, suffix = None, path.suffix.lower()
     options: dict[str, Any] = {}
-    if path.is_dir() or SUFFIXES.get(suffix) == "ros2":
+    if isdir(path) or SUFFIXES.get(suffix) == "ros2":
         form = "ros2"
     elif suffix == ".npz":
         form = "exciter"
@@ -74,9 +75,9 @@ def _direct(path: Path) -> RecordingFile:
         source = open_source(path, format=SUFFIXES.get(suffix, "csv"), **options)
         form = recognised(source)
         if form is None:
-            shown = ", ".join(source.names[:8]) + (", …" if len(source.names) > 8 else "")
+            listed = ", ".join(source.names[:8]) + (", …" if len(source.names) > 8 else "")
             raise RecordingError(
-                f"{path} has the columns {shown}, which tell neither joints nor units; describe them in a "
+                f"{path} has the columns {listed}, which tell neither joints nor units; describe them in a "
                 "recording.yaml and give that instead (docs/recordings.md)"
             )
     if form == "exciter" and (beside := companion(path)) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os.path import exists, isdir, isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ class Shelf:
 
     def path(self, file: str) -> Path:
         for folder in self.folders:
-            if (folder / file).exists():
+            if exists(folder / file):
                 return folder / file
         looked = " or ".join(f"'{folder}'" for folder in self.folders)
         raise RecordingError(
@@ -45,8 +46,8 @@ def fingerprints(files: Sequence[tuple[str, Path]]) -> tuple[SourceFile, ...]:
     """Name and SHA-256 of every file, read in pieces; of a folder, every file in it."""
     found = []
     for name, path in files:
-        if path.is_dir():
-            inside = sorted(p for p in path.iterdir() if p.is_file())
+        if isdir(path):
+            inside = sorted(p for p in path.iterdir() if isfile(p))
             found += [SourceFile(f"{name}/{p.name}", _sha256(p)) for p in inside]
         else:
             found.append(SourceFile(name, _sha256(path)))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import RecordingError
-from exciter.excitation.config.section import Section, per_joint, shown
+from exciter.errors import RecordingError, shown
+from exciter.excitation.config.section import Section, per_joint
 from exciter.experiment.recording.columns import Columns, columns_from
 from exciter.experiment.recording.recording import WRENCH
 from exciter.experiment.recording.units import LARGEST, UNITS, Unit, unit_of, units_of

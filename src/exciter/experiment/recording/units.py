@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from exciter.errors import RecordingError
-from exciter.excitation.config.section import shown
+from exciter.errors import RecordingError, shown
 
 TURNS, SLIDES = "turns", "slides"
 

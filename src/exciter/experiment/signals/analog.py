@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import About, AnalogFilter
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ def noted_bandwidth(about: About) -> float:
     try:
         return float(about.notes.get(NOTE, "inf"))
     except ValueError:
-        raise RecordingError(f"notes: '{NOTE}' is {about.notes[NOTE]!r}; it must be a frequency") from None
+        raise RecordingError(f"notes: '{NOTE}' is {shown(about.notes[NOTE])}; it must be a frequency") from None
 
 
 def torque_bandwidth(about: About) -> tuple[float, tuple[str, ...]]:

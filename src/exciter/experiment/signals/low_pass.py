@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.errors import RecordingError
+from exciter.experiment.recording.about import HIGHEST_ORDER
 
 Array = NDArray[np.float64]
 Design = tuple[Any, Any, float]
@@ -35,8 +36,10 @@ class LowPass(ABC):
     order: int
 
     def __post_init__(self) -> None:
-        if not (1 <= self.order <= 20 and 0.0 < self.cutoff < float("inf")):
-            raise RecordingError(f"{self}: the order must be 1 … 20 and the cut-off a positive frequency [Hz]")
+        if not (1 <= self.order <= HIGHEST_ORDER and 0.0 < self.cutoff < float("inf")):
+            raise RecordingError(
+                f"{self}: the order must be 1 … {HIGHEST_ORDER} and the cut-off a positive frequency [Hz]"
+            )
 
     @abstractmethod
     def _design(self, wn: float) -> Design:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import About
 from exciter.experiment.recording.recording import WRENCH, Recording
 from exciter.experiment.signals.local_cubic import local_cubic
@@ -65,9 +65,9 @@ class PeriodAverager:
         if period is None:
             raise RecordingError("the period of the motion is not known; give it (period [s] in recording.yaml)")
         if not 0.0 < period < float("inf"):
-            raise RecordingError(f"period is {period!r}; give a positive number of seconds")
+            raise RecordingError(f"period is {shown(period)}; give a positive number of seconds")
         if settled is not None and not np.isfinite(settled):
-            raise RecordingError(f"settled is {settled!r}; give a time [s]")
+            raise RecordingError(f"settled is {shown(settled)}; give a time [s]")
         samples = period * (rate := sampling_rate(piece.time))
         if not 8 <= samples <= MOST_SAMPLES:
             raise RecordingError(

@@ -1,4 +1,4 @@
-"""Pieces of motion and torque, before equations are made of them: whether a model can work on them."""
+"""Pieces of motion and torque, before equations are made of them: of which robot, and what goes on from the last."""
 
 from __future__ import annotations
 
@@ -6,27 +6,22 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.errors import RecordingError
 from exciter.experiment.signals.processed import Processed
 
+STRETCH_GAP_INTERVALS = 1.5  #: between samples, beyond which a motion does not go on
 
-def checked_pieces(model: DynamicModel, pieces: Iterable[Processed]) -> Iterator[Processed]:
-    """Those with samples; refused where the model cannot work on them."""
+
+def remembered_pieces(model: DynamicModel, pieces: Iterable[Processed]) -> Iterator[tuple[TermMemory, Processed]]:
+    """Those with samples, and what joint terms remember of the stretch without gap that each of them continues; refused
+    where they are of another robot."""
     end = -np.inf
     for piece in pieces:
         if piece.motion.n != model.n:
             raise RecordingError(f"the motion has {piece.motion.n} joints, the robot {model.n}; see Recording.arranged")
         if len(piece):
-            _refuse_torn_memory(model, piece, end)
+            if piece.motion.time[0] - end >= STRETCH_GAP_INTERVALS / piece.rate:
+                memory = TermMemory(model)
             end = piece.motion.time[-1]
-            yield piece
-
-
-def _refuse_torn_memory(model: DynamicModel, piece: Processed, end: float) -> None:
-    """A term that remembers cannot be given the second half of a motion."""
-    if piece.motion.time[0] - end < 1.5 / piece.rate and any(term.has_memory for term in model.bound):
-        raise RecordingError(
-            "a joint term of the model remembers earlier samples (Dahl friction) and cannot work on a motion in "
-            "pieces; process the recording as one (Route.apply), or use Coulomb friction for this log"
-        )
+            yield memory, piece

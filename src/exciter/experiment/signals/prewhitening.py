@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, signal
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import About, AnalogFilter
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.analog import NOTE, named, noted_bandwidth, passes, response
@@ -50,7 +50,7 @@ class Prewhitening:
 
     def __post_init__(self) -> None:
         if self.bandwidth is not None and not 0.0 < self.bandwidth < float("inf"):
-            raise RecordingError(f"bandwidth is {self.bandwidth!r}; give a positive frequency [Hz]")
+            raise RecordingError(f"bandwidth is {shown(self.bandwidth)}; give a positive frequency [Hz]")
 
     def limit(self, analog: AnalogFilter, rate: float) -> float:
         """[Hz] the bandwidth for samples at ``rate`` [Hz]."""

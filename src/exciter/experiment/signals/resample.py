@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.chunks import Margin, overlapped, segments
 
@@ -71,7 +71,7 @@ def resample(recording: Recording, rate: float | None = None) -> Recording:
         check_complete(recording)
         rate = round_rate(sampling_rate(recording.time))
     if not 0.0 < rate < float("inf"):
-        raise RecordingError(f"rate is {rate!r}; give a positive number of samples per second [Hz]")
+        raise RecordingError(f"rate is {shown(rate)}; give a positive number of samples per second [Hz]")
     check_complete(recording)
     if (instants := recording.duration * rate) > MOST_INSTANTS * len(recording):
         raise RecordingError(

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.signals.pieces import checked_pieces
+from exciter.experiment.signals.pieces import remembered_pieces
 from exciter.experiment.signals.processed import Processed, refuse_folding
 
 Array = NDArray[np.float64]
@@ -152,7 +152,7 @@ def model_rows(
     """W = Φ(q, q̇, q̈) and y = Γ of a motion [12.20, 12.21], or of one that comes in pieces, ``size`` instants at a time.
 
     columns: of the standard parameters, all unless given; ``model.base.independent`` for the base parameters. Joint
-    terms that remember (Dahl friction) need a motion without gaps whole: as one ``Processed``.
+    terms that remember (Dahl friction) go on from piece to piece, and begin anew behind a gap.
 
     dead_zone [rad/s or m/s], one or (n,): while a joint is slower, both sides of its equation are zero. That is as true
     as the equation itself, says nothing, and whatever is done to both sides afterwards leaves it so.
@@ -160,8 +160,8 @@ def model_rows(
     chosen = np.arange(len(model.standard)) if columns is None else np.asarray(columns, dtype=np.int64)
     joints, parameters = model.robot.joint_names, tuple(model.standard[k] for k in chosen)
     layout = model.layout(chosen)
-    for piece in checked_pieces(model, [processed] if isinstance(processed, Processed) else processed):
-        for part, sides in model.regressor_chunks(piece.motion, size, layout, room=1):
+    for memory, piece in remembered_pieces(model, [processed] if isinstance(processed, Processed) else processed):
+        for part, sides in model.regressor_chunks(piece.motion, size, layout, room=1, before=memory):
             sides[:, :, -1] = piece.torque[part]
             rests = np.abs(piece.motion.qd[part]) < dead_zone
             sides[rests] = 0.0

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import interpolate, linalg
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.analog import torque_bandwidth
 from exciter.experiment.signals.chunks import Margin, Piece
@@ -50,7 +50,7 @@ class SmoothingSpline(StreamingRoute):
         if not 4 <= self.degree <= 9 or self.edge < 0.0 or self.bridge < 1:
             raise RecordingError(f"{self}: the degree must be 4 … 9, edge 0 or more knot intervals, bridge 1 or more")
         if self.knots_per_second is not None and not 0.0 < self.knots_per_second < float("inf"):
-            raise RecordingError(f"knots_per_second is {self.knots_per_second!r}; give a positive number")
+            raise RecordingError(f"knots_per_second is {shown(self.knots_per_second)}; give a positive number")
 
     @property
     def is_open(self) -> bool:

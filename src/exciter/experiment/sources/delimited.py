@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.pieces import equal_blocks
 from exciter.experiment.sources.source import MOST_COLUMNS, Source
 from exciter.experiment.sources.text_layout import DECIMAL_COMMA, TextSettings, decimal_comma, find_layout
@@ -35,7 +35,9 @@ class DelimitedText(Source):
 
     def _interleaved_names(self, k: int) -> tuple[str, ...]:
         if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST_COLUMNS:
-            raise RecordingError(f"interleaved is {k!r}; give the number of values of one sample, 1 … {MOST_COLUMNS}")
+            raise RecordingError(
+                f"interleaved is {shown(k)}; give the number of values of one sample, 1 … {MOST_COLUMNS}"
+            )
         if self._width != 1:
             raise RecordingError(
                 f"{self.path} has {self._width} columns; interleaved means one number per line, sample after sample"

@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.limits import brief, check_unpacked, check_whole
 from exciter.experiment.sources.mat_elements import PIECE, Cursor, unpacking
 from exciter.experiment.sources.pieces import equal_blocks
@@ -54,7 +54,7 @@ class MatArrays(Source):
 
     def __init__(self, path: Path, transposed: bool | None = None) -> None:
         if transposed not in (None, True, False):
-            raise RecordingError(f"transposed is {transposed!r}; give true, false or nothing")
+            raise RecordingError(f"transposed is {shown(transposed)}; give true, false or nothing")
         self.path = path
         self._transposed = transposed
         self._size = path.stat().st_size
@@ -169,8 +169,8 @@ class MatArrays(Source):
         used = sorted({a for a, _ in chosen}, key=lambda a: (self._arrays[a].element, self._arrays[a].offset))
         lengths = {self._shape(self._arrays[a])[0] for a in used}
         if len(lengths) > 1:
-            shown = ", ".join("'{0.name}' is {0.height}×{0.width}".format(self._arrays[a]) for a in used[:6])
-            raise RecordingError(f"{self.path}: columns of one log need as many samples each; {shown} (transposed?)")
+            listed = ", ".join("'{0.name}' is {0.height}×{0.width}".format(self._arrays[a]) for a in used[:6])
+            raise RecordingError(f"{self.path}: columns of one log need as many samples each; {listed} (transposed?)")
         check_whole(self.path, len(chosen) * max(lengths, default=0), "split the log, or save it as CSV or NPZ")
         return equal_blocks(self._tables(chosen, used), rows)
 

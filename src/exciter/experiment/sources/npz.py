@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.limits import brief, check_unpacked, check_whole
 from exciter.experiment.sources.pieces import equal_blocks
 from exciter.experiment.sources.source import MOST_COLUMNS, Source
@@ -61,7 +61,7 @@ class NumpyArrays(Source):
 
     def __init__(self, path: Path, transposed: bool | None = None) -> None:
         if transposed not in (None, True, False):
-            raise RecordingError(f"transposed is {transposed!r}; give true, false or nothing")
+            raise RecordingError(f"transposed is {shown(transposed)}; give true, false or nothing")
         self.path = path
         turned = bool(transposed)
         self._skipped: dict[str, str] = {}
@@ -96,8 +96,8 @@ class NumpyArrays(Source):
         used = sorted({m for m, _ in chosen})
         lengths = {self._members[m].rows for m in used}
         if len(lengths) > 1:
-            shown = ", ".join(f"'{self._members[m].key}' has {self._members[m].rows}" for m in used[:6])
-            raise RecordingError(f"{self.path}: columns of one log need as many rows each; {shown}")
+            listed = ", ".join(f"'{self._members[m].key}' has {self._members[m].rows}" for m in used[:6])
+            raise RecordingError(f"{self.path}: columns of one log need as many rows each; {listed}")
         return equal_blocks(self._tables(chosen, used), rows)
 
     def _tables(self, chosen: list[tuple[int, int]], used: list[int]) -> Iterator[Array]:
@@ -169,18 +169,23 @@ def _read_header(called: str, key: str, size: int, stream: IO[bytes], turned: bo
         raise RecordingError(f"{called} has a header of {header} bytes, at most {MOST_HEADER} are read")
     if start[6] == 3:
         return "has named fields; save them as arrays of their own"
-    text = io.BytesIO(length + stream.read(header))
-    read = npy.read_array_header_1_0 if start[6] == 1 else npy.read_array_header_2_0
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # headers of Python 2 are as good
-            shape, fortran, dtype = read(text, max_header_size=MOST_HEADER)
-    except Exception:  # NumPy hands the text to Python's own parser, which may raise anything
-        raise RecordingError(f"{called} has a header that is none of NumPy's") from None
+    shape, fortran, dtype = array_header(called, start[6], io.BytesIO(length + stream.read(header)))
     offset = 8 + len(length) + header
     if turned and len(shape) == 2 and 1 not in shape:  # the same numbers, counted along the other side
         shape, fortran = shape[::-1], not fortran
     return _member(called, key, size, shape, fortran, dtype, offset)
+
+
+def array_header(called: str, version: int, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, Fortran order and kind of numbers of an array of NumPy's format 1 or 2, from its header's length on."""
+    read = npy.read_array_header_1_0 if version == 1 else npy.read_array_header_2_0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # headers of Python 2 are as good
+            shape, fortran, dtype = read(stream, max_header_size=MOST_HEADER)
+    except Exception:  # NumPy hands the text to Python's own parser, which may raise anything
+        raise RecordingError(f"{called} has a header that is none of NumPy's") from None
+    return shape, fortran, dtype
 
 
 def _member(

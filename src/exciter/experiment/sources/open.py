@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import signature
+from os.path import exists, isdir, isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +83,11 @@ def open_source(path: str | Path, format: str | None = None, **options: Any) -> 
 def _format(path: Path) -> str:
     """How the file starts, else its suffix; one line when there is nothing to read."""
     try:
-        if path.is_dir():
+        if isdir(path):
             return "ros2"
-        if not path.exists():
+        if not exists(path):
             raise RecordingError(f"there is no file '{path}'")
-        if not path.is_file():
+        if not isfile(path):
             raise RecordingError(f"'{path}' is no ordinary file; give one that can be read twice")
         with path.open("rb") as file:
             start = file.read(16)

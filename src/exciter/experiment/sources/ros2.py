@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ExciterError, RecordingError
+from exciter.errors import ExciterError, RecordingError, shown
 from exciter.experiment.sources.bag_limits import MOST_MESSAGE, check_index, check_mcap, unpack
 from exciter.experiment.sources.bag_metadata import bag_files
 from exciter.experiment.sources.limits import brief
@@ -40,7 +40,7 @@ class JointStates(Source):
 
     def __init__(self, path: Path, topic: str | None = None) -> None:
         if topic is not None and not isinstance(topic, str):
-            raise RecordingError(f"topic is {topic!r}; give its name")
+            raise RecordingError(f"topic is {shown(topic)}; give its name")
         self.path = path
         self._files = bag_files(path)
         with self._told():

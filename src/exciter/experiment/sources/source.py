@@ -44,8 +44,9 @@ class Source(ABC):
             if not 0 <= wanted < len(self.names):
                 raise RecordingError(f"{self.path}: there is no column {wanted}; columns are 0 … {len(self.names) - 1}")
             return (wanted,)
-        if wanted in self.names:
-            return (self.names.index(str(wanted)),)
+        for names in (self.names, [name.strip() for name in self.names]):
+            if wanted in names:
+                return (names.index(str(wanted)),)
         group = tuple(k for k, name in enumerate(self.names) if name.startswith(f"{wanted}["))
         if not group:
             shown = ", ".join(self.names[:12]) + (f", … ({len(self.names)} in all)" if len(self.names) > 12 else "")

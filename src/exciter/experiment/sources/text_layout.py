@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.source import MOST_COLUMNS
-from exciter.experiment.sources.text_lines import Notation, cells, numbered_lines
+from exciter.experiment.sources.text_lines import Notation, cells, heading, numbered_lines
 
 COMMENTS = ("#", "%", "//")
 DELIMITERS = ("\t", ";", ",", "|", None)
@@ -55,21 +55,21 @@ class TextSettings:
     def __post_init__(self) -> None:
         given = self.delimiter
         if given is not None and not (isinstance(given, str) and (given in WORDS or _is_delimiter(given))):
-            raise RecordingError(f"delimiter is {given!r}; give one character, or one of {', '.join(WORDS)}")
+            raise RecordingError(f"delimiter is {shown(given)}; give one character, or one of {', '.join(WORDS)}")
         if self.header not in (None, True, False):
-            raise RecordingError(f"header is {self.header!r}; give true, false or nothing")
+            raise RecordingError(f"header is {shown(self.header)}; give true, false or nothing")
         if self.comment is not None and not (isinstance(self.comment, str) and self.comment.strip()):
-            raise RecordingError(f"comment is {self.comment!r}; give the characters comments start with")
+            raise RecordingError(f"comment is {shown(self.comment)}; give the characters comments start with")
         if not isinstance(self.skip, int) or isinstance(self.skip, bool) or self.skip < 0:
-            raise RecordingError(f"skip is {self.skip!r}; give the number of lines to leave out at the start")
+            raise RecordingError(f"skip is {shown(self.skip)}; give the number of lines to leave out at the start")
         if self.decimal not in DECIMALS:
-            raise RecordingError(f"decimal is {self.decimal!r}; allowed are {' and '.join(map(repr, DECIMALS))}")
+            raise RecordingError(f"decimal is {shown(self.decimal)}; allowed are {' and '.join(map(repr, DECIMALS))}")
         self._check_missing()
 
     def _check_missing(self) -> None:
         words = self.missing
         if not isinstance(words, list | tuple) or not all(isinstance(word, str) and word.strip() for word in words):
-            raise RecordingError(f"missing is {words!r}; give a list of words that stand for no value, as ['ERR']")
+            raise RecordingError(f"missing is {shown(words)}; give a list of words that stand for no value, as ['ERR']")
         object.__setattr__(self, "missing", tuple(word.strip() for word in words))
         plain = Notation(self.decimal)
         if numbers := [word for word in self.missing if (value := plain.number(word)) is not None and value == value]:
@@ -101,8 +101,8 @@ def find_layout(path: Path, settings: TextSettings) -> TextLayout:
             raise RecordingError(f"{path}: line {line_number} has more than {MOST_COLUMNS} columns, which is the most")
     table = [cells(line, delimiter) for line in lines]
     if any(notation.number(cell) is None for cell in table[0]):
-        table[0] = cells(rows[0][1], delimiter)  # a name may have the mark of comments in it: joint#1
-    commented = cells(remark, delimiter)
+        table[0] = heading(rows[0][1], delimiter)  # a name may have the mark of comments in it: joint#1
+    commented = heading(remark, delimiter)
     if settings.header is not False and _names_columns(commented, table[0], notation):
         return TextLayout(delimiter, comment, _names(commented), rows[0][0], notation)
     if settings.header is False or (settings.header is None and not _is_header(table, notation)):
@@ -221,17 +221,10 @@ def _fitting(header: list[str], row: list[str]) -> list[str]:
 
 def _names(header: list[str]) -> tuple[str, ...]:
     """Names of all columns: a number where there is none, and ``name[0]``, ``name[1]``, … where one is repeated."""
-    names = [_decoded(cell) or str(k) for k, cell in enumerate(header)]
+    names = [cell or str(k) for k, cell in enumerate(header)]
     often, seen = Counter(names), Counter[str]()
     for k, name in enumerate(names):
         if often[name] > 1:
             names[k] = f"{name}[{seen[name]}]"
             seen[name] += 1
     return tuple(names)
-
-
-def _decoded(cell: str) -> str:
-    try:
-        return cell.encode("latin-1").decode("utf-8").strip()
-    except UnicodeError:
-        return cell

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from exciter.errors import RecordingError
 from exciter.experiment.sources.source import MOST_COLUMNS
+from exciter.files import csv_cells
 
 PIECE = 1 << 18  # characters read at once
 MOST_CHARACTERS = 1 << 20  # of one line; 10 000 columns of 17 digits take a quarter of it
@@ -69,6 +70,22 @@ def cells(line: str, delimiter: str | None) -> list[str]:
         return [cell.strip() for cell in row]
     except csv.Error:
         return [cell.strip() for cell in line.split(delimiter)]
+
+
+def heading(line: str, delimiter: str | None) -> list[str]:
+    """The cells of a line that names columns: its bytes are UTF-8 where they can be, and a blank at the start of a name
+    counts where the name is in quotes."""
+    text = _decoded(line)
+    row = cells(text, None) if delimiter is None else [cell.rstrip() for cell in csv_cells(text, delimiter)]
+    return row if text is not line else [_decoded(cell).strip() for cell in row]  # several encodings in one line
+
+
+def _decoded(text: str) -> str:
+    """The same text where its bytes are no UTF-8."""
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return text
 
 
 @dataclass(frozen=True)

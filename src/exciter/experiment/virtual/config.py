@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from exciter.errors import ExciterError
 from exciter.excitation.config.robot_part import read_section
-from exciter.excitation.config.section import Section, per_joint
+from exciter.excitation.config.section import LARGEST_SEED, Section, per_joint
 from exciter.experiment.recording import AnalogFilter, Payload
 from exciter.experiment.virtual.control import ComputedTorque, Control, GravityPD
 from exciter.experiment.virtual.draw import Spread, draw
@@ -126,7 +126,7 @@ def _truth(section: Section, robot: Robot, seed: int, folder: Path) -> Truth:
         truth = _truth_file(section, robot, folder)
     else:
         spread = Spread(section.number("bodies", Spread.bodies), section.number("friction", Spread.friction))
-        truth = draw(robot, section.whole("seed", seed, least=0), spread)
+        truth = draw(robot, section.whole("seed", seed, least=0, most=LARGEST_SEED), spread)
     changed = {key: _joints(section, key, robot, None) for key in FRICTION if key in section}
     springs = tuple(_spring(entry, section.at("springs")) for entry in section.entries("springs"))
     return replace(
@@ -197,7 +197,7 @@ def _ripple(section: Section, robot: Robot) -> Ripple | None:
 def _filter(section: Section, robot: Robot) -> AnalogFilter | None:
     if not section.data:
         return None
-    return AnalogFilter(section.whole("order", 8, least=1), section.number("cutoff", 40.0, above=0.0))
+    return AnalogFilter(section.whole("order", 8, least=1, most=None), section.number("cutoff", 40.0, above=0.0))
 
 
 def _sampling(section: Section, robot: Robot) -> Sampling:

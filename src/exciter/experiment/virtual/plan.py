@@ -46,7 +46,7 @@ def plan(curve: Curve, periods: int | None = None) -> Plan:
         return Plan(curve, period, start, end)
     exciting = replace(series, end=start + periods * period)
     after = tuple(piece.shifted(exciting.end - end) for piece in curve.pieces[last:])
-    return Plan(Curve((*curve.pieces[:first], exciting, *after)), period, start, exciting.end)
+    return Plan(Curve((*curve.pieces[:first], exciting, *after)).continuous(), period, start, exciting.end)
 
 
 def _longest_series(curve: Curve) -> tuple[int, int]:

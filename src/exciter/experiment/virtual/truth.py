@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, ParameterError
+from exciter.errors import ExciterError, ParameterError, RobotError
 from exciter.experiment.recording.about import Payload
 from exciter.experiment.virtual.friction import Friction
 from exciter.experiment.virtual.numbers import resolved
@@ -25,6 +24,7 @@ from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import transform_inertia
 from exciter.robot.xml_safety import read_bytes
+from exciter.robot.yaml_file import parse_json
 
 Array = NDArray[np.float64]
 MOST_BYTES = 20_000_000  # of a truth.json
@@ -130,9 +130,11 @@ def read_truth(path: str | Path, robot: Robot) -> Truth:
     """The truth that ``exciter simulate --truth`` wrote; robot: its description."""
     path = Path(path)
     try:
-        data = json.loads(read_bytes(path, "truth", MOST_BYTES))
-    except (ValueError, RecursionError) as error:
-        raise ParameterError(f"'{path}' is not valid JSON: {error}") from None
+        data = parse_json(read_bytes(path, "truth", MOST_BYTES).decode("utf-8"), f"'{path}'")
+    except UnicodeDecodeError:
+        raise ParameterError(f"'{path}' is not valid JSON: it is not text in UTF-8") from None
+    except RobotError as error:
+        raise ParameterError(str(error)) from None
     return truth_from(data, robot, f"'{path}'")
 
 
@@ -169,5 +171,5 @@ def truth_from(data: Any, robot: Robot, source: str) -> Truth:
         raise ParameterError(message if message.startswith(source) else f"{source}: {message}") from None
     except KeyError as error:
         raise ParameterError(f"{source} lacks {error} of a link") from None
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, IndexError) as error:
         raise ParameterError(f"{source} does not have the form that exciter simulate --truth writes: {error}") from None

@@ -125,8 +125,8 @@ def _own_ripple(robot: Robot) -> set[str]:
 
 
 def _travel(run: Run) -> list[float]:
-    low = np.min([part.motion.q.min(axis=0) for part in run.parts], axis=0)
-    high = np.max([part.motion.q.max(axis=0) for part in run.parts], axis=0)
+    low = np.min([part.motion.q.min(axis=0) for part in run.bounded.parts], axis=0)
+    high = np.max([part.motion.q.max(axis=0) for part in run.bounded.parts], axis=0)
     return list(high - low)
 
 

@@ -65,7 +65,7 @@ def choose_route(remake: Remake, trial: Try, band: float, runs: Sequence[Run]) -
 
 def candidates(band: float, runs: Sequence[Run]) -> tuple[float, ...]:
     """[Hz] ascending."""
-    rate = min(part.rate for run in runs for part in run.parts)
+    rate = min(part.rate for run in runs for part in run.bounded.parts)
     shortest = min(_duration(run) for run in runs)
     least = Butterworth(1.0).settle(1e3, EDGE) / 1e3 / (LOST * max(shortest, 1e-9))
     tried = sorted({float(f"{multiple * band:.3g}") for multiple in MULTIPLES})

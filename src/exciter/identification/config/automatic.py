@@ -57,9 +57,9 @@ def choose_automatically(
         config.model(robot),
         runs,
         both,
-        motion_band(part for run in runs for part in run.parts),
+        motion_band(part for run in runs for part in run.bounded.parts),
         remake,
-        route=config.route is None and all(part.series is None for run in runs for part in run.parts),
+        route=config.route is None and all(part.series is None for run in runs for part in run.bounded.parts),
         friction=config.section.get("friction") != "as-given",
         weight=prior.weight if "weight" in given else None,
         offset=word in PULLED and "offset" not in given,
@@ -83,7 +83,7 @@ def _gravity_is_open(run: Run) -> bool:
 
 def equation_filter(config: IdentifyConfig, runs: tuple[Run, ...]) -> tuple[ParallelFilter | None, tuple[Choice, ...]]:
     """Both sides of the equations through ten times the band of the motion: beyond it there is noise to be had."""
-    parts = [part for run in runs for part in run.parts]
+    parts = [part for run in runs for part in run.bounded.parts]
     if "filter" in config.section:
         return filter_of(config.section, parts), ()
     rate, band = min(part.rate for part in parts), motion_band(parts)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from exciter.errors import ExciterError
-from exciter.excitation.config.section import Section, number, shown
+from exciter.errors import ExciterError, shown
+from exciter.excitation.config.section import Section, number
 from exciter.identification.physical.bounds import Bound, CentreBox, CentreSphere, MassBound
 
 KNOWN_TO = 0.01  # a mass given as one number

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from exciter.errors import ExciterError
-from exciter.excitation.config.section import Section, number, per_joint, shown
+from exciter.errors import ExciterError, shown
+from exciter.excitation.config.section import Section, number, per_joint
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.virtual.control import Control
@@ -108,7 +108,7 @@ def _essential(section: Section, known: Known) -> Estimator:
 
 def _two_step(section: Section, known: Known) -> Estimator:
     usual = min(TwoStep.wrist, max(1, known.robot.n // 2))  # of a short arm, half
-    return TwoStep(section.whole("wrist", usual, least=1))
+    return TwoStep(section.whole("wrist", usual, least=1, most=known.robot.n))
 
 
 def _static(section: Section, known: Known) -> Estimator:

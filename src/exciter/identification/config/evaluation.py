@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from exciter.errors import ExciterError, RecordingError
-from exciter.excitation.config.section import Section, shown
+from exciter.errors import ExciterError, RecordingError, shown
+from exciter.excitation.config.section import Section
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.identification.formulations.formulation import Formulation
@@ -36,12 +36,12 @@ def evaluation_of(top: Section, runs: Iterable[Run] = ()) -> InverseDynamic | No
     if "cutoff" not in section:
         raise ExciterError(f"{section.where} has no cutoff; give it in Hz: {{cutoff: 10, order: {ORDER}}}")
     _refuse_wrench(top)
-    order = section.whole("order", ORDER, least=1)
+    order = section.whole("order", ORDER, least=1, most=None)
     try:
         low_pass = Butterworth(section.number("cutoff", 0.0, above=0.0), order)
         both = ParallelFilter(low_pass, factor=1)
         for run in runs:
-            for part in run.parts:
+            for part in run.bounded.parts:
                 both.at(part.rate, part.torque_bandwidth)  # refuses what this log does not allow
     except RecordingError as error:
         raise ExciterError(f"{section.where}: {error}") from None

@@ -32,9 +32,9 @@ from typing import Any
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, shown
 from exciter.excitation.config.robot_part import read_section, robot_options, whole_section
-from exciter.excitation.config.section import Section, number, shown
+from exciter.excitation.config.section import Section, number
 from exciter.excitation.config.terms import joint_terms
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording.about import LINK
@@ -151,7 +151,7 @@ class IdentifyConfig:
         return route_of(self.section)
 
     def formulation(self, runs: tuple[Run, ...]) -> Formulation:
-        parts = [part for run in runs for part in run.parts]
+        parts = [part for run in runs for part in run.bounded.parts]
         likely = word_with_settings(
             self.section.get("estimator") or "wls", self.section.at("estimator"), tuple(ESTIMATORS)
         )[0]
@@ -165,7 +165,7 @@ class IdentifyConfig:
         """[rad/s, m/s] As given; else a hundredth of each joint's fastest, and none where poses at rest are wanted."""
         given, where = self.section.get("dead_zone"), self.section.at("dead_zone")
         if given is None and runs and self._estimator_word != "static":
-            fastest = [np.abs(part.motion.qd).max(axis=0) for run in runs for part in run.parts if len(part)]
+            fastest = [np.abs(part.motion.qd).max(axis=0) for run in runs for part in run.bounded.parts if len(part)]
             return tuple((SLOW * np.max(fastest, axis=0)).tolist())
         if isinstance(given, Mapping):
             return {str(name): number(value, f"{where}: {name}", least=0.0) for name, value in given.items()}
@@ -175,10 +175,7 @@ class IdentifyConfig:
 
     @property
     def folds(self) -> int:
-        folds = self.section.whole("folds", FOLDS, least=2)
-        if folds > MOST_FOLDS:
-            raise ExciterError(f"{self.section.at('folds')} is {folds}; give at most {MOST_FOLDS}")
-        return folds
+        return self.section.whole("folds", FOLDS, least=2, most=MOST_FOLDS)
 
     @property
     def _estimator_word(self) -> str:
@@ -198,7 +195,7 @@ class IdentifyConfig:
     def judge(self, runs: tuple[Run, ...]) -> InverseDynamic:
         """Joint torques, through the same filter: what every estimate is measured by unless ``evaluation`` is given."""
         return InverseDynamic(
-            filter_of(self.section, [part for run in runs for part in run.parts]), self.dead_zone(runs)
+            filter_of(self.section, [part for run in runs for part in run.bounded.parts]), self.dead_zone(runs)
         )
 
     def evaluation(self, runs: tuple[Run, ...], others: tuple[Run, ...] = ()) -> InverseDynamic:

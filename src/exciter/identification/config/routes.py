@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from exciter.errors import ExciterError
-from exciter.excitation.config.section import Section, shown
+from exciter.errors import ExciterError, shown
+from exciter.excitation.config.section import Section
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
@@ -24,6 +24,7 @@ METHODS = {
     "spline": ("knots_per_second", "degree", "rate"),
 }
 MOST_HARMONICS = 10_000
+MOST_THINNED = 1_000_000  # samples of which one is kept
 WIDE = 10.0  # times the band of the motion: dry friction, and what links make of a motion, reach beyond it
 LOWEST = 3.0  # [Hz]
 FILTER = ("cutoff", "order", "factor")
@@ -42,7 +43,7 @@ def route_of(top: Section) -> Route | None:
     if method == "differences":
         return FilteredDifferences(
             _positive(section, "cutoff"),
-            section.whole("order", 4, least=1),
+            section.whole("order", 4, least=1, most=None),
             _positive(section, "rate"),
             section.flag("measured_velocity", False),
             bands=_positive(section, "bands"),
@@ -50,7 +51,9 @@ def route_of(top: Section) -> Route | None:
     if method == "fourier":
         return FourierFit(_harmonics(section), _positive(section, "period"), _number(section, "settled"))
     return SmoothingSpline(
-        _positive(section, "knots_per_second"), section.whole("degree", 5, least=4), _positive(section, "rate")
+        _positive(section, "knots_per_second"),
+        section.whole("degree", 5, least=4, most=None),
+        _positive(section, "rate"),
     )
 
 
@@ -67,8 +70,10 @@ def filter_of(top: Section, parts: Iterable[Processed]) -> ParallelFilter | None
         section = top.section("filter", FILTER)
         if "cutoff" not in section:
             raise ExciterError(f"{section.where} has no cutoff; give it in Hz, or write filter: none")
-        low_pass = Butterworth(section.number("cutoff", 0.0, above=0.0), section.whole("order", 4, least=1))
-        return ParallelFilter(low_pass, section.whole("factor", 1, least=1) if "factor" in section else None)
+        low_pass = Butterworth(section.number("cutoff", 0.0, above=0.0), section.whole("order", 4, least=1, most=None))
+        return ParallelFilter(
+            low_pass, section.whole("factor", 1, least=1, most=MOST_THINNED) if "factor" in section else None
+        )
     if not pieces:
         return None
     rate = min(piece.rate for piece in pieces)
@@ -101,7 +106,7 @@ def differentiated(route: Route | None, runs: Iterable[Run]) -> FilteredDifferen
     """The filtered differences that runs went through, chosen or given; None where it was another route."""
     if isinstance(route, FilteredDifferences):
         return route
-    parts = [part for run in runs for part in run.parts]
+    parts = [part for run in runs for part in run.bounded.parts]
     chosen = route is None and parts and all(part.position_bandwidth < float("inf") for part in parts)
     return FilteredDifferences() if chosen else None
 
@@ -111,7 +116,7 @@ def noise_share(formulation: Formulation, runs: Iterable[Run]) -> float:
     both: ParallelFilter | None = getattr(formulation, "parallel_filter", None)
     if both is None:
         return 1.0
-    rate, limit = min((part.rate, part.torque_bandwidth) for run in runs for part in run.parts)
+    rate, limit = min((part.rate, part.torque_bandwidth) for run in runs for part in run.bounded.parts)
     return float(min(1.0, 2.0 * both.at(rate, limit)[0].noise_bandwidth(rate) / rate) ** 0.5)
 
 

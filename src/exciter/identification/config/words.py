@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exciter.errors import ExciterError
-from exciter.excitation.config.section import Section, shown
+from exciter.errors import ExciterError, shown
+from exciter.excitation.config.section import Section
 
 
 def word_with_settings(given: Any, where: str, words: Sequence[str]) -> tuple[str, Any]:

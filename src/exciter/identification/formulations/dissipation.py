@@ -5,18 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
 Entry = tuple[int, int, Array]
 
 
-def dissipation(model: DynamicModel, motion: Motion) -> list[Entry]:
-    """(joint, standard column, values (N,) [torque per unit]) of every entry that is not conservative.
-
-    Of the whole motion, for terms that remember.
-    """
+def dissipation(model: DynamicModel, motion: Motion, before: TermMemory) -> list[Entry]:
+    """(joint, standard column, values (N,) [torque per unit]) of every entry that is not conservative; before: what
+    terms remember of the motion that this one continues."""
     conservative = [kept for term in model.bound for kept in term.conservative]
-    entries = zip(model.entries, model.term_values(motion), strict=True)
+    entries = zip(model.entries, before.values(motion), strict=True)
     return [(j, 10 * model.n + column, values) for (j, column), values in entries if not conservative[column]]

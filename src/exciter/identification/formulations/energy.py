@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ParameterError, RecordingError
+from exciter.errors import ParameterError, RecordingError, shown
 from exciter.experiment.signals.chunks import peeked, segments
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
@@ -43,9 +43,9 @@ class Energy(Formulation):
 
     def __post_init__(self) -> None:
         if not 0.0 < self.interval < float("inf"):
-            raise ParameterError(f"interval is {self.interval!r}; give a positive number of seconds")
+            raise ParameterError(f"interval is {shown(self.interval)}; give a positive number of seconds")
         if self.step is not None and not 0.0 < self.step <= self.interval:
-            raise ParameterError(f"step is {self.step!r}; give seconds, more than 0 and at most {self.interval:g}")
+            raise ParameterError(f"step is {shown(self.step)}; give seconds, more than 0 and at most {self.interval:g}")
 
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: NDArray[np.int64]) -> Iterator[Rows]:
         beginning, stream = peeked(balance_rows(model, pieces, columns, NAME), 1, Rows.join)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.signals.parallel_filter import ParallelFilter
-from exciter.experiment.signals.pieces import checked_pieces
+from exciter.experiment.signals.pieces import remembered_pieces
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.formulations.derivative import differentiated
@@ -43,12 +43,12 @@ def _lagrange_rows(
     """B1, then B2, as columns, and y = Γ."""
     names = tuple(model.standard[k] for k in columns)
     p = len(names)
-    for piece in checked_pieces(model, pieces):
-        friction = dissipation(model, piece.motion)
+    for memory, piece in remembered_pieces(model, pieces):
+        friction = dissipation(model, piece.motion, memory)
         for start in range(0, len(piece), size):
             part = slice(start, min(start + size, len(piece)))
             b1, b2 = model.momentum_rows(piece.motion[part])
-            for joint, column, values in friction:  # that of the piece alone has no memory
+            for joint, column, values in friction:  # those of the part alone remember nothing
                 b2[:, joint, column] = values[part]
             sides = np.empty((model.n, 2 * p + 1, len(b1)))  # time last, as filters want it
             sides[:, :p] = b1.transpose(1, 2, 0)[:, columns]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.signals.pieces import checked_pieces
+from exciter.experiment.signals.pieces import remembered_pieces
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.formulations.dissipation import dissipation
@@ -36,9 +36,9 @@ def balance_rows(
     """
     names = (*(model.standard[k] for k in columns), ERROR)
     p = len(names)
-    for piece in checked_pieces(model, pieces):
+    for memory, piece in remembered_pieces(model, pieces):
         _refuse_cut_torque(piece)
-        friction, weight = dissipation(model, piece.motion), _weight(piece)
+        friction, weight = dissipation(model, piece.motion, memory), _weight(piece)
         for start in range(0, len(piece), size):
             part = slice(start, min(start + size, len(piece)))
             motion = piece.motion[part]

@@ -11,7 +11,7 @@ where it is. The samples must be one recording in the order of time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -52,6 +52,9 @@ class _Dahl(BoundShape):
 
     def values(self, q: Array, qd: Array) -> Array:
         return self._run(q)[0]
+
+    def after(self, q: Array, qd: Array) -> BoundShape:
+        return replace(self, start=self._run(q)[0][:, -1])
 
     def value_range(self, low: Array, high: Array) -> Interval:
         """Where it came from decides: all that can be."""

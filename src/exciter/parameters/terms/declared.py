@@ -11,5 +11,10 @@ from exciter.robot.robot import Robot
 
 def declared_terms(robot: Robot) -> tuple[JointTerm, ...]:
     """Rotor inertia, viscous and Coulomb friction, each if ``robot.friction`` has it."""
+    return tuple(declared_by_key(robot).values())
+
+
+def declared_by_key(robot: Robot) -> dict[str, JointTerm]:
+    """The same by their keys in ``robot.friction``."""
     known: dict[str, JointTerm] = {"rotor_inertia": RotorInertia(), "viscous": Viscous(), "coulomb": Coulomb()}
-    return tuple(term for key, term in known.items() if key in robot.friction)
+    return {key: term for key, term in known.items() if key in robot.friction}

@@ -70,6 +70,10 @@ class _DriveCoupling(BoundTerm):
     def has_memory(self) -> bool:
         return self.shape.memory
 
+    def after(self, motion: Motion) -> BoundTerm:
+        at = self._samples(motion)
+        return replace(self, shape=self.shape.after(of_motor(at.q, self.ratio), of_motor(at.qd, self.ratio)))
+
     def values(self, motion: Motion) -> Array:
         at = self._samples(motion)
         z = self.shape.values(of_motor(at.q, self.ratio), of_motor(at.qd, self.ratio))

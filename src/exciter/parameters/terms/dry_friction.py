@@ -47,6 +47,10 @@ class BoundDryFriction(BoundTerm):
     def has_memory(self) -> bool:
         return self.shape.memory
 
+    def after(self, motion: Motion) -> BoundTerm:
+        at = self.samples(motion)
+        return replace(self, shape=self.shape.after(at.q, at.qd))
+
     @property
     def joint_wise(self) -> bool:
         return not self.has_memory

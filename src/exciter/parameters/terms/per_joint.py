@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ParameterError
+from exciter.errors import ParameterError, shown
 
 Array = NDArray[np.float64]
 PerJoint = float | Mapping[str, float] | Sequence[float]
@@ -51,4 +51,4 @@ def _numbers(value: PerJoint, what: str) -> Array:
     try:
         return np.atleast_1d(np.asarray(given, dtype=np.float64))
     except (TypeError, ValueError):
-        raise ParameterError(f"{what} must be a number, or one number per joint; given {value!r}") from None
+        raise ParameterError(f"{what} must be a number, or one number per joint; given {shown(value)}") from None

@@ -26,6 +26,10 @@ class BoundShape(ABC):
     def values(self, q: Array, qd: Array) -> Array:
         """(m, N) z."""
 
+    def after(self, q: Array, qd: Array) -> BoundShape:
+        """The shape for samples the first of which is the last of these; itself where nothing is remembered."""
+        return self
+
     def value_range(self, low: Array, high: Array) -> Interval:
         """Lowest and highest z while q̇ stays between low and high (m, M); z grows with q̇ unless a shape says more."""
         return self.values(low, low), self.values(high, high)

@@ -93,6 +93,10 @@ class BoundTerm(ABC):
         """Whether values depend on earlier samples, so that the motion must be one recording in time order."""
         return False
 
+    def after(self, motion: Motion) -> BoundTerm:
+        """The term for a motion whose first sample is the last of this one; itself where nothing is remembered."""
+        return self
+
     @property
     def joint_wise(self) -> bool:
         """Whether every entry depends on the same sample of its own joint and nothing else."""

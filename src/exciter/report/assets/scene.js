@@ -129,7 +129,13 @@
       }
       const still = this.data.shapes.filter((shape) => shape.joint < 0);
       const bottom = (shape) => mat.apply(this.data.upright, shape.translation)[2] - extent(shape);
-      this.floor = Math.min(0, ...still.map(bottom)); // the base stands on it
+      this.floor = Math.min(0, ...still.map(bottom)); // the base stands on it, unless the ground is known
+      for (const { ground, rotation: r, translation } of this.data.around.filter((shape) => shape.ground)) {
+        const p = mat.apply(this.data.upright, translation), up = mat.apply(this.data.upright, [r[2], r[5], r[8]])[2];
+        if (up > 0.999) this.floor = p[2];
+        else this.floor = low[2];
+        reach(p);
+      }
       this.middle = mat.add(low, high).map((v) => v / 2);
       this.size = Math.max(Math.hypot(...mat.add(high, low, -1)) / 2, 1e-3);
       this.thin = 0.004 * this.size;
@@ -180,7 +186,8 @@
       const centre = this.inBase(this.middle), z = [r[2], r[5], r[8]];
       if (kind === "plane") {
         const at = mat.add(centre, z, mat.dot(z, mat.add(p, centre, -1)));
-        return [{ mesh: "box", border, local: mat.place(r, at, [far, far, this.thin]) }];
+        const slab = { mesh: "box", border, ground: shape.ground, local: mat.place(r, at, [far, far, this.thin]) };
+        return shape.ground ? [slab, ...this.grid(r, at, far)] : [slab];
       }
       if (kind === "cylinder" && shape.ends) {
         const along = mat.dot(z, mat.add(centre, p, -1)), [low, high] = shape.ends.map((end, k) => end ?? along + (k - 0.5) * far);
@@ -188,6 +195,19 @@
       }
       return this.parts(shape).map((part) => ({ ...part, border }));
     }
+
+    // lines in a plane, a round length apart, in the base
+    grid(r, at, far) {
+      const x = [r[0], r[3], r[6]], y = [r[1], r[4], r[7]], step = this.step(), count = Math.floor(far / 2 / step), lines = [];
+      for (const [along, across] of [[x, y], [y, x]])
+        for (let k = -count; k <= count; k++) {
+          const middle = mat.add(at, across, k * step), ends = [-0.5, 0.5].map((s) => mat.add(middle, along, s * far));
+          lines.push({ mesh: "tube", line: true, local: this.rod(...ends, 0.35 * this.thin) });
+        }
+      return lines;
+    }
+
+    step() { return 10 ** Math.round(Math.log10(this.size / 3)); }
 
     rod(from, to, radius) {
       const along = mat.add(to, from, -1), length = Math.hypot(...along);
@@ -257,9 +277,9 @@
       gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
       gl.depthMask(false);
       const upright = mat.place(this.data.upright, [0, 0, 0]);
-      for (const { mesh, local, border } of this.scenery) {
-        gl.uniform1f(at.alpha, border ? 0.1 : 0.25);
-        this.put(mesh, mat.times4(upright, local), rgb(border ? "accent" : "poor"));
+      for (const { mesh, local, border, ground, line } of this.scenery) {
+        gl.uniform1f(at.alpha, line ? 0.55 : ground ? 0.22 : border ? 0.1 : 0.25);
+        this.put(mesh, mat.times4(upright, local), rgb(line || ground ? "ground" : border ? "accent" : "poor"));
       }
       gl.depthMask(true);
       gl.disable(gl.BLEND);
@@ -286,7 +306,8 @@
       gl.uniform1f(at.lit, 0);
       gl.depthMask(false);
       for (const [mesh, model] of list) this.put(mesh, mat.times4(flat, model), rgb("shadow"));
-      const step = 10 ** Math.round(Math.log10(this.size / 3)), count = Math.min(Math.ceil(1.6 * this.size / step), 20);
+      if (this.data.around.some((shape) => shape.ground)) { gl.depthMask(true); return; } // its own lines are drawn
+      const step = this.step(), count = Math.min(Math.ceil(1.6 * this.size / step), 20);
       for (let k = -count; k <= count; k++) {
         const a = k * step, b = count * step, radius = 0.35 * this.thin;
         this.put("tube", this.rod([a, -b, this.floor], [a, b, this.floor], radius), rgb("floor-line"));

@@ -93,11 +93,11 @@ def write_identification_report(
     settings: plain data that asks for the same again, shown as YAML. validation: problems of the runs never seen.
     notes: to stand at the top. answers: what was asked for beside the parameters, and checks. quality: what the check
     of each log found, by its name. fit, unseen: how the model does on the runs it was identified from and on the
-    others, where that was computed already.
+    others, where that was computed already. Of runs that are read piece by piece it is their samples that are drawn.
     """
-    fit = validate(found.judge, found.estimate) if fit is None else fit
+    fit = validate(found.judge.bounded, found.estimate) if fit is None else fit
     if unseen is None and validation:
-        unseen = Validation(tuple(run for one in validation for run in validate(one, found.estimate).runs))
+        unseen = Validation(tuple(run for one in validation for run in validate(one.bounded, found.estimate).runs))
     runs = drawn_runs(fit, unseen)
     sections = [*_sections(found, runs, answers or Answers(), quality or {}, settings or {})]
     never = [run for one in validation for run in one.runs]

@@ -40,7 +40,7 @@ class Continued(Search):
         motion was certified. anew: by the smooth stand-ins of the criterion first, as every search; they may lead away
         to another optimum."""
         variables = self.variables
-        centre = variables.from_delta(self.trajectory.still(self.posture))
+        centre = variables.from_delta(self.trajectory.still(self.posture()))
         y = shrunk(self.limits, self.nonlinear, centre, variables.from_delta(delta))
         todo = stages(self.criterion)[0 if anew else -1 :]
         for criterion in todo:

@@ -1,0 +1,174 @@
+"""The plane that a robot is mounted on, and what of the robot must stay on its side of it.
+
+A base frame's z axis points out of the mounting: up from a floor, down from a ceiling, away from a wall. So the free
+side is that of the normal, z unless another one is given, and gravity only names the plane. Every body whose height
+above the plane some joint can change counts: by its capsules, and by each of its frames that no capsule contains (the
+tool's, or all of them where a body has no shape). A body that only turns about the normal or slides along the plane,
+such as the first one of most arms, cannot move into it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.constraint import LENGTH
+from exciter.excitation.constraints.kinematics import kinematics
+from exciter.excitation.constraints.obstacles import Wall
+from exciter.excitation.constraints.region import direction
+from exciter.robot.geometry import Capsule
+from exciter.robot.motion import Motion
+from exciter.robot.robot import BASE, Frame, Robot
+
+Array = NDArray[np.float64]
+OUT_OF_THE_MOUNTING = (0.0, 0.0, 1.0)
+POINT_RADIUS = 1e-6  # [m] of a frame's origin taken as a capsule
+LEVEL_AXIS = 1e-4  # [rad] descriptions print π/2 with few digits: 0.1 mm of height for 1 m of arm, below any clearance
+SWEPT_POSITIONS = 361  # of one joint over its range
+COSINE_OF_A_WALL = 0.5  # cosine between normal and gravity beyond which a plane is no wall
+
+
+@dataclass(frozen=True, eq=False)
+class Ground(Wall):
+    """The mounting plane as an obstacle, against the bodies that could reach it.
+
+    assumed: nobody said where it is. unchecked: that, and what of the robot is not kept away from it, a sentence each.
+    """
+
+    assumed: bool = False
+    unchecked: tuple[str, ...] = ()
+
+
+def mounting_plane(
+    robot: Robot,
+    height: float = 0.0,
+    normal: ArrayLike = OUT_OF_THE_MOUNTING,
+    clearance: float = 0.0,
+    *,
+    assumed: bool = False,
+) -> CapsuleDistance | None:
+    """Keeps the robot at least ``clearance`` [m] on its side of the plane ``height`` [m] from the base's origin along
+    the normal, of any length; None if nothing can reach it. assumed: nobody said where it is: kept, not proved."""
+    unit, _ = direction(np.asarray(normal, dtype=float), "the normal of the ground")
+    moved = _moved(robot, unit)
+    points = tuple(_points(robot, moved))
+    bodies = [capsule for capsule in (*robot.capsules, *points) if capsule.joint in moved]
+    stuck = [body for body in bodies if not _clears(robot, body, unit, height + clearance, moved)]
+    counted = tuple(body.name for body in bodies if body not in stuck)
+    if not counted:
+        return None
+    word = _word(robot, unit)
+    bare = Ground(f"{word} (ground)", unit, height, counted, assumed, tuple(_unchecked(robot, word, moved, stuck)))
+    distance = CapsuleDistance(robot, (), clearance, (bare,), points)
+    if not assumed:
+        return distance
+    told = replace(bare, unchecked=(_assumption(distance, word, height), *bare.unchecked))
+    return replace(distance, obstacles=(told,))
+
+
+def grounds(constraints: Iterable[object]) -> tuple[Ground, ...]:
+    """The mounting planes among the obstacles of constraints."""
+    obstacles = (obstacle for constraint in constraints for obstacle in getattr(constraint, "obstacles", ()))
+    return tuple(obstacle for obstacle in obstacles if isinstance(obstacle, Ground))
+
+
+def _word(robot: Robot, normal: Array) -> str:
+    """What a person would call the plane, by gravity."""
+    size = float(np.linalg.norm(robot.gravity))
+    if size == 0.0:
+        return "mounting plane"
+    along = float(normal @ robot.gravity) / size
+    return "floor" if along < -COSINE_OF_A_WALL else "ceiling" if along > COSINE_OF_A_WALL else "wall"
+
+
+def _assumption(distance: CapsuleDistance, word: str, height: float) -> str:
+    """Where the plane was assumed; and what to write if the robot is beyond it as it is described."""
+    robot = distance.robot
+    where = f"{word}: assumed at z = {height:g} of the base"
+    rest = np.clip(np.zeros(robot.n), *robot.position_range())
+    room = distance.values(Motion.at(rest[None]))[:, 0] * LENGTH
+    if room.min() >= 0.0:
+        return f"{where}; constraints: {{ground: HEIGHT}} says where it is, {{ground: none}} that there is none"
+    below = math.floor(100.0 * (height + room.min()) + 1e-6) / 100.0  # down to a centimetre, but for rounding
+    body = distance.rows[int(np.argmin(room))].where.partition(" – ")[0]
+    return (
+        f"{where}, but at q = 0 {body} is beyond it: if it is elsewhere, write constraints: {{ground: {below:g}}} or "
+        "lower, or {ground: none}"
+    )
+
+
+def _moved(robot: Robot, normal: Array) -> set[int]:
+    """The joints whose bodies can change their height: some joint on the way to them is not level. Before the first
+    such joint there are only turns about the normal and slides across it, which change no angle to it: q = 0 tells."""
+    at = kinematics(robot, Motion.at(np.zeros((1, robot.n))))
+    moved: set[int] = set()
+    for index, joint in enumerate(robot.joints):
+        axis = at.rotation[index, :, 2, 0]
+        along = abs(float(normal @ axis))
+        level = along < LEVEL_AXIS if joint.is_prismatic else float(np.linalg.norm(np.cross(normal, axis))) < LEVEL_AXIS
+        if joint.parent in moved or not level:
+            moved.add(index)
+    return moved
+
+
+def _points(robot: Robot, moved: set[int]) -> Iterator[Capsule]:
+    """Origins of frames that can change their height and that no capsule of their body contains, every place once."""
+    own = [Frame(joint.name, index, np.eye(3), np.zeros(3)) for index, joint in enumerate(robot.joints)]
+    covers = list(robot.capsules)
+    names = {capsule.name for capsule in robot.capsules}
+    for frame in (*own, *robot.frames):
+        if frame.joint not in moved or _on_a_fixed_axis(robot, frame, moved):
+            continue
+        if any(_contains(capsule, frame.translation) for capsule in covers if capsule.joint == frame.joint):
+            continue
+        name = f"origin of {frame.name}"
+        while name in names:
+            name += "'"
+        names.add(name)
+        covers.append(Capsule(name, frame.joint, frame.translation, frame.translation, POINT_RADIUS))
+        yield covers[-1]
+
+
+def _on_a_fixed_axis(robot: Robot, frame: Frame, moved: set[int]) -> bool:
+    """Whether a frame's origin lies on the axis of a joint that stays at its height: then so does the origin."""
+    joint = robot.joints[frame.joint]
+    aside = float(np.linalg.norm(np.cross(joint.axis, frame.translation)))
+    return joint.parent not in moved and not joint.is_prismatic and aside < POINT_RADIUS
+
+
+def _contains(capsule: Capsule, point: Array) -> bool:
+    along = capsule.end - capsule.start
+    square = float(along @ along)
+    part = 0.0 if square == 0.0 else float(np.clip((point - capsule.start) @ along / square, 0.0, 1.0))
+    return float(np.linalg.norm(point - capsule.start - part * along)) <= capsule.radius
+
+
+def _clears(robot: Robot, body: Capsule, normal: Array, height: float, moved: set[int]) -> bool:
+    """Whether some position of its own joint frees a capsule whose joint itself stays at one height. One that never
+    does belongs to the mounting: the body sits on it. What is further out can be moved away by other joints."""
+    joint = body.joint
+    if robot.joints[joint].parent in moved:
+        return True
+    low, high = robot.position_range()
+    q = np.zeros((SWEPT_POSITIONS, robot.n))
+    q[:, joint] = np.linspace(low[joint], high[joint], SWEPT_POSITIONS)
+    at = kinematics(robot, Motion.at(q))
+    lowest = np.min([normal @ at.point(joint, end) for end in (body.start, body.end)], axis=0)
+    return bool((lowest - body.radius).max() > height)
+
+
+def _unchecked(robot: Robot, name: str, moved: set[int], stuck: list[Capsule]) -> Iterator[str]:
+    if stuck:
+        yield (
+            f"{name}: {', '.join(body.name for body in stuck)} cannot be kept away from it in any posture; if it is "
+            "elsewhere, give constraints: {ground: HEIGHT}"
+        )
+    covered = {capsule.joint for capsule in robot.capsules} | {BASE}
+    bare = [robot.joints[joint].name for joint in sorted(moved - covered)]
+    if bare:
+        yield f"{name}: the bodies of {', '.join(bare)} beyond the origins of their frames: they have no shape"

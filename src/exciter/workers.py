@@ -1,0 +1,118 @@
+"""Work over several processes that end with their parent, however it ends.
+
+Processes are those of loky (joblib): started anew rather than forked, with functions of any kind carried over, and with
+their share of the cores for numerical threads.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from itertools import islice
+from types import FrameType
+from typing import Any, TypeVar
+
+from exciter.errors import ExciterError
+
+Result = TypeVar("Result")
+LOOK_AT_PARENT = 0.5  # [s] between two looks of a worker at whether its parent is alive
+STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+
+
+def over_processes(
+    function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], jobs: int, *, until: float = math.inf
+) -> Generator[Result, None, None]:
+    """``function(*task)`` of all tasks on so many processes, as they end; tasks are taken from the iterable as they are
+    needed. until: instant of time.monotonic() at which what is still under way is given up.
+
+    When the iterator is closed, or an exception (Ctrl-C) passes through it, the processes are killed.
+    """
+    from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = str(max(1, cores // jobs))
+    with one_interrupt():
+        pool = ProcessPoolExecutor(
+            jobs,
+            initializer=obey_parent,
+            initargs=(os.getpid(),),
+            env={name: os.environ.get(name, threads) for name in THREAD_VARIABLES},
+        )
+        complete = False
+        try:
+            remaining = iter(tasks)
+            under_way: set[Future[Result]] = set()
+            while True:
+                free = 2 * jobs - len(under_way)  # one more than runs for each: nobody waits for the parent
+                under_way |= {pool.submit(function, *task) for task in islice(remaining, free)}
+                if not under_way:
+                    complete = True
+                    return
+                left = None if math.isinf(until) else max(0.0, until - time.monotonic())
+                ended, under_way = wait(under_way, left, FIRST_COMPLETED)
+                if not ended:
+                    return
+                for future in ended:
+                    yield future.result()
+        except BrokenProcessPool:
+            raise ExciterError(
+                f"one of {jobs} worker processes was ended from outside, most often because memory ran out; "
+                "use fewer with --jobs"
+            ) from None
+        finally:
+            pool.shutdown(wait=True, kill_workers=not complete)
+
+
+def obey_parent(parent: int) -> None:
+    """In a worker: signals that a terminal or a service manager sends to all of them are the parent's business, and
+    when there is no parent any more there is nobody to work for."""
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+    if os.name == "posix":  # elsewhere the number of a dead parent stays
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK_AT_PARENT)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@contextmanager
+def one_interrupt() -> Iterator[None]:
+    """The first Ctrl-C (or SIGTERM, SIGHUP where they are handled) ends the work. Further ones, by an impatient hand,
+    must not interrupt the ending of processes: they would stay behind, or be waited for without end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in STOPPING}
+    before = {number: how for number, how in handlers.items() if callable(how) or number == signal.SIGINT}
+
+    def first(number: int, frame: FrameType | None) -> None:
+        for other in before:
+            signal.signal(other, signal.SIG_IGN)
+        handler = before[signal.Signals(number)]
+        (handler if callable(handler) else signal.default_int_handler)(number, frame)
+
+    for number in before:
+        signal.signal(number, first)
+    try:
+        yield
+    finally:
+        for number, how in before.items():
+            signal.signal(number, how)

@@ -1,0 +1,455 @@
+"""A folder is whole or refused, whenever its writer is killed; nothing outside a folder is deleted or followed."""
+
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exciter.cli import main
+from exciter.errors import ExciterError
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.files import export
+from exciter.excitation.files.read import DESIGN, MOTION_FILES, read_trajectory
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.experiment.recording import Recording, read_recording
+from exciter.experiment.recording.about import About
+from exciter.experiment.recording.native import write_recording
+from exciter.export.ros2 import joint_trajectory
+from exciter.files import HASHES, PREFIX, Seal, inside, prepare, scratch, sha256, staged, write_json
+from exciter.identification.identified import KINDS, SEALED, IdentifiedModel, read_result
+from exciter.robot import library, load
+from exciter.robot.options import RobotOptions
+
+ROBOT_NAME = "gautier-khalil"
+KILLED = 9
+
+
+def killed_at(k, write) -> bool:
+    """Run ``write`` in a process that ends before its k-th call that changes folders; whether it came that far."""
+    child = os.fork()
+    if not child:
+        left = [k]
+
+        def counted(call):
+            def counting(*arguments, **options):
+                if not left[0]:
+                    os._exit(KILLED)
+                left[0] -= 1
+                return call(*arguments, **options)
+
+            return counting
+
+        for name in ("replace", "unlink", "fsync", "mkdir", "rmdir", "rename", "remove"):
+            setattr(os, name, counted(getattr(os, name)))
+        try:
+            write()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == KILLED
+
+
+def states(tmp_path, old, write):
+    """The folder after every possible kill of a writer, over a copy of ``old``; the last one is complete."""
+    k, running = 0, True
+    while running:
+        folder = tmp_path / f"killed_{k}"
+        if old is None:
+            folder.mkdir()
+        else:
+            shutil.copytree(old, folder)
+        running = killed_at(k, lambda folder=folder: write(folder))
+        k += 1
+        yield folder
+    assert k > 5, "the writer hardly did anything"
+
+
+def answer(read):
+    """What a reader makes of a folder; None where it refuses it in one line."""
+    try:
+        return read()
+    except ExciterError:
+        return None
+
+
+# -- designs ---------------------------------------------------------------------------------------------------------
+
+
+def write_design(folder, amplitude):
+    robot, trajectory = library.embedded(ROBOT_NAME), Fourier(period=1.0, harmonics=1)
+    delta = amplitude * np.ones((robot.n, len(trajectory.labels)))
+    wide = robot.with_limits(lower=-9.0, upper=9.0, velocity=99.0, acceleration=999.0, jerk=99999.0, torque=9999.0)
+    with staged(folder, DESIGN) as stage:
+        curve = trajectory.curve(delta)
+        files = export(stage, robot, curve, trajectory, delta, lambda one: certify(wide, one), rate=20.0)
+        (stage / "report.html").write_text(f"<p>{amplitude}</p>")
+        about = {"name": robot.name, "joints": list(robot.joint_names)}
+        DESIGN.write(stage, {"robot": about, "files": files.to_dict()})
+
+
+def motion_answers(folder):
+    """Every way in which a command takes the motion of a folder; the position at one instant, or None."""
+    robot = library.embedded(ROBOT_NAME)
+
+    def at(path, hashes):
+        return round(float(read_trajectory(path, robot, hashes=hashes).motion([0.25]).q[0, 0]), 6)
+
+    found = [answer(lambda p=p, h=h: at(p, h)) for p in (folder, *(folder / n for n in MOTION_FILES)) for h in (0, 1)]
+    message = answer(lambda: joint_trajectory(folder, as_json=True))
+    if message is not None:
+        (folder / "message.json").write_text(message)
+        message = at(folder / "message.json", False)
+    return [*found, message]
+
+
+@pytest.fixture(scope="module")
+def designs(tmp_path_factory):
+    """Two designs, and what is read of each."""
+    folders = []
+    for name, amplitude in (("old", 0.1), ("new", 0.3)):
+        folder = tmp_path_factory.mktemp(name)
+        write_design(folder, amplitude)
+        folders.append(folder)
+    old, new = (motion_answers(folder)[0] for folder in folders)
+    assert old != new
+    return folders, old, new
+
+
+@pytest.mark.parametrize("redesign", [True, False], ids=["over_an_older_one", "in_an_empty_folder"])
+def test_a_design_killed_between_any_two_renames_is_old_or_new_or_refused(tmp_path, designs, redesign):
+    (before, source), old, new = designs
+
+    def write(folder):
+        with staged(folder, DESIGN) as stage:
+            for path in source.iterdir():
+                if path.name not in (DESIGN.name, "message.json"):
+                    shutil.copyfile(path, stage / path.name)
+            DESIGN.write(stage, json.loads((source / DESIGN.name).read_text()))
+
+    seen = []
+    for folder in states(tmp_path, before if redesign else None, write):
+        found = set(motion_answers(folder))
+        assert len(found) == 1, f"{folder.name}: {found}: parts of two designs, or a part of one"
+        seen += found
+    first = old if redesign else None
+    assert seen[0] == first
+    assert seen[-1] == new
+    assert None in seen
+    assert set(seen) == {first, None, new}
+    assert seen == sorted(seen, key=[first, None, new].index if redesign else [None, new].index)
+
+
+def test_a_folder_of_which_a_writer_was_killed_is_whole_after_the_next_one(tmp_path, designs):
+    (before, _), _, new = designs
+    for k in (8, 12, 14):
+        folder = tmp_path / str(k)
+        shutil.copytree(before, folder)
+        assert killed_at(k, lambda folder=folder: write_design(folder, 0.3))
+        write_design(folder, 0.3)
+        assert set(motion_answers(folder)) == {new}
+
+
+@pytest.fixture
+def design(tmp_path, designs):
+    folder = tmp_path / "design"
+    shutil.copytree(designs[0][0], folder)
+    return folder
+
+
+@pytest.mark.parametrize("command", ["check", "slow", "simulate", "export"])
+def test_a_file_that_is_not_the_one_of_design_json_is_refused_by_every_command(command, design, designs, capsys):
+    words = {
+        "check": ["check", ROBOT_NAME, design / "trajectory.csv"],
+        "slow": ["slow", ROBOT_NAME, design / "trajectory.json", "--speed", 50, "-o", design / "slow"],
+        "simulate": ["simulate", ROBOT_NAME, design, "-o", design / "out" / "log.csv"],
+        "export": ["export", design, "--format", "ros2", "-o", design / "out" / "m.yaml"],
+    }[command]
+    shutil.copyfile(designs[0][1] / "trajectory.csv", design / "trajectory.csv")  # of the other design
+    with pytest.raises(SystemExit) as left:
+        main([*map(str, words)])
+    said = capsys.readouterr().err
+    assert left.value.code == 2
+    assert "trajectory.csv' is not the file that design.json beside it was written with" in said
+    assert said.count("\n") == 1
+    assert not (design / "slow").exists()
+    assert not (design / "out").exists()
+
+
+def test_a_trajectory_that_moved_to_a_folder_with_another_design_json_is_refused(design, designs):
+    shutil.copyfile(designs[0][1] / DESIGN.name, design / DESIGN.name)
+    assert set(motion_answers(design)) == {None}
+
+
+def test_a_trajectory_alone_counts_for_itself(tmp_path, design, designs):
+    robot, alone = library.embedded(ROBOT_NAME), tmp_path / "alone" / "trajectory.csv"
+    alone.parent.mkdir()
+    shutil.copyfile(design / "trajectory.csv", alone)
+    assert read_trajectory(alone, robot, hashes=True).duration == pytest.approx(1.0)
+    (design / "mine.csv").write_bytes(alone.read_bytes())  # a design.json does not speak of it
+    assert read_trajectory(design / "mine.csv", robot, hashes=True).duration == pytest.approx(1.0)
+
+
+def test_a_link_to_a_file_of_a_design_is_that_file(tmp_path, design):
+    link = tmp_path / "latest.csv"
+    link.symlink_to(design / "trajectory.csv")
+    robot = library.embedded(ROBOT_NAME)
+    read_trajectory(link, robot)
+    (design / "trajectory.csv").write_text((design / "trajectory.csv").read_text() + "\n")
+    with pytest.raises(ExciterError, match=r"not the file that design\.json"):
+        read_trajectory(link, robot)
+
+
+def test_a_design_of_an_earlier_version_is_judged_by_check_only(design, capsys):
+    data = json.loads((design / DESIGN.name).read_text())
+    del data[HASHES]
+    (design / DESIGN.name).write_text(json.dumps(data))
+    robot = library.embedded(ROBOT_NAME)
+    assert read_trajectory(design, robot).duration == pytest.approx(1.0)
+    with pytest.raises(ExciterError, match=r"has no hash of it.*earlier version.*design again.*exciter check"):
+        read_trajectory(design, robot, hashes=True)
+    with pytest.raises(ExciterError, match="no hash of it"):
+        joint_trajectory(design)
+    out = design / "out"
+    for words in (
+        ("slow", ROBOT_NAME, design, "--speed", 50, "-o", out),
+        ("simulate", ROBOT_NAME, design, "-o", out / "l.csv"),
+    ):
+        with pytest.raises(SystemExit) as left:
+            main([*map(str, words)])
+        assert left.value.code == 2
+        assert "no hash of it" in capsys.readouterr().err
+        assert not out.exists()
+
+
+def test_a_report_that_was_changed_or_removed_is_nobodys_motion(design, designs):
+    (design / "report.html").write_text("notes of a person")
+    assert set(motion_answers(design)) == {designs[1]}
+    (design / "report.html").unlink()
+    (design / "trajectory.ros2.yaml").unlink()
+    assert answer(lambda: joint_trajectory(design)) is not None
+
+
+# -- results and logs ------------------------------------------------------------------------------------------------
+
+
+def write_result(folder, value, urdf):
+    kinds = {key: (kind[0] if isinstance(kind, tuple) else kind)() for key, kind in KINDS.items()}
+    with staged(folder, SEALED) as stage:
+        (stage / "robot.urdf").write_text(f"<robot name='{value}'/>")
+        if urdf:
+            (stage / "identified.urdf").write_text(f"<robot name='identified {value}'/>")
+        SEALED.write(stage, {**kinds, "words": [value]})
+
+
+def test_a_result_killed_between_any_two_renames_is_old_or_new_or_refused(tmp_path):
+    old = tmp_path / "old"
+    old.mkdir()
+    write_result(old, "old", urdf=True)
+    texts = {path.name: path.read_text() for path in old.iterdir()}
+    seen = []
+    for folder in states(tmp_path, old, lambda folder: write_result(folder, "new", urdf=False)):
+        value = answer(lambda folder=folder: read_result(folder)["words"][0])
+        seen.append(value)
+        there = {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+        if value == "old":
+            assert there == texts
+        if value == "new":
+            assert set(there) == {"result.json", "robot.urdf"}  # nothing of the old one beside it
+            assert "new" in there["robot.urdf"]
+        if value is None:
+            with pytest.raises(ExciterError, match=r"not whole.*identify again"):
+                read_result(folder)
+    assert seen[0] == "old"
+    assert seen[-1] == "new"
+    assert None in seen
+
+
+def log(value):
+    time = np.arange(4.0)
+    table = np.full((4, 1), value)
+    return Recording(("a",), time, table, torque=table, about=About(period=value))
+
+
+def test_a_log_killed_between_any_two_renames_is_old_or_new_or_refused(tmp_path):
+    old = tmp_path / "old"
+    old.mkdir()
+    write_recording(log(1.0), old / "log.csv")
+    (old / "truth.json").write_text("of the old log")
+
+    def write(folder):
+        write_recording(log(2.0), folder / "log.csv", remove=[folder / "truth.json"])
+        write_json(folder / "truth.json", {"of": "the new log"})
+
+    seen = []
+    for folder in states(tmp_path, old, write):
+        for name in ("log.csv", "log.yaml"):
+            found = answer(lambda path=folder / name: read_recording(path))
+            assert found is None or found.about.period == found.q[0, 0], "samples of one log, words of the other"
+            seen.append(None if found is None else float(found.q[0, 0]))
+        truth = folder / "truth.json"
+        if found is not None and truth.exists():
+            assert ("old" in truth.read_text()) == (seen[-1] == 1.0)
+    assert {seen[0], seen[-1]} == {1.0, 2.0}
+
+
+# -- names that a file gives -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../precious", "robot.d/../../../precious", "{absolute}", "sub/precious", "..", "", "..\\precious", 3, None],
+)
+def test_a_name_in_a_result_that_leads_out_is_neither_read_nor_deleted(tmp_path, name):
+    precious = tmp_path / "precious"
+    precious.write_text("<robot/>")
+    folder = tmp_path / "one" / "result"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "robot.d").mkdir()
+    (folder / "sub" / "precious").write_text("<robot/>")
+    given = str(precious) if name == "{absolute}" else name
+    write_result(folder, "old", urdf=False)
+    data = json.loads((folder / "result.json").read_text())
+    digest = sha256(precious)
+    data |= {"robot": {"file": given, "sha256": digest}, HASHES: {str(given): digest}}
+    (folder / "result.json").write_text(json.dumps(data))
+    with pytest.raises(ExciterError, match=r"plain name|damaged"):
+        IdentifiedModel.read(folder)
+    with pytest.raises(ExciterError, match="no plain name"):
+        inside(folder, given)
+    write_result(folder, "new", urdf=False)
+    assert precious.exists()
+    assert (folder / "sub" / "precious").exists()
+
+
+def test_a_link_out_of_a_folder_is_not_followed(tmp_path):
+    precious, folder = tmp_path / "precious.urdf", tmp_path / "result"
+    precious.write_text("<robot/>")
+    folder.mkdir()
+    for name in ("robot.urdf", "identified.urdf", "result.json"):
+        (folder / name).symlink_to(precious)
+    with pytest.raises(ExciterError, match="link out of its folder"):
+        inside(folder, "robot.urdf")
+    write_result(folder, "new", urdf=True)  # the links are replaced, and what they led to stays
+    assert precious.read_text() == "<robot/>"
+    assert not any(path.is_symlink() for path in folder.iterdir())
+
+
+def test_only_own_and_unchanged_files_of_an_older_set_are_removed(tmp_path):
+    seal = Seal("all.json", ("own.*",), "do it again")
+
+    def write(*names):
+        with staged(tmp_path, seal) as stage:
+            for name in names:
+                (stage / name).write_text(name)
+            seal.write(stage, {})
+
+    write("own.a", "own.b", "own.c", "thesis.tex")
+    (tmp_path / "own.b").write_text("changed by a person")
+    write("own.c")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.json", "own.b", "own.c", "thesis.tex"]
+
+
+def test_meshes_that_a_result_names_are_not_opened(tmp_path, monkeypatch):
+    mesh = '<collision><geometry><mesh filename="/etc/passwd"/></geometry></collision>'
+    path = tmp_path / "robot.urdf"
+    path.write_text(ONE_JOINT.format(name="j", mesh=mesh))
+    monkeypatch.setattr("exciter.robot.description.enclosing_capsule", lambda *_: pytest.fail("a mesh was opened"))
+    assert load(path, RobotOptions(mesh_root=Path("/"), meshes=False)).n == 1
+
+
+@pytest.mark.parametrize("kind", ["text", "link", "folder"])
+def test_a_checkpoint_of_somebody_else_is_neither_deleted_nor_followed(tmp_path, kind, capsys):
+    path, precious = tmp_path / "out" / "checkpoint.json", tmp_path / "precious.json"
+    path.parent.mkdir()
+    precious.write_text('{"fingerprint": "", "attempts": []}')
+    if kind == "text":
+        path.write_text("weights")
+    elif kind == "link":
+        path.symlink_to(precious)
+    else:
+        path.mkdir()
+    with pytest.raises(SystemExit) as left:
+        main(["design", ROBOT_NAME, "-o", str(path.parent), "--starts", "1"])
+    assert left.value.code == 2
+    assert "is not a checkpoint of a design; remove it" in capsys.readouterr().err
+    assert os.path.lexists(path)
+    assert precious.exists()
+
+
+# -- what killed runs leave ------------------------------------------------------------------------------------------
+
+
+def stages(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith(".exciter"))
+
+
+def test_left_over_folders_of_killed_runs_are_cleaned_and_live_ones_are_kept(tmp_path):
+    for k in (0, 1, 2, 4):
+        killed_at(k, lambda: write_json(tmp_path / "a.json", {}))
+    assert stages(tmp_path)
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("")
+    (tmp_path / f"{PREFIX}abcdefgh").symlink_to(precious)
+    (tmp_path / ".exciter-settings").mkdir()
+    with scratch(tmp_path) as alive:
+        prepare(tmp_path)
+        assert stages(tmp_path) == sorted([".exciter-settings", f"{PREFIX}abcdefgh", alive.name])
+        assert (precious / "file").exists()
+    assert not alive.exists()
+
+
+def test_a_folder_of_another_process_that_lives_is_kept(tmp_path):
+    told, tell = os.pipe()
+    child = os.fork()
+    if not child:
+        with scratch(tmp_path):
+            os.write(tell, b"!")
+            signal.pause()
+        os._exit(0)
+    os.read(told, 1)
+    before = stages(tmp_path)
+    assert len(before) == 1
+    prepare(tmp_path)
+    assert stages(tmp_path) == before
+    os.kill(child, KILLED)
+    os.waitpid(child, 0)
+    prepare(tmp_path)
+    assert not stages(tmp_path)
+
+
+# -- names of joints -------------------------------------------------------------------------------------------------
+
+ONE_JOINT = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>{mesh}</link>
+<joint name="{name}" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("name", ["a;b", "a,b", "a&quot;b", " padded", "a&#10;b", "\U0001f916 arm\u2028"])
+def test_a_joint_name_that_cannot_be_written_is_refused_before_the_search(tmp_path, name, monkeypatch, capsys):
+    monkeypatch.setattr("exciter.commands.design._design", lambda *_, **__: pytest.fail("the search was begun"))
+    path, out = tmp_path / "robot.urdf", tmp_path / "out"
+    path.write_text(ONE_JOINT.format(name=name, mesh=""), encoding="utf-8")
+    with pytest.raises(SystemExit) as left:
+        main(["design", str(path), "-o", str(out)])
+    said = capsys.readouterr().err
+    assert left.value.code == 2
+    assert "rename" in said
+    assert said.count("\n") == 1
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("command", ["simulate", "inspect"])
+def test_a_joint_name_that_cannot_head_a_log_is_refused_before_any_work(tmp_path, command, monkeypatch, capsys):
+    for work in ("simulate.read_trajectory", "inspect.open_recording"):
+        monkeypatch.setattr(f"exciter.commands.{work}", lambda *_, **__: pytest.fail("the work was begun"))
+    path = tmp_path / "robot.urdf"
+    path.write_text(ONE_JOINT.format(name="a,b", mesh=""), encoding="utf-8")
+    with pytest.raises(SystemExit) as left:
+        main([command, str(path), str(tmp_path / "given.csv"), "-o", str(tmp_path / "log.csv")])
+    assert left.value.code == 2
+    assert "rename it" in capsys.readouterr().err

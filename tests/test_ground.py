@@ -1,0 +1,357 @@
+"""The plane a robot is mounted on: kept by default, said where it is only assumed, moved or left out on request."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from exciter.report.unchecked import unchecked
+
+from exciter.cli import main
+from exciter.commands.starting_configuration import starting_configuration
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.config.constraint_config import ConstraintConfig
+from exciter.excitation.config.section import Section
+from exciter.excitation.constraints.ground import grounds, mounting_plane
+from exciter.excitation.design import design
+from exciter.excitation.files.export import export
+from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.validation_motion.draw import draw
+from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.report.surroundings import surroundings
+from exciter.robot import Motion, library
+from exciter.robot.description import read_mjcf, read_urdf
+from exciter.robot.geometry import Capsule
+from exciter.robot.mdh_file import read_mdh
+from exciter.robot.options import RobotOptions
+from exciter.robot.pinocchio_model import to_pinocchio
+from exciter.robot.robot import Robot
+
+NO_OTHERS = {"torque": False, "self_collision": False}
+
+ARM = """<robot name="arm"><link name="foot">{foot}</link><link name="turret"/>
+<link name="upper">{upper}</link><link name="lower">{lower}</link><link name="tool"/>
+<joint name="pan" type="revolute"><parent link="foot"/><child link="turret"/><origin xyz="0 0 {height}"/>
+  <axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="50" velocity="2"/></joint>
+<joint name="lift" type="revolute"><parent link="turret"/><child link="upper"/><axis xyz="0 1 0"/>
+  <limit lower="{low}" upper="{high}" effort="50" velocity="2"/></joint>
+<joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0.4 0 0"/>
+  <axis xyz="0 1 0"/>
+  <limit lower="-2" upper="2" effort="50" velocity="2"/></joint>
+<joint name="mount" type="fixed"><parent link="lower"/><child link="tool"/><origin xyz="0.3 0 0"/></joint>
+</robot>"""
+ROD = """<collision><origin xyz="{x} 0 0" rpy="0 1.5707963267948966 0"/>
+  <geometry><capsule radius="0.05" length="{length}"/></geometry></collision>"""
+UPPER, LOWER = ROD.format(x=0.2, length=0.4), ROD.format(x=0.1, length=0.2)
+
+
+SCARA = """name: scara
+joints:
+  - {joint: shoulder, r: 0.3, limits: {lower: -2, upper: 2, velocity: 1}}
+  - {joint: elbow, d: 0.3, limits: {lower: -2, upper: 2, velocity: 1}}
+  - {joint: quill, type: prismatic, d: 0.3, limits: {lower: -0.2, upper: 0, velocity: 1}}
+"""
+
+
+def arm(folder: Path, *, foot="", upper=UPPER, lower=LOWER, height=0.4, low=-2.0, high=2.0, **options) -> Robot:
+    (folder / "arm.urdf").write_text(ARM.format(foot=foot, upper=upper, lower=lower, height=height, low=low, high=high))
+    return read_urdf(folder / "arm.urdf", options=RobotOptions(**options))
+
+
+def plane(robot: Robot, ground: object = None):
+    """The constraint of the ground by the configuration, or None."""
+    given = NO_OTHERS if ground is None else {**NO_OTHERS, "ground": ground}
+    found = ConstraintConfig(Section(given, "constraints")).constraints(DynamicModel(robot))
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def lowest(robot: Robot, q: np.ndarray, joints: set[int], normal=(0.0, 0.0, 1.0)) -> float:
+    """[m] along the normal: the lowest point of the capsules on these joints, by Pinocchio's kinematics."""
+    model = to_pinocchio(robot)
+    data, heights = model.createData(), []
+    for row in q:
+        pin.forwardKinematics(model, data, row)
+        for capsule in robot.capsules:
+            if capsule.joint in joints:
+                ends = [data.oMi[capsule.joint + 1].act(end) for end in (capsule.start, capsule.end)]
+                heights.append(min(np.dot(normal, end) for end in ends) - capsule.radius)
+    return min(heights)
+
+
+# -- which plane ---------------------------------------------------------------------------------------------------
+
+
+def test_the_floor_is_kept_by_default():
+    robot = library.embedded("panda")
+    found = plane(robot)
+    (ground,) = grounds((found,))
+    assert (ground.name, ground.offset, found.clearance) == ("floor (ground)", 0.0, 0.01)
+    bodies = {row.where.partition(" – ")[0] for row in found.rows}
+    assert bodies == {c.name for c in robot.capsules if c.joint > 0}  # neither the base nor what only turns on it
+    assert not any(row.assumed for row in found.rows)  # its own file says where it stands
+    assert ground.unchecked == ()
+
+
+@pytest.mark.parametrize(
+    ("ground", "height", "normal", "clearance"),
+    [
+        (-0.5, -0.5, (0, 0, 1), 0.01),
+        ("1e-1", 0.1, (0, 0, 1), 0.01),
+        (True, -0.672, (0, 0, 1), 0.01),
+        ({"clearance": 0.05}, -0.672, (0, 0, 1), 0.05),
+        ({"height": -0.4, "clearance": 0}, -0.4, (0, 0, 1), 0.0),
+        ({"height": 0.2, "normal": [0, 0, -5]}, 0.2, (0, 0, -1), 0.01),
+        ({"normal": [0, 2, 0]}, 0.0, (0, 1, 0), 0.01),
+    ],
+)
+def test_where_the_plane_is_can_be_said(ground, height, normal, clearance):
+    found = plane(library.embedded("puma560"), ground)
+    (wall,) = grounds((found,))
+    assert wall.offset == pytest.approx(height)
+    assert wall.normal.tolist() == list(normal)
+    assert found.clearance == clearance
+    assert not any(row.assumed for row in found.rows)
+
+
+@pytest.mark.parametrize("ground", ["none", False])
+def test_no_ground_on_request_and_not_checked_says_so(ground):
+    robot = library.embedded("panda")
+    model = DynamicModel(robot)
+    for given, words in (({"ground": ground}, "floor, walls and people"), ({}, "people and whatever stands around")):
+        constraints = ConstraintConfig(Section(given, "constraints")).constraints(model)
+        assert bool(grounds(constraints)) == (given == {})
+        family = Fourier(10.0, 1)
+        certificate = certify(robot, family.curve(family.still(library.home("panda"))), constraints)
+        assert [text.partition(":")[0] for text in unchecked(robot, constraints, certificate)] == [words]
+
+
+@pytest.mark.parametrize(
+    "ground", ["floor", [0, 1], float("nan"), {"hight": 1}, {"normal": [0, 0, 0]}, {"clearance": -1}]
+)
+def test_a_ground_that_makes_no_sense_is_one_line(ground):
+    with pytest.raises(ExciterError, match="constraints: ground"):
+        plane(library.embedded("panda"), ground)
+
+
+@pytest.mark.parametrize(
+    ("gravity", "word"),
+    [((0, 0, -9.81), "floor"), ((0, 0, 9.81), "ceiling"), ((9.81, 0, 0), "wall"), ((0, 0, 0), "mount")],
+)
+def test_hanging_and_wall_mounted_robots_stay_on_their_side(gravity, word):
+    """The base's z points out of the mounting, wherever gravity points; gravity only names the plane."""
+    robot = library.embedded("ur10e").with_gravity(gravity)
+    found = plane(robot)
+    (ground,) = grounds((found,))
+    assert ground.name.startswith(word)
+    assert ground.normal.tolist() == [0.0, 0.0, 1.0]
+    q = np.array([[0.0, 0.5, 0, 0, 0, 0], [0.0, -1.5, 0, 0, 0, 0]])  # the arm through the plane, and away from it
+    room = found.values(Motion.at(q)).min(axis=0) * 0.1
+    joints = set(range(1, robot.n))
+    for row, d in zip(q, room, strict=True):
+        assert d == pytest.approx(lowest(robot, row[None], joints) - 0.01, abs=1e-9)
+    assert room[0] < 0.0 < room[1] or room[1] < 0.0 < room[0]
+
+
+def test_a_base_frame_at_the_shoulder_is_not_the_floor(tmp_path):
+    """Where the shapes of the base reach below its origin, that is where it stands; locked joints do not move it."""
+    foot = '<collision><origin xyz="0 0 -0.3"/><geometry><cylinder radius="0.1" length="0.6"/></geometry></collision>'
+    robot = arm(tmp_path, foot=foot, height=0.1)
+    assert robot.ground == pytest.approx(-0.6)
+    assert any("the shapes of the base end at z = -0.6 m" in note for note in robot.notes)
+    assert grounds((plane(robot),))[0].offset == pytest.approx(-0.6)
+    above = foot.replace("-0.3", "0.3")
+    assert arm(tmp_path, foot=above, height=0.1, lock={"pan": 0.0, "lift": 1.5}).ground is None
+
+
+def test_the_floor_of_an_mjcf_world_is_the_ground(tmp_path):
+    text = """<mujoco><worldbody><geom type="plane" size="1 1 1" pos="0 0 -0.7"/>{tilted}
+    <body name="one"><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/><joint name="a" axis="0 1 0"/>
+    <geom type="sphere" size="0.1" pos="0.5 0 0"/></body></worldbody></mujoco>"""
+    for tilted, noted in (("", False), ('<geom type="plane" size="1 1 1" euler="30 0 0"/>', True)):
+        (tmp_path / "world.xml").write_text(text.format(tilted=tilted))
+        robot = read_mjcf(tmp_path / "world.xml")
+        assert robot.ground == -0.7
+        assert any("no capsule for 'plane of world'" in note for note in robot.notes) == noted
+
+
+# -- what of the robot counts --------------------------------------------------------------------------------------
+
+
+def test_a_body_without_shape_counts_by_its_frames_and_the_rest_is_said(tmp_path):
+    robot = arm(tmp_path, lower="")
+    found = plane(robot)
+    assert {row.where for row in found.rows} == {
+        f"{name} – floor (ground)" for name in ("upper", "origin of elbow", "origin of tool")
+    }
+    q = np.array([[0.3, -0.4, 0.9], [0.0, 0.7, 0.2]])
+    model = to_pinocchio(robot)
+    data = model.createData()
+    tool = next(row for row, name in enumerate(found.rows) if name.where.startswith("origin of tool"))
+    for k, row in enumerate(q):
+        pin.forwardKinematics(model, data, row)
+        height = data.oMi[3].act(np.array([0.3, 0, 0]))[2]
+        assert found.values(Motion.at(q))[tool, k] * 0.1 == pytest.approx(height - 0.01, abs=2e-6)
+    assert grounds((found,))[0].unchecked == (
+        "floor: the bodies of elbow beyond the origins of their frames: they have no shape",
+    )
+
+
+def test_a_tool_frame_outside_the_shapes_counts(tmp_path):
+    found = plane(arm(tmp_path))
+    assert "origin of tool – floor (ground)" in {row.where for row in found.rows}
+    inside = plane(arm(tmp_path, lower=ROD.format(x=0.15, length=0.3)))
+    assert "origin of tool – floor (ground)" not in {row.where for row in inside.rows}
+
+
+def test_a_body_that_sits_on_the_mounting_is_left_out_and_said(tmp_path):
+    """Its capsule is below the plane in every posture of its joint: nothing a motion could do about."""
+    found = plane(arm(tmp_path, height=0.02))
+    (ground,) = grounds((found,))
+    assert "upper" not in ground.against
+    assert "lower" in ground.against
+    assert "upper cannot be kept away from it in any posture" in ground.unchecked[0]
+    assert "constraints: {ground: HEIGHT}" in ground.unchecked[0]
+
+
+def test_what_no_joint_lifts_or_lowers_does_not_count(tmp_path):
+    """A robot that turns about the vertical only, however low it is, and a SCARA: its quill alone goes up and down."""
+    robot = library.embedded("panda").lock([f"joint_{k}" for k in range(2, 4)]).lock({"joint_4": -1.0})
+    robot = robot.lock({"joint_5": 0.0, "joint_6": 1.0, "joint_7": 0.0})
+    assert mounting_plane(robot, 5.0) is None
+    for text in (SCARA, SCARA.replace("r: 0.3", "r: 0.3, alpha: 3.7e-6")):  # upright to the digits of a file
+        (tmp_path / "scara.yaml").write_text(text)
+        rows = plane(read_mdh(tmp_path / "scara.yaml")).rows
+        assert [row.where for row in rows] == ["origin of quill – floor (ground)"]
+
+
+def test_a_capsule_may_be_called_floor():
+    robot = library.embedded("panda")
+    capsules = tuple(replace(c, name="floor") if c.name == "base" else c for c in robot.capsules)
+    assert plane(replace(robot, capsules=capsules, collision_pairs=())) is not None
+
+
+# -- what is said --------------------------------------------------------------------------------------------------
+
+
+def test_an_assumed_floor_is_said_with_what_to_write(tmp_path):
+    robot = arm(tmp_path)
+    assert all(row.assumed for row in plane(robot).rows)  # kept, never counted as proved
+    (told,) = plane(robot).unchecked
+    assert told.startswith("floor: assumed at z = 0 of the base; constraints: {ground: HEIGHT}")
+    low = arm(tmp_path, height=0.03, low=-3.0, high=0.1)
+    (told,) = plane(low).unchecked
+    assert "at q = 0 lower is beyond it: if it is elsewhere, write constraints: {ground: -0.03} or lower" in told
+    assert plane(low, -0.03).values(Motion.at(np.zeros((1, 3)))).min() >= -1e-9
+    assert plane(low, -0.2).unchecked == ()
+
+
+def test_a_starting_configuration_shows_the_height_in_force(tmp_path):
+    assert "\n  # ground: -0.672 " in starting_configuration(library.embedded("puma560"), "puma560")
+    (line,) = (line for line in starting_configuration(arm(tmp_path), "arm").splitlines() if "# ground: 0 " in line)
+    assert "assumed" in line
+
+
+def test_a_robot_wholly_beyond_the_assumed_floor_gets_one_line(tmp_path):
+    """Described with z up and hanging below its origin: no posture is above; the line says what to write."""
+    robot = arm(tmp_path, height=-0.5, low=1.0, high=2.0)
+    model = DynamicModel(robot)
+    with pytest.raises(
+        ExciterError, match=r"floor \(ground\).*constraints: \{ground: HEIGHT\}, \{height: …, normal: …\}"
+    ):
+        design(model, Fourier(10.0, 2), constraints=[plane(robot)], starts=1)
+    below = plane(robot, {"normal": [0, 0, -1]})
+    assert below.values(Motion.at(np.array([[0.0, 1.5, 0.0]]))).min() > 0.0
+
+
+# -- motions -------------------------------------------------------------------------------------------------------
+
+
+def run(capsys, *words):
+    with pytest.raises(SystemExit) as left:
+        main([str(word) for word in words])
+    out = capsys.readouterr()
+    return left.value.code, out.out + out.err
+
+
+def test_a_design_that_went_through_the_floor_stays_above_it(tmp_path, capsys):
+    """And one that goes through is broken to check, and not slowed down."""
+    robot = library.embedded("ur10e")
+    (tmp_path / "none.yaml").write_text("constraints: {ground: none}")
+    model = DynamicModel(robot)
+    others = ConstraintConfig(Section({"ground": "none"}, "constraints")).constraints(model)
+    free = design(model, Fourier(10.0, 3, at_rest=True), constraints=others, starts=1)
+    (tmp_path / "free").mkdir()
+    files = (tmp_path / "free", robot, free.curve, free.trajectory, free.delta)
+    export(*files, lambda curve: certify(robot, curve), rate=100.0)
+    assert run(capsys, "design", "ur10e", "-o", tmp_path / "kept", "--starts", 1)[0] == 0
+    reached = {}
+    for name in ("free", "kept"):
+        curve = read_trajectory(tmp_path / name / "trajectory.json", robot)
+        q = curve.motion(np.linspace(curve.start, curve.end, 2000)).q
+        reached[name] = lowest(robot, q, set(range(1, robot.n)))
+    assert reached["free"] < -0.1
+    assert reached["kept"] >= 0.01 - 1e-9
+    data = json.loads((tmp_path / "kept" / "design.json").read_text())
+    assert any(limit["where"] == "wrist_3 – floor (ground)" for limit in data["certificate"]["limits"])
+    file = tmp_path / "free" / "trajectory.csv"
+    code, out = run(capsys, "check", "ur10e", file, "--json")
+    broken = [limit["where"] for limit in json.loads(out)["limits"] if limit["status"] == "broken"]
+    assert code == 1
+    assert broken
+    assert all(name.endswith("floor (ground)") for name in broken)
+    assert run(capsys, "check", "ur10e", file, "--config", tmp_path / "none.yaml")[0] == 0
+    code, out = run(capsys, "slow", "ur10e", file, "--speed", 50, "-o", tmp_path / "slow")
+    assert code == 2
+    assert "floor (ground)" in out
+    assert not (tmp_path / "slow" / "trajectory.csv").exists()
+
+
+@pytest.mark.parametrize("gravity", [(0.0, 0.0, 9.81), (9.81, 0.0, 0.0)], ids=["hanging", "wall"])
+def test_random_motions_of_other_mountings_keep_their_plane(gravity):
+    robot = library.embedded("ur10e").with_gravity(gravity)
+    reached = []
+    for constraints in ((), (plane(robot),)):
+        curve = draw(robot, RandomSpline(), constraints).curve
+        q = curve.motion(np.linspace(curve.start, curve.end, 1000)).q
+        reached.append(lowest(robot, q, set(range(1, robot.n))))
+    assert reached[0] < -0.1
+    assert reached[1] >= 0.01 - 1e-9
+
+
+def test_home_of_every_embedded_robot_is_above_its_ground():
+    """And every one states its ground: nothing is assumed of them."""
+    for name in library.names():
+        robot = library.embedded(name)
+        found = plane(robot)
+        assert robot.ground is not None
+        assert grounds((found,))[0].unchecked == ()
+        assert found.values(Motion.at(library.home(name)[None])).min() > 0.0, name
+        base = [c for c in robot.capsules if c.joint < 0]
+        assert robot.ground >= min(min(c.start[2], c.end[2]) - c.radius for c in base) - 1e-9, name
+
+
+def test_the_report_draws_the_ground():
+    robot = library.embedded("puma560")
+    (shape,) = surroundings([plane(robot)])
+    assert (shape["kind"], shape["ground"], shape["border"]) == ("plane", True, False)
+    assert shape["translation"] == pytest.approx([0, 0, -0.672])
+    wall = surroundings([plane(robot, {"normal": [0, 3, 4], "height": 0.5})])[0]
+    turn = np.reshape(wall["rotation"], (3, 3))
+    assert turn[:, 2] == pytest.approx([0, 0.6, 0.8])
+    assert np.dot([0, 0.6, 0.8], wall["translation"]) == pytest.approx(0.5)
+
+
+def test_points_are_bodies_like_any_other():
+    """A point capsule of a constraint can be named by an obstacle; an unknown name is refused."""
+    robot = library.embedded("panda")
+    found = plane(replace(robot, capsules=(), collision_pairs=()))
+    assert all(isinstance(point, Capsule) and point.radius < 1e-5 for point in found.points)
+    assert len(found.rows) == len(found.points) > 4

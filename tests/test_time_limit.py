@@ -1,0 +1,200 @@
+"""Time limits are kept: inside every step, whatever the clock on the wall does, with the best motion so far as result.
+
+The clock of these tests is a counter that moves when a constraint is evaluated, so that nothing depends on the machine.
+"""
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from exciter import cli
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.workspace import HalfSpace
+from exciter.excitation.criteria import DOptimality
+from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
+from exciter.excitation.design import design
+from exciter.excitation.objective import Objective
+from exciter.excitation.optimiser import qp
+from exciter.excitation.optimiser.search import Search
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.parameters.terms import Viscous
+from exciter.robot import load
+
+ROBOT = load("gautier-khalil")
+ROBOT = ROBOT.with_limits(torque=0.7 * np.nan_to_num(ROBOT.limit("torque"), posinf=300.0))
+MODEL = DynamicModel(ROBOT, (Viscous(),))
+FAMILY = Fourier(8.0, 3, at_rest=True)
+EVALUATION = 1.0  # seconds of the counter
+
+
+@dataclass
+class Counter:
+    """A clock that is moved on by what is measured with it; begun: when each evaluation began."""
+
+    now: float = 100.0
+    begun: list[float] = field(default_factory=list)
+
+    def __call__(self) -> float:
+        return self.now
+
+    def work(self) -> None:
+        self.begun.append(self.now)
+        self.now += EVALUATION
+
+
+@dataclass(frozen=True, eq=False)
+class Slow:
+    """A constraint whose evaluation takes a second of the counter."""
+
+    own: Constraint
+    counter: Counter
+
+    @property
+    def rows(self):
+        return self.own.rows
+
+    def values(self, motion):
+        self.counter.work()
+        return self.own.values(motion)
+
+    def linearised(self, motion):
+        self.counter.work()
+        return self.own.linearised(motion)
+
+    def lower_bounds(self, spans):
+        self.counter.work()
+        return self.own.lower_bounds(spans)
+
+
+def slow_constraints(counter: Counter) -> tuple[Slow, ...]:
+    return tuple(Slow(own, counter) for own in (TorqueLimits(MODEL), HalfSpace(ROBOT, "tool", (0, 0, 1), -0.6)))
+
+
+def slow_search(counter: Counter) -> Search:
+    objective = Objective(MODEL, DOptimality(), MODEL.base.independent, np.ones(3))
+    return Search(FAMILY, objective, slow_constraints(counter), 400, 0)
+
+
+@pytest.fixture(scope="module")
+def whole() -> float:
+    """Seconds of the counter that one start takes."""
+    counter = Counter()
+    assert slow_search(counter).run(0, Deadline(1e9, clock=counter)).complete
+    return counter.now - 100.0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.03, 0.1, 0.3, 0.6, 0.9, 0.95, 0.99])
+def test_nothing_begins_after_the_deadline(whole, share):
+    """In the search for a posture, for a start, on the way down, in the repair and in the certificate."""
+    counter = Counter()
+    deadline = Deadline(100.0 + share * whole, clock=counter)
+    attempt = slow_search(counter).run(0, deadline)
+    assert not attempt.complete
+    assert max(counter.begun, default=0.0) < deadline.at
+    assert counter.now < deadline.at + EVALUATION
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_start_that_is_stopped_leaves_time_for_its_certificate(whole, share):
+    counter = Counter()
+    certificates = Counter()
+    assert slow_search(certificates).modest(0, Deadline(1e9, clock=certificates)).feasible
+    seconds = 2.0 * (certificates.now - 100.0)
+    attempt = slow_search(counter).run(0, Deadline(100.0 + share * whole, clock=counter), None, seconds)
+    assert attempt.feasible
+    assert not attempt.complete
+    curve = attempt.trajectory.curve(attempt.delta)
+    assert certify(ROBOT, curve, [slow.own for slow in slow_search(counter).constraints]).certified
+
+
+def test_a_design_ends_in_time_with_the_best_so_far_and_can_be_resumed(whole, tmp_path):
+    counter, file = Counter(), tmp_path / "checkpoint.json"
+    settings = {"constraints": slow_constraints(counter), "samples": 400, "starts": 2, "checkpoint": file}
+    deadline = Deadline.after(1.9 * whole, clock=counter)
+    stopped = design(MODEL, FAMILY, time_limit=deadline, **settings)
+    assert max(counter.begun) < deadline.at
+    assert stopped.interrupted
+    assert stopped.out_of_time
+    assert stopped.certificate.certified
+    assert stopped.value == min(attempt.value for attempt in stopped.attempts)
+    assert [attempt.number for attempt in stopped.attempts if attempt.complete]
+    resumed = design(MODEL, FAMILY, **settings)
+    uninterrupted = design(MODEL, FAMILY, **{**settings, "checkpoint": None})
+    assert not resumed.interrupted
+    assert_allclose(resumed.delta, uninterrupted.delta, rtol=0, atol=0)
+
+
+def test_when_time_is_short_the_motion_of_the_beginning_is_certified_at_least():
+    """The rehearsal is all there is time for: no start has an end."""
+    counter = Counter()
+    search = slow_search(counter)
+    search.modest(0, Deadline(1e9, clock=counter))
+    rehearsal = counter.now - 100.0
+    counter = Counter()
+    limit = Deadline.after(3.5 * rehearsal, clock=counter)
+    found = design(MODEL, FAMILY, constraints=slow_constraints(counter), samples=400, starts=4, time_limit=limit)
+    assert max(counter.begun) < limit.at
+    assert found.out_of_time
+    assert found.certificate.certified
+    assert len(found.attempts) == 1
+
+
+def test_no_motion_in_time_is_said_in_one_line():
+    counter = Counter()
+    limit = Deadline.after(3 * EVALUATION, clock=counter)
+    with pytest.raises(ExciterError, match="no motion that keeps all limits was found and certified in 3 s; "):
+        design(MODEL, FAMILY, constraints=slow_constraints(counter), samples=400, starts=4, time_limit=limit)
+    assert max(counter.begun) < limit.at
+
+
+def test_no_motion_in_time_leaves_no_file(capsys, tmp_path):
+    with pytest.raises(SystemExit) as leaving:
+        cli.main(["design", "gautier-khalil", "-o", str(tmp_path / "out"), "--time-limit", "0.001"])
+    said = capsys.readouterr()
+    assert leaving.value.code == 2
+    assert said.err.count("\n") == 1
+    assert "in 0.001 s" in said.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_change_of_the_date_ends_nothing(monkeypatch):
+    """Summer time, a corrected clock: an hour forward or back at every look is no hour of work."""
+    looks = iter(range(10**9))
+    monkeypatch.setattr(time, "time", lambda: 1.7e9 + 3600.0 * next(looks))
+    found = design(MODEL, FAMILY, samples=400, starts=2, time_limit=600.0)
+    assert not found.interrupted
+    assert len(found.attempts) == 2
+    assert 0.0 < found.seconds < 3600.0
+
+
+def test_compiling_does_not_count(monkeypatch):
+    """It happens once per machine, is announced, and would leave a short limit without any search."""
+    monkeypatch.setattr("exciter.excitation.deadline.compile_seconds", lambda: 0.0)
+    deadline = Deadline.after(50.0)
+    monkeypatch.setattr("exciter.excitation.deadline.compile_seconds", lambda: 1000.0)
+    assert deadline.left > 1000.0
+    assert deadline.shared().clock is time.monotonic  # other processes have compiled nothing
+    assert deadline.shared().left > 1000.0
+
+
+def test_a_long_quadratic_problem_is_given_up():
+    rng = np.random.default_rng(0)
+    m = rng.standard_normal((80, 80))
+    a, low = rng.standard_normal((300, 80)), -rng.uniform(0.0, 0.1, 300)
+    problem = (m @ m.T + np.eye(80), 100.0 * rng.standard_normal(80), (np.full(80, -0.3), np.full(80, 0.3)), a, low)
+    assert qp.solve(*problem, np.full(300, 0.1)) is not None
+    with pytest.raises(OutOfTime):
+        qp.solve(*problem, np.full(300, 0.1), 1e-9)
+
+
+def test_there_is_no_deadline_unless_there_is_a_limit():
+    assert not NEVER.passed
+    assert not NEVER.shared().passed
+    assert not Deadline.after(None).moved(-1e300).passed
