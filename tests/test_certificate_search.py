@@ -15,7 +15,7 @@ import pytest
 
 from conftest import random_robot
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.certificate.adaptive import Effort, _grid, _verdict, certify, remembers
+from exciter.excitation.certificate.adaptive import Effort, _Grid, _grid, _verdict, certify, remembers
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, Status
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.any_of import AnyOf
@@ -119,6 +119,7 @@ def test_one_limit_that_is_open_or_broken_is_enough_to_refuse() -> None:
         assert certificate.proved == tuple(limit for limit in limits if limit is holds)
         assert certificate.assumed == tuple(limit for limit in limits if limit is assumed)
         said = certificate.to_dict()
+        assert (said["starts_at_rest"], said["ends_at_rest"]) == (True, True)  # unless said otherwise
         assert (said["certified"], said["proved"], said["assumed"]) == (
             certified,
             limits.count(holds),
@@ -151,8 +152,8 @@ def test_margins_are_said_in_the_direction_of_the_limit(
 
 @pytest.mark.parametrize("intervals", [1, 7, 10, 200, 3000])
 def test_the_grid_leaves_out_no_instant(intervals: int) -> None:
-    knots = np.array([-1.0, -0.5, 0.1, 0.1 + 1e-6, 3.0, 9.0])
-    grid = _grid(Curve((PolynomialPiece(knots, np.zeros((1, 5, 2))),)), intervals)
+    knots = np.array([-1.0, -0.5, 0.1, 0.1 + 1e-6, 3.0, 3.0 + 1e-11, 9.0])
+    grid = _grid(Curve((PolynomialPiece(knots, np.zeros((1, 6, 2))),)), intervals)
     assert (grid.start[0], grid.end[-1]) == (-1.0, 9.0)
     assert (grid.start[1:] == grid.end[:-1]).all()
     assert (grid.start >= knots[grid.span]).all()
@@ -160,14 +161,16 @@ def test_the_grid_leaves_out_no_instant(intervals: int) -> None:
     widths = grid.end - grid.start
     assert (widths > 0.0).all()
     assert widths.max() <= 10.0 / intervals * (1 + 1e-8)
-    for span in range(5):
+    for span in range(6):
         own = widths[grid.span == span]
         np.testing.assert_allclose(own, own[0], rtol=1e-6)
         assert len(own) == max(1, np.ceil((knots[span + 1] - knots[span]) * intervals / 10.0 - 1e-9))
 
 
 def test_intervals_are_split_into_four_without_a_gap() -> None:
-    grid = _grid(Curve((PolynomialPiece([0.0, 0.3, 1.0], np.zeros((1, 2, 2))),)), 10)
+    rng = np.random.default_rng(1)
+    grid = _Grid(rng.integers(0, 9, 300), rng.uniform(-1.0, 0.1, 300), rng.uniform(1.0, 3.0, 300))
+    assert (grid.start + (grid.end - grid.start) != grid.end).any()  # in floating point the end is not the sum
     which = np.arange(len(grid.start)) % 3 == 1
     parts = grid.split(which)
     assert (parts.span == np.repeat(grid.span[which], 4)).all()
@@ -175,7 +178,7 @@ def test_intervals_are_split_into_four_without_a_gap() -> None:
     assert (starts[:, 0] == grid.start[which]).all()
     assert (ends[:, -1] == grid.end[which]).all()
     assert (starts[:, 1:] == ends[:, :-1]).all()
-    np.testing.assert_allclose(ends - starts, 0.25 * (grid.end - grid.start)[which, None] * np.ones(4))
+    np.testing.assert_allclose(ends - starts, 0.25 * (grid.end - grid.start)[which, None] * np.ones(4), rtol=1e-9)
 
 
 @pytest.mark.parametrize("grid", [10, 2500])
@@ -246,6 +249,8 @@ def test_margins_that_are_told_are_as_close_as_the_tolerance_says() -> None:
         assert 5.0 * widths[-2] > tolerance * (1.0 + true)  # the last split was needed
     hasty = Given(lambda time: 0 * time + 4.0, lambda start, end: 4.0 - 5.0 * (end - start))
     assert judged(hasty, Effort(grid=20, refine=40)).margin == pytest.approx(1.5)  # 40 instants: those of the grid
+    hasty = Given(lambda time: 0 * time + 0.6, lambda start, end: 0.6 - (end - start))
+    assert judged(hasty, Effort(grid=20, refine=40)).margin == pytest.approx(0.1)
 
 
 def test_no_interval_gets_narrower_than_is_said() -> None:
@@ -264,6 +269,12 @@ def test_no_more_instants_than_allowed_beyond_the_grid() -> None:
         constraint = Given(lambda time: 0 * time + 0.5, lambda start, end: np.where(end - start < 0.1, 0.5, -1.0))
         assert judged(constraint, Effort(grid=10, most=most)).status == status
         assert sum(map(len, constraint.asked)) - 20 <= most
+
+
+def test_a_motion_that_touches_a_limit_is_proved() -> None:
+    """Exactly: its value is zero there, and so are the bounds of short intervals beside it."""
+    constraint = Given(lambda time: np.abs(time - 5.0), lambda start, end: np.where(end - start < 0.1, 0.0, -1.0))
+    assert judged(constraint, Effort(grid=10)).status == "holds"
 
 
 def test_nothing_is_split_for_a_row_that_is_broken_anyway() -> None:

@@ -67,6 +67,7 @@ def test_a_description_that_gives_all_has_no_gap() -> None:
         (bare(described(), 0), None, "no mass for the bodies of j1", (0,)),
         (described(friction={}), None, "declares no friction", (0, 1, 2)),
         (described(friction={"viscous": [-1.0, 0.0, 2.0]}), None, "declares no friction", (1,)),
+        (described(friction={"viscous": [1.0, 1.0, 0], "coulomb": [-1.0, 1.0, 0]}), None, "declares no friction", (2,)),
         (described(friction={"coulomb": [-1.0, 2.0, 0.0]}), None, "declares no friction", (2,)),
         (described(), (RotorInertia(), Coulomb()), "leaves out the viscous term", (0, 1)),
         (described(), (RotorInertia(), Viscous()), "leaves out the coulomb term", (0, 2)),
@@ -155,6 +156,20 @@ def test_nothing_is_said_where_all_is_covered() -> None:
     assert told(robot, [apart, wall]) == ["torque"]
     assert told(robot, []) == ["torque", "self-collision", surroundings]
     assert "no pair of bodies" in " ".join(unchecked(replace(robot, collision_pairs=()), [], certify_still(robot)))
+
+
+def test_what_constraints_say_themselves_is_passed_on_once() -> None:
+    robot = replace(shaped(), nominal=True)
+    torque = TorqueLimits.of(robot)
+    [sentence] = torque.unchecked
+    for constraints in ([torque], [AnyOf((torque, CapsuleDistance(robot)))], [torque, torque]):
+        assert unchecked(robot, constraints, certify_still(robot)).count(sentence) == 1
+
+
+def test_a_point_of_a_mass_is_a_mass() -> None:
+    robot = described()
+    point = replace(robot.joints[1], inertia=np.array([2.0, *np.zeros(9)]))
+    assert gaps(replace(robot, joints=(robot.joints[0], point, robot.joints[2]))) == {}
 
 
 def test_limits_that_are_missing_are_named_with_their_joints() -> None:
