@@ -55,6 +55,14 @@ def test_regions_are_about_the_base_unless_said_otherwise() -> None:
         np.testing.assert_allclose(0.1 * region.values(states(ROBOT, 4)), region.distance(away))
     with pytest.raises(ParameterError, match="empty"):
         Box(ROBOT, "j2", [0.0, 0.0, 0.0], [1.0, 0.0, 1.0])
+    for side in ("lower", "upper"):
+        with pytest.raises(ParameterError, match="must be three numbers"):  # a side that is no number is not left out
+            Box(ROBOT, "j2", **{"lower": [-1.0] * 3, side: [np.nan, 1.0, 1.0]})
+    on_its_axis = np.array([[1.0], [2.0], [3.0]])
+    for cylinder in (InsideCylinder, OutsideCylinder):
+        way_out = cylinder(ROBOT, "j2", 0.4, axis=on_its_axis[:, 0]).gradient(on_its_axis)[0, :, 0]
+        assert np.linalg.norm(way_out) == pytest.approx(1.0)
+        assert way_out @ on_its_axis[:, 0] == pytest.approx(0.0, abs=1e-12)
     for half in (0.0, np.nan):
         with pytest.raises(ParameterError, match="lower must be below"):
             OutsideCylinder(ROBOT, "j2", 1.0, lower=0.0, upper=half)
@@ -147,6 +155,18 @@ def test_obstacles_count_against_what_they_name_in_their_order() -> None:
     for k, half in enumerate((0.5, 1.0, 2.0)):
         x = 3.0 * np.eye(3)[:, k : k + 1]
         assert box.touch(x, x).distance.item() == pytest.approx(3.0 - half)
+
+
+def test_a_segment_through_the_middle_of_a_box_leaves_with_its_farther_end() -> None:
+    """A rotation may be given as rows of numbers; columns are the sides of the box."""
+    turned = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    box = Block("box", np.zeros(3), np.array([1.0, 9.0, 9.0]), turned)  # type: ignore[arg-type]
+    near, far = np.array([[0.0], [0.3], [0.0]]), np.array([[0.0], [-0.1], [0.0]])
+    for ends in ((near, far), (far, near)):
+        touch = box.touch(*ends)
+        assert touch.distance.item() == pytest.approx(-0.6)
+        np.testing.assert_allclose(touch.normal, [[0.0], [1.0], [0.0]])
+        np.testing.assert_allclose(touch.point, far)
 
 
 def test_a_constraint_of_ones_own_has_rows_that_are_numbered() -> None:

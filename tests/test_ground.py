@@ -18,7 +18,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.config.section import Section
-from exciter.excitation.constraints.ground import grounds, mounting_plane
+from exciter.excitation.constraints.ground import Ground, grounds, mounting_plane
 from exciter.excitation.design import design
 from exciter.excitation.files.export import export
 from exciter.excitation.files.read import read_trajectory
@@ -220,6 +220,38 @@ def test_a_body_that_sits_on_the_mounting_is_left_out_and_said(tmp_path):
     assert "lower" in ground.against
     assert "upper cannot be kept away from it in any posture" in ground.unchecked[1]
     assert "constraints: {ground: HEIGHT}" in ground.unchecked[1]
+
+
+def test_a_body_that_its_own_joint_frees_is_kept_away(tmp_path):
+    """Below the plane at q = 0, above it when its joint turns up: not left out, unless the clearance is more than that.
+    Its lower end is 0.1 m from the axis then, 0.04 m above the plane, less its radius."""
+    robot = arm(tmp_path, upper=ROD.format(x=0.25, length=0.3), height=0.04)
+    for clearance, counts in ((0.0, True), (0.085, True), (0.095, False)):
+        (ground,) = grounds((mounting_plane(robot, 0.0, clearance=clearance),))
+        assert ("upper" in ground.against) == counts
+        assert any("cannot be kept away" in sentence for sentence in ground.unchecked) != counts
+    bare = mounting_plane(robot)
+    assert (bare.clearance, bare.obstacles[0].offset, bare.obstacles[0].assumed) == (0.0, 0.0, False)
+    assert not any(row.assumed for row in bare.rows)
+    assert not Ground("floor", np.array([0.0, 0.0, 1.0]), 0.0).assumed
+
+
+def test_origins_on_an_axis_that_stays_are_no_points(tmp_path):
+    """The lift's own origin cannot move, with or without a shape on its body; names are made to differ."""
+    rows = {row.where.partition(" – ")[0] for row in mounting_plane(arm(tmp_path, upper="")).rows}
+    assert rows == {"lower", "origin of tool"}
+    robot = arm(tmp_path)
+    taken = replace(
+        robot, capsules=tuple(replace(c, name="origin of tool") for c in robot.capsules if c.name == "lower")
+    )
+    rows = [row.where.partition(" – ")[0] for row in mounting_plane(taken).rows]
+    assert sorted(rows) == ["origin of tool", "origin of tool'"]
+
+
+@pytest.mark.parametrize(("cosine", "word"), [(-0.51, "floor"), (-0.49, "wall"), (0.49, "wall"), (0.51, "ceiling")])
+def test_a_plane_is_called_by_its_slope(tmp_path, cosine, word):
+    robot = replace(arm(tmp_path), gravity=9.81 * np.array([np.sqrt(1.0 - cosine**2), 0.0, cosine]))
+    assert mounting_plane(robot, -9.0).obstacles[0].name == f"{word} (ground)"
 
 
 def test_what_no_joint_lifts_or_lowers_does_not_count(tmp_path):

@@ -166,6 +166,20 @@ def test_what_constraints_say_themselves_is_passed_on_once() -> None:
         assert unchecked(robot, constraints, certify_still(robot)).count(sentence) == 1
 
 
+def test_bodies_that_have_no_capsule_are_told_where_capsules_are_asked() -> None:
+    """By pairs or by obstacles; a ground speaks for itself, and takes their frames."""
+    robot = shaped()
+    robot = replace(robot, capsules=tuple(c for c in robot.capsules if c.name != "c2"))
+    wall = Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0)
+    sentence = "collisions of the bodies of j2: they have no capsule"
+    assert CapsuleDistance(robot).unchecked == (sentence,)
+    assert CapsuleDistance(robot, (), obstacles=(wall,)).unchecked == (sentence,)
+    ground = mounting_plane(robot, -9.0)
+    assert ground is not None
+    assert sentence not in ground.unchecked
+    assert CapsuleDistance(shaped(), obstacles=(wall,)).unchecked == ()
+
+
 def test_a_point_of_a_mass_is_a_mass() -> None:
     robot = described()
     point = replace(robot.joints[1], inertia=np.array([2.0, *np.zeros(9)]))
