@@ -188,6 +188,7 @@ def test_a_constraint_of_ones_own_has_rows_that_are_numbered() -> None:
             UserConstraint("mine", lambda m: m.q.T[:1], derivatives=lambda m, x=given: x).linearised(STILL)  # type: ignore[misc]
     cubic = UserConstraint("mine", lambda m: (m.q**3 + m.qd**2 + m.q * m.qdd).T, count=2)
     q, qd, qdd = np.random.default_rng(1).uniform(-3.0, 3.0, (3, 6, 2))
+    q[0] = qd[0] = qdd[0] = 0.0
     rows = cubic.linearised(Motion.at(q, qd, qdd))
     for found, expected in ((rows.dq, 3 * q**2 + qdd), (rows.dqd, 2 * qd), (rows.dqdd, q)):
         assert found is not None
