@@ -48,6 +48,8 @@ def test_more_rows_than_can_be_read_are_refused() -> None:
     check_rows(MOST_ROWS / 100.0, 100.0)
     with pytest.raises(MotionError, match="at most 1000000"):
         check_rows(MOST_ROWS / 100.0 + 0.02, 100.0)
+    with pytest.raises(MotionError, match="at most 1000000"):
+        sample(Curve((PolynomialPiece([0.0, 2.0], np.zeros((1, 1, 2))),)), 1e6)
     assert rates(100.0, MOST_ROWS / 400.0) == (100.0, 200.0, 400.0)
     assert rates(100.0) == (100.0, 200.0, 400.0, 800.0, 1000.0)
     assert rates(100.0, MOST_ROWS / 1000.0)[-1] == 1000.0
@@ -102,6 +104,10 @@ def test_a_column_has_one_meaning() -> None:
     for lines in (wider, "\n".join(line.rpartition(",")[0] for line in numbers.splitlines())):
         with pytest.raises(MotionError, match=r"4 names in its header and [35] numbers"):
             parsed(header, lines)
+    assert len(parsed([f" {name} " for name in header], numbers).time) == 5
+    named = replace(ROBOT, joints=(replace(ROBOT.joints[0], name="time"), *ROBOT.joints[1:]))
+    text = ",".join(["time", "time.q", *header[2:]]) + "\n" + numbers
+    assert parse_csv(text, named, "file").time[-1] == 0.4  # a joint of that name has its columns, time has its own
     with pytest.raises(MotionError, match="1 row; a motion given by q alone needs at least 4"):
         parsed(header, "0,0,0,0")
 
@@ -175,6 +181,10 @@ def test_the_exact_file_says_how_long_the_motion_is_and_which_family_it_is_of() 
     for periods, duration in ((None, 10.0), (1, 10.0), (3, 30.0)):
         data = {**once, "periods": periods} if periods else {k: v for k, v in once.items() if k != "periods"}
         assert exact_curve(data, ROBOT, "file").duration == pytest.approx(duration)
+    for bad in (np.nan, np.inf, 2e100, -2e100):
+        wrong = {**once["coefficients"], JOINTS[1]: [*once["coefficients"][JOINTS[1]][:-1], bad]}
+        with pytest.raises(MotionError, match="the coefficients have NaN, infinity, or a number beyond"):
+            exact_curve({**once, "coefficients": wrong}, ROBOT, "file")
     unknown: Any = SimpleNamespace(start=0.0, end=1.0, pieces=(object(),))
     with pytest.raises(MotionError, match="has no exact form"):
         exact_data(unknown, ROBOT)
@@ -265,6 +275,9 @@ def test_slow_motions_have_the_shape_of_the_whole() -> None:
         for order, name in enumerate(("q", "qd", "qdd")):
             expected = getattr(fast, name) * speed**order
             np.testing.assert_allclose(getattr(now, name), expected, atol=1e-9 * speed**order)
+    unknown: Any = SimpleNamespace(start=0.0, shifted=lambda by: SimpleNamespace(pieces=(object(),)))
+    with pytest.raises(MotionError, match="a object cannot be slowed down"):
+        slowed(unknown, 0.5)
     for speed in (0.0099, 1.0001, 0.0, -1.0, np.nan):
         with pytest.raises(MotionError, match="a speed of"):
             slowed(curve, speed)
