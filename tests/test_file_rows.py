@@ -260,6 +260,9 @@ def test_all_files_are_written_and_read_back_as_one_motion(tmp_path: Path, monke
     time = np.linspace(0.0, curve.end, 99)
     np.testing.assert_allclose(exact.motion(time).q, curve.motion(time).q, atol=1e-15)
     assert "periods" not in json.loads((tmp_path / "trajectory.json").read_text())
+    family = Fourier(10.0, 2)
+    export(tmp_path, ROBOT, curve, family, np.zeros((3, family.coefficients)), certify)
+    assert json.loads((tmp_path / "trajectory.json").read_text())["periods"] == 1
     monkeypatch.setattr(sys.modules[export.__module__], "same_curve", lambda one, other: False)
     with pytest.raises(ExciterError, match="does not read back as it was written"):
         export(tmp_path, ROBOT, curve, None, None, certify)
