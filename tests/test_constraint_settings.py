@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
+import coal
 import numpy as np
 import pytest
 
 from conftest import random_robot, states
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError, ParameterError
+from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import LENGTH
@@ -136,6 +139,19 @@ def test_bodies_without_a_shape_that_collides_are_refused(tmp_path: Path) -> Non
     mesh = Shape("mesh", 1, (1.0, 1.0, 1.0), np.eye(3), np.zeros(3), mesh=str(tmp_path / "broken.stl"))
     with pytest.raises(ParameterError, match=r"broken\.stl' cannot be read"):
         MeshDistance(replace(ROBOT, shapes=(one, mesh)), [("j1", "j2")]).values(STILL)
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_a_distance_that_could_not_be_measured_proves_nothing(failing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever of the pairs of shapes it is: one that is far away does not stand for it."""
+    balls = [Shape("sphere", 1, (0.1,), np.eye(3), np.array([3.0 + k, 0, 0])) for k in range(3)]
+    robot = replace(ROBOT, shapes=(Shape("sphere", -1, (0.1,), np.eye(3), np.array([-9.0, 0, 0])), *balls))
+    constraint = MeshDistance(robot, [("base", "j2")])
+    assert certify(robot, resting(2, 0.1), [constraint]).limits[-1].status == "holds"
+    measure, calls = coal.distance, count()
+    monkeypatch.setattr(coal, "distance", lambda *a: np.nan if next(calls) % 3 == failing else measure(*a))
+    assert np.isnan(constraint.values(Motion.at(np.zeros((1, 2))))).all()
+    assert certify(robot, resting(2, 0.1), [constraint]).limits[-1].status == "open"
 
 
 def test_obstacles_count_against_what_they_name_in_their_order() -> None:
