@@ -46,6 +46,7 @@ class Mutant:
     last_line: int = field(compare=False)
     tree: ast.Module = field(compare=False, repr=False)
     swap: tuple[ast.AST, ast.AST] = field(compare=False, repr=False)
+    again: str = ""  # what tells it from the same change of the same words further up in the function
 
     @property
     def key(self) -> str:
@@ -77,18 +78,20 @@ def _copied(tree: Any, kept: ast.AST) -> Any:
 
 
 def mutants(module: str) -> list[Mutant]:
-    """All of a module, each once, in the order of its lines."""
+    """All of a module, in the order of its lines."""
     tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
-    found: dict[str, Mutant] = {}
+    found: list[Mutant] = []
     for function, statement, node, new in _places(tree.body, "", {}):
         swap = (node, ast.Pass() if new is None else new)
         before, after = (ast.unparse(_header(_Replace(*pair).visit(_copied(statement, node)))) for pair in (
             (node, node), swap))  # fmt: skip
         if before != after:
             last = getattr(statement, "end_lineno", statement.lineno)
-            mutant = Mutant(module, function, _marked(before, after), statement.lineno, last, tree, swap)
-            found.setdefault(mutant.key, mutant)
-    return list(found.values())
+            change = _marked(before, after)
+            again = sum(m.function == function and m.change.removesuffix(m.again) == change for m in found)
+            mark = f" (number {again + 1})" if again else ""
+            found.append(Mutant(module, function, change + mark, statement.lineno, last, tree, swap, mark))
+    return found
 
 
 def _header(statement: Any) -> ast.AST:
@@ -249,6 +252,9 @@ def _graft(old: Any, new: dict[str, Any], module: str) -> None:
             continue
         if isinstance(value, type) and isinstance(before, type) and value.__module__ == module:
             _graft(_Attributes(before), dict(vars(value)), module)
+            factories = [getattr(kind, "__dataclass_fields__", {}) for kind in (before, value)]
+            kept, given = ({k: f.default_factory for k, f in fields.items()} for fields in factories)
+            _graft(kept, given, module)
             continue
         given, has = _function(value), _function(before)
         if given is not None and has is not None:

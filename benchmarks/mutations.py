@@ -48,8 +48,9 @@ from mutants import PACKAGE, Mutant, graft, mutants
 ROOT = Path(__file__).parents[1]
 HARMLESS = Path(__file__).with_name("mutations_harmless.yaml")
 MOTIONS = (
-    "certificate", "certificate_parts", "certificate_joints", "distances", "constraints", "trajectory_files", "slowed",
-    "points", "validation_motion", "design_config", "gear_load",
+    "certificate", "certificate_parts", "certificate_joints", "certificate_search", "unchecked", "distances",
+    "constraints", "constraint_settings", "ground", "trajectory_files", "file_rows", "slowed", "points",
+    "validation_motion", "design_config", "gear_load",
 )  # fmt: skip
 #: Folders that are mutated, and the tests (test_….py) that are asked.
 TESTS = {

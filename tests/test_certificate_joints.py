@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -69,6 +71,38 @@ def test_a_wide_range_makes_no_limit_softer(lower: float) -> None:
         assert verdict.margin == pytest.approx((2.0 - way) / range_, abs=1e-15)
     below = only(one_joint(lower=-2.0, upper=1e9), resting(1, -2.0 - 3e-9), upper=False)
     assert below.status == "broken"
+
+
+@pytest.mark.parametrize("limit", [0.2, 1.0, 5.0])
+def test_rounding_has_the_size_of_the_limit_on_either_side(limit: float) -> None:
+    """1e-9, and that part of a limit beyond one."""
+    part = 1e-9 * max(1.0, limit)
+    for size, status in ((0.8, "holds"), (1.2, "broken")):
+        for sign in (1.0, -1.0):
+            way = sign * (limit + size * part)
+            robot = one_joint(lower=-limit if sign < 0 else -1e3, upper=limit if sign > 0 else 1e3)
+            assert only(robot, resting(1, way), upper=sign > 0).status == status
+
+
+@pytest.mark.parametrize("what", ["position", "velocity", "acceleration", "jerk"])
+@pytest.mark.parametrize("joint", [0, 2])
+def test_a_limit_of_one_joint_alone_is_judged(what: str, joint: int) -> None:
+    """The others having none is no reason to look away; on either side of zero."""
+    free = dict.fromkeys(("velocity", "acceleration", "jerk", "torque", "upper"), np.inf)
+    robot = random_robot(4, 3, prismatic=0.0).with_limits(**free, lower=-np.inf)
+    values = np.full(3, np.inf)
+    values[joint] = 0.1
+    limits = {"lower": -values, "upper": values} if what == "position" else {what: values}
+    for way in (0.5, -0.5):
+        found = certify(robot.with_limits(**limits), resting(3, way)).limits
+        broken = [limit for limit in found if limit.status == "broken"]
+        assert [(limit.what, limit.where) for limit in broken] == [(what, f"j{joint + 1}")]
+        assert len(found) == (2 if what == "position" else 1)
+    units = {"position": "", "velocity": "/s", "acceleration": "/s²", "jerk": "/s³"}
+    for kind, length in (("revolute", "rad"), ("prismatic", "m")):
+        joints = tuple(replace(j, kind=kind) for j in robot.joints)
+        found = certify(replace(robot, joints=joints).with_limits(**limits), resting(3)).limits
+        assert {limit.unit for limit in found} == {length + units[what]}
 
 
 def test_a_narrow_range_is_judged_by_its_width() -> None:
@@ -178,7 +212,8 @@ def test_a_jump_of_position_or_velocity_is_a_broken_limit(
     assert jump.at == 1.0
     assert jump.reached == pytest.approx(abs(size), rel=1e-5)
     assert 0.0 < jump.limit < jump.reached
-    assert jump.margin < 0.0
+    assert jump.margin == pytest.approx(1.0 - jump.reached / jump.limit)
+    assert jump.upper
 
 
 def test_what_rounding_explains_is_no_jump() -> None:

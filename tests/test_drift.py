@@ -35,6 +35,8 @@ def test_words_of_a_change() -> None:
     assert FOUND.words == "viscous friction of elbow falls by 25 % over 60 s (10.0 σ): warming up?"
     assert "rises by 25 %" in replace(FOUND, change=1.0).words
     assert "warming" not in replace(FOUND, change=1.0).words
+    assert "rises by 60 %" in replace(FOUND, value=0.5, change=0.3).words  # however small the numbers are
+    assert not Drift("elbow", "Fv3", "N·m·s/rad", 4.0, 1.0, 0.1, 1e-4, 60.0).doubtful
     assert "falls by 25 %" in replace(FOUND, value=-4.0, change=1.0).words
     assert "rises by 25 %" in replace(FOUND, value=-4.0).words
     assert "falls by 1 N·m·s/rad over" in replace(FOUND, value=0.5).words

@@ -18,7 +18,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.config.section import Section
-from exciter.excitation.constraints.ground import grounds, mounting_plane
+from exciter.excitation.constraints.ground import Ground, grounds, mounting_plane
 from exciter.excitation.design import design
 from exciter.excitation.files.export import export
 from exciter.excitation.files.read import read_trajectory
@@ -130,7 +130,8 @@ def test_no_ground_on_request_and_not_checked_says_so(ground):
         assert bool(grounds(constraints)) == (given == {})
         family = Fourier(10.0, 1)
         certificate = certify(robot, family.curve(family.still(library.home("panda"))), constraints)
-        assert [text.partition(":")[0] for text in unchecked(robot, constraints, certificate)] == [words]
+        told = [text.partition(":")[0] for text in unchecked(robot, constraints, certificate)]
+        assert [what for what in told if what != "torque"] == [words]  # its masses are plausible values
 
 
 @pytest.mark.parametrize(
@@ -220,6 +221,38 @@ def test_a_body_that_sits_on_the_mounting_is_left_out_and_said(tmp_path):
     assert "constraints: {ground: HEIGHT}" in ground.unchecked[1]
 
 
+def test_a_body_that_its_own_joint_frees_is_kept_away(tmp_path):
+    """Below the plane at q = 0, above it when its joint turns up: not left out, unless the clearance is more than that.
+    Its lower end is 0.1 m from the axis then, 0.04 m above the plane, less its radius."""
+    robot = arm(tmp_path, upper=ROD.format(x=0.25, length=0.3), height=0.04)
+    for clearance, counts in ((0.0, True), (0.085, True), (0.095, False)):
+        (ground,) = grounds((mounting_plane(robot, 0.0, clearance=clearance),))
+        assert ("upper" in ground.against) == counts
+        assert any("cannot be kept away" in sentence for sentence in ground.unchecked) != counts
+    bare = mounting_plane(robot)
+    assert (bare.clearance, bare.obstacles[0].offset, bare.obstacles[0].assumed) == (0.0, 0.0, False)
+    assert not any(row.assumed for row in bare.rows)
+    assert not Ground("floor", np.array([0.0, 0.0, 1.0]), 0.0).assumed
+
+
+def test_origins_on_an_axis_that_stays_are_no_points(tmp_path):
+    """The lift's own origin cannot move, with or without a shape on its body; names are made to differ."""
+    rows = {row.where.partition(" – ")[0] for row in mounting_plane(arm(tmp_path, upper="")).rows}
+    assert rows == {"lower", "origin of tool"}
+    robot = arm(tmp_path)
+    taken = replace(
+        robot, capsules=tuple(replace(c, name="origin of tool") for c in robot.capsules if c.name == "lower")
+    )
+    rows = [row.where.partition(" – ")[0] for row in mounting_plane(taken).rows]
+    assert sorted(rows) == ["origin of tool", "origin of tool'"]
+
+
+@pytest.mark.parametrize(("cosine", "word"), [(-0.51, "floor"), (-0.49, "wall"), (0.49, "wall"), (0.51, "ceiling")])
+def test_a_plane_is_called_by_its_slope(tmp_path, cosine, word):
+    robot = replace(arm(tmp_path), gravity=9.81 * np.array([np.sqrt(1.0 - cosine**2), 0.0, cosine]))
+    assert mounting_plane(robot, -9.0).obstacles[0].name == f"{word} (ground)"
+
+
 def test_what_no_joint_lifts_or_lowers_does_not_count(tmp_path):
     """A robot that turns about the vertical only, however low it is, and a SCARA: its quill alone goes up and down."""
     robot = library.embedded("panda").lock([f"joint_{k}" for k in range(2, 4)]).lock({"joint_4": -1.0})
@@ -246,7 +279,8 @@ def test_an_assumed_floor_is_said_with_what_to_write(tmp_path):
     (told,) = plane(robot).unchecked
     assert told.startswith("floor: assumed at z = 0 of the base; constraints: {ground: HEIGHT}")
     low = arm(tmp_path, height=0.03, low=-3.0, high=0.1)
-    told = plane(low).unchecked[0]
+    told, stuck = plane(low).unchecked
+    assert "upper cannot be kept away" in stuck
     assert "at q = 0 lower is beyond it: if it is elsewhere, write constraints: {ground: -0.03} or lower" in told
     assert plane(low, -0.03).values(Motion.at(np.zeros((1, 3)))).min() >= -1e-9
     assert plane(low, -0.2).unchecked == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -110,7 +111,7 @@ class MeshDistance:
                     for _, other, there in (p for p in placed if p[0] == b):
                         result.clear()
                         d = coal.distance(one, here, other, there, request, result)
-                        if d < distance[k, t]:
+                        if d < distance[k, t] or math.isnan(d):  # what was not measured proves nothing
                             distance[k, t] = d
                             first[k, :, t], second[k, :, t] = result.getNearestPoint1(), result.getNearestPoint2()
                             normal[k, :, t] = result.normal

@@ -1,0 +1,232 @@
+"""What a certificate does not speak of: which joints a gap in the description concerns, and what is said beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from conftest import random_robot, states
+from exciter.dynamics.model import DynamicModel
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.certificate.unchecked import unchecked
+from exciter.excitation.constraints.any_of import AnyOf
+from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.ground import mounting_plane
+from exciter.excitation.constraints.obstacles import Round, Wall
+from exciter.excitation.constraints.torque import Gap, TorqueLimits, torque_gaps
+from exciter.excitation.constraints.workspace import HalfSpace
+from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
+from exciter.parameters.terms.declared import declared_terms
+from exciter.robot import Robot
+from exciter.robot.geometry import Capsule
+from exciter.robot.options import with_default_accelerations
+
+FRICTION = {"viscous": np.array([1.0, 2.0, 0.0]), "coulomb": np.array([3.0, 0.0, 4.0]), "rotor_inertia": np.ones(3)}
+
+
+def described(**changes: object) -> Robot:
+    """Three joints of which all is known: nothing is missing until it is taken away."""
+    robot = replace(random_robot(4, 3, prismatic=0.0), friction=FRICTION).with_limits(torque=[50.0, 60.0, 70.0])
+    return replace(robot, **changes)  # type: ignore[arg-type]
+
+
+def bare(robot: Robot, *which: int) -> Robot:
+    """Without the masses of these joints' bodies."""
+    joints = [replace(j, inertia=np.zeros(10)) if k in which else j for k, j in enumerate(robot.joints)]
+    return replace(robot, joints=tuple(joints))
+
+
+def gaps(robot: Robot, terms: Sequence[object] | None = None) -> dict[str, tuple[int, ...]]:
+    model = DynamicModel(robot, declared_terms(robot) if terms is None else tuple(terms))  # type: ignore[arg-type]
+    return {gap.why: gap.joints for gap in torque_gaps(model)}
+
+
+# -- torque -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_description_that_gives_all_has_no_gap() -> None:
+    """Viscous or Coulomb friction is enough for a joint."""
+    assert gaps(described()) == {}
+    assert not any(row.assumed for row in TorqueLimits.of(described()).rows)
+    assert TorqueLimits.of(described()).unchecked == ()
+
+
+@pytest.mark.parametrize(
+    ("robot", "terms", "word", "joints"),
+    [
+        (described(nominal=True), None, "plausible", (0, 1, 2)),
+        (described(lacking=("a spring is left out",)), None, "a spring is left out", (0, 1, 2)),
+        (bare(described(), 0, 1, 2), None, "no link has a mass", (0, 1, 2)),
+        (bare(described(), 2), None, "no mass for the bodies of j3", (0, 1, 2)),
+        (bare(described(), 1), None, "no mass for the bodies of j2", (0, 1)),
+        (bare(described(), 0), None, "no mass for the bodies of j1", (0,)),
+        (described(friction={}), None, "declares no friction", (0, 1, 2)),
+        (described(friction={"viscous": [-1.0, 0.0, 2.0]}), None, "declares no friction", (1,)),
+        (described(friction={"viscous": [1.0, 1.0, 0], "coulomb": [-1.0, 1.0, 0]}), None, "declares no friction", (2,)),
+        (described(friction={"coulomb": [-1.0, 2.0, 0.0]}), None, "declares no friction", (2,)),
+        (described(), (RotorInertia(), Coulomb()), "leaves out the viscous term", (0, 1)),
+        (described(), (RotorInertia(), Viscous()), "leaves out the coulomb term", (0, 2)),
+        (described(), (Viscous(), Coulomb()), "leaves out the rotor inertia term", (0, 1, 2)),
+    ],
+)
+def test_torque_is_not_proved_where_something_is_missing(
+    robot: Robot, terms: Sequence[object] | None, word: str, joints: tuple[int, ...]
+) -> None:
+    found = gaps(robot, terms)
+    assert [(word in why, concerned) for why, concerned in found.items()] == [(True, joints)]
+    limits = TorqueLimits(DynamicModel(robot, declared_terms(robot) if terms is None else tuple(terms)))  # type: ignore[arg-type]
+    assert [row.assumed for row in limits.rows] == [j in joints for j in range(3)] * 2
+    [told] = limits.unchecked
+    where = "" if len(joints) == 3 else f" of {', '.join(f'j{j + 1}' for j in joints)}"
+    assert told.startswith(f"torque{where}: ")
+    taken_at_its_word = TorqueLimits(limits.model, limits.chi)
+    assert not any(row.assumed for row in taken_at_its_word.rows)
+
+
+def test_a_gap_concerns_joints_with_a_limit() -> None:
+    """Rows and sentences are those of limited joints, in their order: upper ones, then lower ones."""
+    robot = described().with_limits(torque=[50.0, np.inf, 70.0])
+    model = DynamicModel(robot, declared_terms(robot))
+    limits = TorqueLimits(model, gaps=(Gap("one", (1,)), Gap("two", (1, 2)), Gap("all", (0, 1, 2))))
+    assert [(row.where, row.limit, row.scale, row.upper, row.assumed) for row in limits.rows] == [
+        ("j1", 50.0, 50.0, True, True), ("j3", 70.0, 70.0, True, True),
+        ("j1", -50.0, 50.0, False, True), ("j3", -70.0, 70.0, False, True),
+    ]  # fmt: skip
+    assert limits.unchecked == ("torque of j3: two", "torque: all")
+    one = TorqueLimits(model, gaps=(Gap("two", (1, 2)),))
+    assert [row.assumed for row in one.rows] == [False, True] * 2
+
+
+def test_a_margin_is_kept_free_of_every_limit() -> None:
+    robot = described()
+    motion = states(robot, 5)
+    for margin in (0.0, 0.25):
+        limits = TorqueLimits.of(robot, margin=margin)
+        free = (1.0 - margin) * np.array([50.0, 60.0, 70.0])
+        tau = limits.model.torque(motion, limits.chi).T
+        expected = np.concatenate([1.0 - tau / free[:, None], 1.0 + tau / free[:, None]])
+        np.testing.assert_allclose(limits.values(motion), expected, rtol=1e-12)
+        np.testing.assert_allclose(limits.linearised(motion).values, expected, rtol=1e-9, atol=1e-12)
+        assert [row.unit for row in limits.rows] == ["N·m"] * 6
+    sliding = random_robot(4, 2, prismatic=1.0).with_limits(torque=9.0)
+    assert {row.unit for row in TorqueLimits.of(sliding).rows} == {"N"}
+
+
+# -- everything else --------------------------------------------------------------------------------------------------
+
+
+def told(robot: Robot, constraints: Sequence[Constraint], certificate: Certificate | None = None) -> list[str]:
+    known = certify_still(robot) if certificate is None else certificate
+    return [sentence.partition(":")[0] for sentence in unchecked(robot, constraints, known)]
+
+
+def certify_still(robot: Robot) -> Certificate:
+    from exciter.excitation.trajectories.curve import Curve
+    from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+
+    return certify(robot, Curve((PolynomialPiece([0.0, 1.0], np.zeros((robot.n, 1, 2))),)))
+
+
+def shaped() -> Robot:
+    capsules = tuple(Capsule(f"c{j + 1}", j, np.zeros(3), np.array([0.1, 0.0, 0.0]), 0.05) for j in range(3))
+    return described(capsules=capsules, collision_pairs=(("c1", "c3"),))
+
+
+def test_nothing_is_said_where_all_is_covered() -> None:
+    robot = shaped()
+    torque, apart, wall = TorqueLimits.of(robot), CapsuleDistance(robot), CapsuleDistance(
+        robot, (), obstacles=(Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0),)
+    )  # fmt: skip
+    assert told(robot, [torque, apart, wall]) == []
+    assert told(robot, [AnyOf((torque, AnyOf((apart, wall))))]) == []  # also within alternatives
+    assert told(robot, [torque, apart, HalfSpace(robot, "j3", np.array([0.0, 0.0, 1.0]), -9.0)]) == []
+    ball = CapsuleDistance(robot, obstacles=(Round.sphere("ball", np.array([9.0, 0, 0]), 0.1),))
+    assert told(robot, [torque, ball]) == []
+    surroundings, people = "floor, walls and people", "people and whatever stands around"
+    assert told(robot, [torque, apart]) == [surroundings]
+    ground = mounting_plane(robot, -9.0)
+    assert ground is not None
+    assert told(robot, [torque, apart, ground]) == [people]
+    assert told(robot, [torque, ground]) == ["self-collision", people]  # a ground is no pair of bodies
+    assert told(robot, [apart, wall]) == ["torque"]
+    assert told(robot, []) == ["torque", "self-collision", surroundings]
+    assert "no pair of bodies" in " ".join(unchecked(replace(robot, collision_pairs=()), [], certify_still(robot)))
+
+
+def test_what_constraints_say_themselves_is_passed_on_once() -> None:
+    robot = replace(shaped(), nominal=True)
+    torque = TorqueLimits.of(robot)
+    [sentence] = torque.unchecked
+    for constraints in ([torque], [AnyOf((torque, CapsuleDistance(robot)))], [torque, torque]):
+        assert unchecked(robot, constraints, certify_still(robot)).count(sentence) == 1
+
+
+def test_bodies_that_have_no_capsule_are_told_where_capsules_are_asked() -> None:
+    """By pairs or by obstacles; a ground speaks for itself, and takes their frames."""
+    robot = shaped()
+    robot = replace(robot, capsules=tuple(c for c in robot.capsules if c.name != "c2"))
+    wall = Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0)
+    sentence = "collisions of the bodies of j2: they have no capsule"
+    assert CapsuleDistance(robot).unchecked == (sentence,)
+    assert CapsuleDistance(robot, (), obstacles=(wall,)).unchecked == (sentence,)
+    ground = mounting_plane(robot, -9.0)
+    assert ground is not None
+    assert sentence not in ground.unchecked
+    assert CapsuleDistance(shaped(), obstacles=(wall,)).unchecked == ()
+
+
+def test_a_point_of_a_mass_is_a_mass() -> None:
+    robot = described()
+    point = replace(robot.joints[1], inertia=np.array([2.0, *np.zeros(9)]))
+    assert gaps(replace(robot, joints=(robot.joints[0], point, robot.joints[2]))) == {}
+
+
+def test_limits_that_are_missing_are_named_with_their_joints() -> None:
+    robot = shaped()
+    constraints = [TorqueLimits.of(robot), CapsuleDistance(robot), HalfSpace(robot, "j3", np.array([0.0, 0, 1]), -9.0)]
+    free = [5.0, np.inf, 5.0]
+    assert told(robot.with_limits(velocity=free), constraints) == ["velocity of j2"]
+    assert told(robot.with_limits(acceleration=free), constraints) == ["acceleration of j2"]
+    assert told(robot.with_limits(upper=free), constraints) == ["position of j2"]
+    assert told(robot.with_limits(lower=-np.array(free)), constraints) == ["position of j2"]
+    assert told(robot.with_limits(jerk=free), constraints) == []  # a choice
+    assert told(robot.with_limits(torque=free), constraints) == ["torque of j2"]
+    assert told(robot.with_limits(torque=np.inf), constraints) == ["torque"]
+    everywhere = robot.with_limits(velocity=np.inf)
+    assert told(everywhere, constraints) == ["velocity of all joints"]
+    turning = replace(robot, joints=(*robot.joints[:2], replace(robot.joints[2], kind="continuous")))
+    assert told(turning.with_limits(lower=[-2, -2, -np.inf], upper=[2, 2, np.inf]), constraints) == []
+    assert told(robot, constraints, Certificate((), 1.0, 0))[0] == "any limit"
+
+
+@pytest.mark.parametrize(
+    ("velocity", "words"),
+    [
+        ([1.0, 1.0, 1.0], "acceleration of all joints: 2 rad/s² were assumed"),
+        ([1.0, 1.0, 3.0], "acceleration of all joints: 2 … 6 rad/s² were assumed"),
+        ([np.inf, 1.0, np.inf], "acceleration of j2: 2 rad/s² was assumed"),
+    ],
+)
+def test_accelerations_that_were_assumed_are_told(velocity: list[float], words: str) -> None:
+    robot = with_default_accelerations(shaped().with_limits(acceleration=np.inf, velocity=velocity))
+    assert any(sentence.startswith(words) for sentence in unchecked(robot, [], certify_still(robot)))
+    slides = replace(robot, joints=(replace(robot.joints[0], kind="prismatic"), *robot.joints[1:]))
+    if np.isfinite(velocity[0]):
+        assert any("2 m/s² were" in s for s in unchecked(slides, [], certify_still(robot)))
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "words"),
+    [(True, True, None), (False, True, "starts"), (True, False, "ends"), (False, False, "starts and ends")],
+)
+def test_the_way_to_a_motion_that_does_not_rest_is_not_checked(starts: bool, ends: bool, words: str | None) -> None:
+    robot = shaped()
+    certificate = replace(certify_still(robot), starts_at_rest=starts, ends_at_rest=ends)
+    found = [s for s in unchecked(robot, [], certificate) if s.startswith("the way from rest")]
+    expected = f"the way from rest and back: the motion {words} while moving; add ramps"
+    assert found == ([] if words is None else [expected])
