@@ -255,6 +255,29 @@ def test_what_is_no_number_is_a_jump() -> None:
 # -- rest -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("height", "size"), [(1e14, 3.0), (1e9, 5e-5)])
+def test_huge_positions_excuse_no_jump(height: float, size: float) -> None:
+    curve = Curve((PolynomialPiece(np.array([0.0, 1.0, 2.0]), np.array([[[height], [height + size]]])),))
+    assert [jump.order for jump in curve.breaks()] == [0]
+
+
+def test_a_late_clock_excuses_no_jump() -> None:
+    start, speed = 1e13, 0.5
+    knots = start + np.array([0.0, 1.0, 2.0])
+    curve = Curve((PolynomialPiece(knots, np.array([[[0.0, speed], [speed + 0.012, speed]]])),))
+    assert [jump.order for jump in curve.breaks()] == [0]
+
+
+def test_many_small_jumps_are_a_large_one() -> None:
+    """Each below what rounding excuses beside spans this short; together 0 → 0.09 rad/s in a moment."""
+    steps, width, rise = 10_000, 1e-12, 9e-7
+    velocity = rise * np.arange(1, steps + 1)
+    position = np.concatenate([[0.0], np.cumsum(velocity * width)[:-1]])
+    knots = np.concatenate([[0.0, 1.0], 1.0 + width * np.arange(1, steps + 1)])
+    spans = np.concatenate([[[0.0, 0.0]], np.stack([position, velocity], axis=1)])
+    assert 1 in [jump.order for jump in Curve((PolynomialPiece(knots, spans[None]),)).breaks()]
+
+
 def start_of(qd: float, qdd: float, *, end: bool) -> Curve:
     """A quintic with this velocity and acceleration at one end, and rest at the other."""
     zero, state = (0.0, 0.0, 0.0), (0.0, qd, qdd)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exciter.errors import RobotError
+from exciter.robot import library
 from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.lock import lock
 from exciter.robot.pinocchio_model import to_pinocchio
@@ -152,3 +153,14 @@ def test_inertia_that_no_body_has_still_reaches_pinocchio() -> None:
     wild[1, 1] = 1.0
     with pytest.raises(RobotError, match=r"first moments .* but no mass"):
         to_pinocchio(robot.with_inertias(wild))
+
+
+def test_a_locked_body_without_mass_is_not_forgotten():
+    """It becomes part of the body that carries it, which has a mass: the torque lacks the weight all the same."""
+    robot = library.embedded("ur10e")
+    inertias = np.array(robot.inertias)
+    inertias[-1] = 0.0
+    last = robot.joint_names[-1]
+    bare = lock(robot.with_inertias(inertias), {last: 0.0})
+    assert [last in text for text in bare.lacking] == [True]
+    assert lock(robot, {last: 0.0}).lacking == ()

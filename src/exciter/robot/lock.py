@@ -6,7 +6,7 @@ base keeps its frames and capsules (joint −1) but no inertia: the base does no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -98,4 +98,11 @@ def _rebuilt(robot: Robot, joints: list[Joint], carried: Mapping[int, _Carried],
         shapes=tuple(place_shape(s, *where(s.joint)) for s in robot.shapes),
         friction={term: values[kept] for term, values in robot.friction.items()},
         notes=(*robot.notes, f"locked: {told}"),
+        lacking=(*robot.lacking, *_weightless(robot, frozen)),
     )
+
+
+def _weightless(robot: Robot, frozen: Iterable[int]) -> list[str]:
+    """A locked body is part of the one that carries it: that it has no mass would be forgotten."""
+    bare = [robot.joints[i].name for i in sorted(frozen) if not robot.joints[i].inertia[0] > 0.0]
+    return [f"the bodies of locked joints {', '.join(bare)} have no mass: torques lack their weight"] if bare else []

@@ -325,9 +325,6 @@ def _notes(root: Element, found: _Gathered, facts: dict[str, JointFacts], absent
     if free:
         also = " (actuators are not read)" if root.find("actuator") is not None else ""
         notes.append(f"no actuatorfrcrange for {named(free)}: torque taken as unlimited{also}")
-    if found.meshed:
-        meshed = list(dict.fromkeys(found.meshed))
-        notes.append(f"bodies {named(meshed)} take their inertia from meshes, which are not read: give <inertial>")
     if absent:
         notes.append(f"asset files absent: {len(absent)} (first: {absent[0]})")
     if found.uncovered:
@@ -342,6 +339,9 @@ def _notes(root: Element, found: _Gathered, facts: dict[str, JointFacts], absent
 def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
     """Forces that MuJoCo applies and a robot has no place for."""
     forces = []
+    if found.meshed:
+        meshed = list(dict.fromkeys(found.meshed))
+        forces.append(f"bodies {named(meshed)} take their inertia from meshes, which are not read: give <inertial>")
     if found.springs:
         forces.append(
             f"springs (stiffness) of joints {named(found.springs)} are not part of the robot: its torques lack them"

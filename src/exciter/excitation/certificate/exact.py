@@ -6,6 +6,7 @@ one. Where nothing jumps there is no row, so that what is counted are limits of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -61,7 +62,7 @@ def _jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
     for jump in curve.breaks():
         joint, size = robot.joints[jump.joint], jump.size
         unit = ("m" if joint.is_prismatic else "rad") + ("", "/s")[jump.order]
-        margin, what = 1.0 - size / jump.allowed, f"jump of {jump.what}"
+        margin, what = 1.0 - size / jump.allowed if jump.allowed > 0.0 else -math.inf, f"jump of {jump.what}"
         yield LimitVerdict(what, joint.name, unit, jump.allowed, size, size, margin, jump.at, "broken", True)
 
 

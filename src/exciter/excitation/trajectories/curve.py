@@ -27,6 +27,9 @@ Index = NDArray[np.int64]
 SAME = 1e-9
 #: Times the relative rounding of a double: by what evaluating polynomials and series of that size may be off.
 ROUNDING_STEPS = 256.0
+#: [rad, m] and [rad/s, m/s] that no rounding excuses, whatever the size of numbers and times: neither at one knot nor,
+#: for a joint, at all of them together.
+MOST_ROUNDING = (1e-5, 1e-4)
 #: Rounding of positions shows as jumps of acceleration beside short spans. Up to this part of the largest acceleration
 #: (or of 1 rad/s², m/s², for joints that hardly move) they are none; larger ones count, whatever made them.
 ROUNDED = 1e-6
@@ -235,10 +238,13 @@ class Curve:
         inner, at = np.arange(len(self.knots) - 2), self.knots[1:-1]
         before, after = self.derivatives(inner, at, 1), self.derivatives(inner + 1, at, 1)
         size = np.abs(after - before)
-        if (size <= SAME).all():  # no less is ever allowed; NaN is a jump
+        if (size.sum(axis=2) <= SAME).all():  # no less is ever allowed; NaN is a jump
             return ()
         found = []
-        for order, allowed in enumerate(self._same_states):
+        for order, (same, most) in enumerate(zip(self._same_states, MOST_ROUNDING, strict=True)):
+            allowed = np.minimum(same, most)
+            excused = np.where(size[order] <= allowed, size[order], 0.0).sum(axis=1, keepdims=True)
+            allowed = np.where(excused <= most, allowed, 0.0)  # many small ones are a large one
             there = np.where(np.isfinite(size[order]), size[order], np.inf)
             there = np.where(there > allowed, there, 0.0)
             for joint in np.flatnonzero(there.any(axis=1)):
