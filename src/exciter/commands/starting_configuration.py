@@ -53,7 +53,7 @@ def _robot(robot: Robot) -> Iterator[str]:
         if not known:
             yield f"  # {which}: 1.0             # the description has none"
         elif assumed:
-            yield f"  {which}: {flow(known)}    # assumed from the velocities: give your own"
+            yield f"  # {which}: {flow(known)}    # assumed from the velocities: give your own"
         else:
             yield f"  # {which}: {flow(known)}    # as described"
     yield f"# lock: {flow({robot.joint_names[-1]: 0.0})}          # freeze a joint at a position"
