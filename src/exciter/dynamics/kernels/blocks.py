@@ -22,10 +22,12 @@ OMEGA, ALPHA, ACC, P, LINK = 9 * B, 12 * B, 15 * B, 18 * B, 21 * B  # R comes fi
 SV, SW, SCREW = 0, 3 * B, 6 * B
 TEN = 10 * B
 
-jit = njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+# Inlined always: a helper that is called instead would be, in the process that compiles, the copy linked first, and in
+# the next one the copy in the cache, rounded differently; the same seed would give two designs.
+jit = njit(cache=True, nogil=True, fastmath=True, error_model="numpy", forceinline=True)
 # Cody–Waite argument reduction relies on the order of operations, which fastmath would change. It must be switched
 # off by name: a function that says nothing inherits it from its caller.
-jit_exact = njit(cache=True, nogil=True, fastmath=False, error_model="numpy")
+jit_exact = njit(cache=True, nogil=True, fastmath=False, error_model="numpy", forceinline=True)
 
 
 @jit
