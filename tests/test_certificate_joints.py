@@ -319,6 +319,27 @@ def test_rest_is_said_of_either_end_and_changes_no_verdict(
     assert (said["starts_at_rest"], said["ends_at_rest"]) == (here, there)
 
 
+@pytest.mark.parametrize("end", [False, True])
+def test_a_motion_to_be_run_from_rest_must_not_jump_into_it(end: bool) -> None:
+    """By velocity; by acceleration where the jerk is limited, because only there does a step of it break a limit."""
+    limits = {"velocity": 10.0, "acceleration": 20.0}
+    word = f"{'to' if end else 'from'} rest"
+    for jerk, qd, qdd, found in (
+        (np.inf, -2e-5, 0.0, "velocity"),
+        (np.inf, 9e-6, 0.0, None),
+        (np.inf, 0.0, 1.0, None),
+        (1e4, 0.0, 0.021, "acceleration"),
+        (1e4, 0.0, 0.019, None),
+    ):
+        curve = start_of(qd, qdd, end=end)
+        certificate = certify(one_joint(**limits, jerk=jerk), curve, from_rest=True)
+        broken = [(limit.what, limit.at, limit.reached) for limit in certificate.limits if limit.status == "broken"]
+        size = pytest.approx(abs(qd if found == "velocity" else qdd))
+        assert broken == ([] if found is None else [(f"jump of {found} {word}", 1.0 * end, size)])
+        assert certificate.certified is (found is None)
+        assert certify(one_joint(**limits, jerk=jerk), curve).certified
+
+
 def test_rest_of_a_fast_joint_without_limits_is_measured_by_what_it_reaches() -> None:
     """A quintic over 8 rad in 1 s: 15 rad/s and some 46 rad/s² at most."""
     for qd, qdd, rest in ((1.49e-5, 0.0, True), (1.52e-5, 0.0, False), (0.0, 0.045, True), (0.0, 0.048, False)):

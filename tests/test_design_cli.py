@@ -253,12 +253,30 @@ def test_remarks_and_what_is_not_checked_stand_beside_the_verdict(capsys, tmp_pa
 
 def test_a_motion_without_any_limit_is_not_called_certified(capsys, tmp_path):
     robot = bare(tmp_path, kind="continuous")
-    (tmp_path / "t.csv").write_text("time,j.q,j.qd\n0,0,1\n1,1,1")
+    (tmp_path / "t.csv").write_text("time,j.q,j.qd\n0,0,0\n1,1,0")
     code, out, _ = run(capsys, "check", robot, tmp_path / "t.csv")
     assert code == 0
     assert "nothing to certify: there is no limit" in out
     assert "not checked: any limit: the robot has none" in out
-    assert "the motion starts and ends while moving" in out
+
+
+@pytest.mark.parametrize(
+    ("rows", "ends"), [("0,0,1\n1,1,0", ["from"]), ("0,0,0\n1,1,1", ["to"]), ("0,0,1\n1,1,1", ["from", "to"])]
+)
+def test_no_file_that_starts_or_ends_moving_is_fit_to_run(capsys, tmp_path, rows, ends):
+    """An arm that stands cannot follow it: ``check`` says so like of any jump, and ``slow`` writes nothing."""
+    robot, file = bare(tmp_path, effort=5), tmp_path / "t.csv"
+    file.write_text(f"time,j.q,j.qd\n{rows}")
+    code, out, _ = run(capsys, "check", robot, file, "--json")
+    jumps = [limit for limit in json.loads(out)["limits"] if limit["status"] == "broken" and "jump" in limit["what"]]
+    assert (code, json.loads(out)["certified"]) == (1, False)
+    assert [(jump["what"], jump["where"]) for jump in jumps] == [(f"jump of velocity {end} rest", "j") for end in ends]
+    assert [jump["at"] for jump in jumps] == [{"from": 0.0, "to": 1.0}[end] for end in ends]
+    assert "NOT certified" in run(capsys, "check", robot, file)[1]
+    code, _, err = run(capsys, "slow", robot, file, "--speed", 10, "-o", tmp_path / "slow")
+    assert code == 2
+    assert "jump of velocity" in err
+    assert not (tmp_path / "slow").exists()
 
 
 def test_rounded_rows_get_a_hint(capsys, tmp_path):

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     robot = load(arguments.robot, config.robot)
     constraints = config.constraints(config.model(robot))
     curve = read_trajectory(arguments.trajectory, robot, jumps=True)
-    certificate = certify(robot, curve, constraints)
+    certificate = certify(robot, curve, constraints, from_rest=True)
     missing, rounded = unchecked(robot, constraints, certificate), Rounding.of(curve)
     if arguments.json:
         data = {"robot": robot.name, "trajectory": str(arguments.trajectory), **certificate.to_dict()}

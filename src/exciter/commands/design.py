@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
                 designed.curve,
                 designed.trajectory,
                 designed.delta,
-                lambda curve: certify(robot, curve, designed.constraints, check=overtime.check),
+                lambda curve: certify(robot, curve, designed.constraints, check=overtime.check, from_rest=True),
                 periods=designed.periods,
                 rate=config.rate,
             )

@@ -24,7 +24,12 @@ def run(arguments: argparse.Namespace) -> int:
     speed = arguments.speed / 100.0
     with output_folder(arguments.output) as folder, staged(folder, DESIGN) as stage:
         files, certificate = export_slowed(
-            stage, robot, curve, speed, lambda motion: certify(robot, motion, constraints), rate=config.rate
+            stage,
+            robot,
+            curve,
+            speed,
+            lambda motion: certify(robot, motion, constraints, from_rest=True),
+            rate=config.rate,
         )
         missing = unchecked(robot, constraints, certificate)
         DESIGN.write(

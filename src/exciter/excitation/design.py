@@ -208,7 +208,7 @@ class _Execution:
 
             def allowed(curve: Curve, certificates: list[Certificate] = certificates) -> bool:
                 deadline.check()
-                certificates.append(certify(self.robot, curve, self.constraints, check=deadline.check))
+                certificates.append(certify(self.robot, curve, self.constraints, check=deadline.check, from_rest=True))
                 return certificates[-1].certified
 
             try:

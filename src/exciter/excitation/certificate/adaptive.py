@@ -18,7 +18,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, Status
 from exciter.excitation.certificate.exact import joint_verdicts
-from exciter.excitation.certificate.rest import rests
+from exciter.excitation.certificate.rest import end_jumps, rests
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import Constraint, RowName
 from exciter.excitation.trajectories.curve import Curve
@@ -55,15 +55,18 @@ def certify(
     constraints: Sequence[Constraint] = (),
     effort: Effort | None = None,
     check: Callable[[], None] | None = None,
+    *,
+    from_rest: bool = False,
 ) -> Certificate:
     """Whether all finite limits of the joints, and all further constraints, hold from the curve's start to its end.
 
+    from_rest: the curve is all that an arm which stands is to run, as a file is: it must begin and end at rest.
     check: called between the steps; what it raises ends the work, and there is no certificate.
     """
     if curve.n != robot.n:
         raise MotionError(f"the curve moves {curve.n} joints, robot '{robot.name}' has {robot.n}")
     effort = Effort() if effort is None else effort
-    verdicts, nodes = joint_verdicts(robot, curve), 0
+    verdicts, nodes = [*(end_jumps(robot, curve) if from_rest else ()), *joint_verdicts(robot, curve)], 0
     if constraints:
         grid = _grid(curve, effort.grid)
         searches = [_Search(constraint, curve, effort, check or _go_on) for constraint in constraints]

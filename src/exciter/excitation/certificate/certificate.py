@@ -51,7 +51,8 @@ class LimitVerdict:
 class Certificate:
     """All limits of one curve, and whether an arm that stands can begin it and stands when it is over.
 
-    Rest is no limit: it has no part in ``certified``, because periods of a longer motion begin and end as they must.
+    Rest is a limit only of what is run from rest, such as files (``from_rest`` of ``certify``): periods of a longer
+    motion begin and end as they must.
     """
 
     limits: tuple[LimitVerdict, ...]

@@ -1,24 +1,58 @@
-"""Whether an arm that stands can follow a curve from its start, and stands at its end."""
+"""Whether an arm that stands can follow a curve from its start, and stands at its end.
+
+For a curve that is part of a longer motion this is a remark. For a whole motion, which an arm that stands is to run, a
+velocity at either end is a jump like any other between two rows of a file, and so is an acceleration where the jerk is
+limited (``end_jumps``).
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from collections.abc import Iterator
 
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.excitation.certificate.certificate import LimitVerdict
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.robot import Robot
 
+Array = NDArray[np.float64]
 #: Velocity and acceleration below this part of their limit are none. A controller that interpolates positions and
 #: velocities starts a motion from rest with a small acceleration, of the order of the square of its sampling time.
 AT_REST = {"velocity": 1e-6, "acceleration": 1e-3}
 
 
 def rests(robot: Robot, curve: Curve) -> tuple[bool, bool]:
-    """At the start and at the end: no velocity and no acceleration, by the size of the limit or, where there is none,
-    of what the joint reaches."""
-    span, time = np.array([0, len(curve.knots) - 2]), np.array([curve.start, curve.end])
-    states, resting = curve.derivatives(span, time, 2), np.ones(2, dtype=bool)
-    for order, (what, part) in enumerate(AT_REST.items(), start=1):
-        limit = robot.limit(what)
-        size = np.where(np.isfinite(limit), limit, np.maximum(1.0, curve.extremum(order).size))
-        resting &= (np.abs(states[order]) <= part * size[:, None]).all(axis=0)
+    """At the start and at the end: no velocity and no acceleration."""
+    resting = np.ones(2, dtype=bool)
+    for what in AT_REST:
+        size, allowed = _at_the_ends(robot, curve, what)
+        resting &= (size <= allowed[:, None]).all(axis=0)
     return bool(resting[0]), bool(resting[1])
+
+
+def end_jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
+    """Every joint that would have to jump from rest, or to rest, by velocity; where its jerk is limited, by
+    acceleration too."""
+    jerky = np.isfinite(robot.limit("jerk"))
+    for order, what in enumerate(AT_REST, start=1):
+        size, allowed = _at_the_ends(robot, curve, what)
+        moving = ~(size <= allowed[:, None])  # NaN is a jump
+        for j, end in np.argwhere(moving & jerky[:, None] if order == 2 else moving):
+            joint, reached, limit = robot.joints[j], float(size[j, end]), float(allowed[j])
+            unit = f"{'m' if joint.is_prismatic else 'rad'}/s{'²' if order == 2 else ''}"
+            how = f"jump of {what} {('from', 'to')[end]} rest"
+            margin = 1.0 - reached / limit if limit > 0.0 else -math.inf
+            at = (curve.start, curve.end)[end]
+            yield LimitVerdict(how, joint.name, unit, limit, reached, reached, margin, at, "broken", True)
+
+
+def _at_the_ends(robot: Robot, curve: Curve, what: str) -> tuple[Array, Array]:
+    """Magnitude (n, 2) at the start and at the end, and up to which it is none (n,): by the size of the limit or,
+    where there is none, of what the joint reaches."""
+    order = list(AT_REST).index(what) + 1
+    span, time = np.array([0, len(curve.knots) - 2]), np.array([curve.start, curve.end])
+    limit = robot.limit(what)
+    size = np.where(np.isfinite(limit), limit, np.maximum(1.0, curve.extremum(order).size))
+    return np.abs(curve.derivatives(span, time, order)[order]), AT_REST[what] * size
