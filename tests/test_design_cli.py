@@ -233,13 +233,13 @@ def test_remarks_and_what_is_not_checked_stand_beside_the_verdict(capsys, tmp_pa
     code, out, err = run(capsys, "design", robot, "-o", folder, "--starts", 1)
     assert (code, err) == (0, "")
     assert "note: acceleration limits of all joints are assumed" in out
-    for what in ("torque: the robot has no torque limits", "self-collision: no pair", "floor, walls and people"):
+    for what in ("torque: the robot has no torque limits", "self-collision: no pair", "people and whatever"):
         assert f"not checked: {what}" in out
     assert "frame 'b' moves within" in out  # not the camera, which is fixed on the base
     data = json.loads((folder / "design.json").read_text())
     assert any("are assumed" in remark for remark in data["remarks"])
     assert "acceleration of all joints: 2 rad/s² was assumed" in data["not_checked"][0]
-    assert len(data["not_checked"]) == 4
+    assert len(data["not_checked"]) == 5
     report = (folder / "report.html").read_text(encoding="utf-8")
     lead = report[: report.index('<dl class="figures">')]
     assert all(text in html.unescape(lead) for text in (*data["remarks"], *data["not_checked"]))

@@ -20,6 +20,7 @@ from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
@@ -204,24 +205,38 @@ def test_what_is_not_checked_is_said():
     def missing(*constraints, robot=robot, certificate=held):
         return [text.partition(":")[0] for text in unchecked(robot, constraints, certificate)]
 
-    surroundings = "floor, walls and people"
-    assert missing() == ["torque", "self-collision", surroundings]
+    mounted, around = "what the robot is mounted on", "people and whatever stands around"
+    assert missing() == ["torque", "self-collision", mounted, around]
     torque, pairs = TorqueLimits.of(robot), CapsuleDistance(robot)
-    assert missing(torque, pairs) == [surroundings]
+    kept_apart = missing(torque, pairs)[:-2]
+    assert [text.partition(",")[0] for text in kept_apart] == [
+        "self-collision of neighbours",
+        "self-collision of base – link_2",  # always close
+    ]
+    assert missing(torque, pairs)[-2:] == [mounted, around]
     wall = Wall("floor", np.array([0.0, 0.0, 1.0]), -0.1)
-    assert missing(torque, CapsuleDistance(robot, obstacles=[wall])) == []
+    assert missing(torque, CapsuleDistance(robot, obstacles=[wall])) == kept_apart
     assert missing(torque, CapsuleDistance(robot, pairs=(), obstacles=[wall])) == ["self-collision"]
     height = HalfSpace(robot, "flange", np.array([0.0, 0.0, 1.0]), 0.0)
-    assert missing(torque, pairs, AnyOf((height,))) == []
+    assert missing(torque, pairs, AnyOf((height,))) == [*kept_apart, mounted]
     bare = replace(robot, capsules=robot.capsules[:2], collision_pairs=()).with_limits(torque={"joint_2": np.inf})
-    around = CapsuleDistance(bare, pairs=(), obstacles=[wall])
-    without = ", ".join(around.uncovered)
-    told = missing(TorqueLimits.of(bare), around, robot=bare)
+    seen = CapsuleDistance(bare, pairs=(), obstacles=[wall])
+    without = ", ".join(seen.uncovered)
+    told = missing(TorqueLimits.of(bare), seen, robot=bare)
     assert told == ["torque of joint_2", "self-collision", f"collisions of the bodies of {without}"]
     assert "joint_7" in without
-    assert missing(torque, pairs, height, certificate=Certificate((), 1.0, 1)) == ["any limit"]
+    assert missing(torque, pairs, height, certificate=Certificate((), 1.0, 1))[0] == "any limit"
     moving = replace(held, starts_at_rest=False)
-    assert "the motion starts while moving" in unchecked(robot, (torque, pairs, height), moving)[0]
+    assert "the motion starts while moving" in unchecked(robot, (torque, pairs, height), moving)[-1]
+
+
+@pytest.mark.parametrize("assumed", [True, False])
+def test_the_picture_says_where_its_ground_comes_from(panda, tmp_path, assumed):
+    ground = mounting_plane(panda.model.robot, -0.1, assumed=assumed)
+    write_design_report(replace(panda, constraints=(ground,)), tmp_path / "r.html", rate=20.0)
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "The plane with lines is the one that the robot is mounted on" in text
+    assert ("where it is was assumed" in text) is assumed
 
 
 def gaps_of(robot, terms=None):

@@ -125,13 +125,33 @@ def test_where_the_plane_is_can_be_said(ground, height, normal, clearance):
 def test_no_ground_on_request_and_not_checked_says_so(ground):
     robot = replace(library.embedded("panda"), nominal=False)
     model = DynamicModel(robot)
-    for given, words in (({"ground": ground}, "floor, walls and people"), ({}, "people and whatever stands around")):
+    mounted, around = "what the robot is mounted on", "people and whatever stands around"
+    ball = [{"sphere": {"centre": [3, 0, 0], "radius": 0.1}}]
+    for given, words in (
+        ({"ground": ground}, [mounted, around]),
+        ({"ground": ground, "obstacles": ball}, [mounted]),
+        ({"ground": ground, "workspace": [{"frame": "flange", "z_min": -3}]}, [mounted]),
+        ({"ground": ground, "obstacles": [{"half_space": {"normal": [0, 0, 2], "offset": -1}}]}, []),
+        ({"ground": ground, "obstacles": [{"half_space": {"normal": [1, 0, 0.5], "offset": -9}}]}, [mounted]),
+        ({}, [around]),
+    ):
         constraints = ConstraintConfig(Section(given, "constraints")).constraints(model)
         assert bool(grounds(constraints)) == (given == {})
         family = Fourier(10.0, 1)
         certificate = certify(robot, family.curve(family.still(library.home("panda"))), constraints)
         told = [text.partition(":")[0] for text in unchecked(robot, constraints, certificate)]
-        assert [what for what in told if what != "torque"] == [words]  # its masses are plausible values
+        assert [what for what in told if what != "torque" and "collision" not in what] == words
+
+
+def test_what_cannot_change_its_height_needs_no_ground():
+    """Its joints turn about the normal or slide across it: nothing reaches the plane, and nothing is said of it."""
+    flat = library.embedded("panda")
+    nothing = {"frames": (), "capsules": (), "collision_pairs": (), "shapes": (), "friction": {}}
+    flat = replace(flat, joints=flat.joints[:1], **nothing)
+    assert mounting_plane(flat) is None
+    family = Fourier(10.0, 1)
+    told = unchecked(flat, (), certify(flat, family.curve(family.still(np.zeros(1)))))
+    assert not [text for text in told if "mounted on" in text]
 
 
 @pytest.mark.parametrize(
@@ -165,11 +185,15 @@ def test_a_base_frame_at_the_shoulder_is_not_the_floor(tmp_path):
     """Where the shapes of the base reach below its origin, that is where it stands; locked joints do not move it."""
     foot = '<collision><origin xyz="0 0 -0.3"/><geometry><cylinder radius="0.1" length="0.6"/></geometry></collision>'
     robot = arm(tmp_path, foot=foot, height=0.1)
-    assert robot.ground == pytest.approx(-0.6)
-    assert any("the shapes of the base end at z = -0.6 m" in note for note in robot.notes)
-    assert grounds((plane(robot),))[0].offset == pytest.approx(-0.6)
+    assert (robot.ground, robot.base_bottom) == (None, pytest.approx(-0.6))
+    (ground,) = grounds((plane(robot),))
+    assert ground.offset == pytest.approx(-0.6)
+    assert ground.assumed  # a spike of the base's mesh may reach below what it stands on
+    assert "assumed at z = -0.6 of the base, where the base's shapes end" in ground.unchecked[0]
+    assert all(row.assumed for row in plane(robot).rows)
+    assert not grounds((plane(robot, -0.6),))[0].assumed
     above = foot.replace("-0.3", "0.3")
-    assert arm(tmp_path, foot=above, height=0.1, lock={"pan": 0.0, "lift": 1.5}).ground is None
+    assert arm(tmp_path, foot=above, height=0.1, lock={"pan": 0.0, "lift": 1.5}).base_bottom == 0.0
 
 
 def test_the_floor_of_an_mjcf_world_is_the_ground(tmp_path):

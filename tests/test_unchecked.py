@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,13 +19,14 @@ from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import mounting_plane
+from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Round, Wall
 from exciter.excitation.constraints.torque import Gap, TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.parameters.terms.declared import declared_terms
-from exciter.robot import Robot
-from exciter.robot.geometry import Capsule
+from exciter.robot import Robot, load
+from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.options import with_default_accelerations
 
 FRICTION = {"viscous": np.array([1.0, 2.0, 0.0]), "coulomb": np.array([3.0, 0.0, 4.0]), "rotor_inertia": np.ones(3)}
@@ -133,8 +136,9 @@ def certify_still(robot: Robot) -> Certificate:
 
 
 def shaped() -> Robot:
-    capsules = tuple(Capsule(f"c{j + 1}", j, np.zeros(3), np.array([0.1, 0.0, 0.0]), 0.05) for j in range(3))
-    return described(capsules=capsules, collision_pairs=(("c1", "c3"),))
+    """Base and links with a capsule each, every pair of them to be kept apart."""
+    capsules = tuple(Capsule(f"c{j + 1}", j, np.zeros(3), np.array([0.1, 0.0, 0.0]), 0.05) for j in range(-1, 3))
+    return described(capsules=capsules, collision_pairs=tuple(combinations(("c0", "c1", "c2", "c3"), 2)))
 
 
 def test_nothing_is_said_where_all_is_covered() -> None:
@@ -144,17 +148,17 @@ def test_nothing_is_said_where_all_is_covered() -> None:
     )  # fmt: skip
     assert told(robot, [torque, apart, wall]) == []
     assert told(robot, [AnyOf((torque, AnyOf((apart, wall))))]) == []  # also within alternatives
-    assert told(robot, [torque, apart, HalfSpace(robot, "j3", np.array([0.0, 0.0, 1.0]), -9.0)]) == []
+    mounted, people = "what the robot is mounted on", "people and whatever stands around"
+    assert told(robot, [torque, apart, HalfSpace(robot, "j3", np.array([0.0, 0.0, 1.0]), -9.0)]) == [mounted]
     ball = CapsuleDistance(robot, obstacles=(Round.sphere("ball", np.array([9.0, 0, 0]), 0.1),))
-    assert told(robot, [torque, ball]) == []
-    surroundings, people = "floor, walls and people", "people and whatever stands around"
-    assert told(robot, [torque, apart]) == [surroundings]
+    assert told(robot, [torque, ball]) == [mounted]
+    assert told(robot, [torque, apart]) == [mounted, people]
     ground = mounting_plane(robot, -9.0)
     assert ground is not None
     assert told(robot, [torque, apart, ground]) == [people]
     assert told(robot, [torque, ground]) == ["self-collision", people]  # a ground is no pair of bodies
     assert told(robot, [apart, wall]) == ["torque"]
-    assert told(robot, []) == ["torque", "self-collision", surroundings]
+    assert told(robot, []) == ["torque", "self-collision", mounted, people]
     assert "no pair of bodies" in " ".join(unchecked(replace(robot, collision_pairs=()), [], certify_still(robot)))
 
 
@@ -171,13 +175,84 @@ def test_bodies_that_have_no_capsule_are_told_where_capsules_are_asked() -> None
     robot = shaped()
     robot = replace(robot, capsules=tuple(c for c in robot.capsules if c.name != "c2"))
     wall = Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0)
-    sentence = "collisions of the bodies of j2: they have no capsule"
+    robot = replace(robot, collision_pairs=(("c0", "c1"), ("c0", "c3"), ("c1", "c3")))
+    sentence = "collisions of the bodies of j2: no capsule stands for them"
     assert CapsuleDistance(robot).unchecked == (sentence,)
+    baseless = replace(robot, capsules=robot.capsules[1:], collision_pairs=(("c1", "c3"),))
+    assert CapsuleDistance(baseless).unchecked == (
+        "collisions of the bodies of j2 and the base: no capsule stands for them",
+    )
+    assert CapsuleDistance(baseless, (), obstacles=(wall,)).unchecked == (sentence,)  # the base does not move into it
     assert CapsuleDistance(robot, (), obstacles=(wall,)).unchecked == (sentence,)
     ground = mounting_plane(robot, -9.0)
     assert ground is not None
     assert sentence not in ground.unchecked
     assert CapsuleDistance(shaped(), obstacles=(wall,)).unchecked == ()
+
+
+def test_pairs_of_bodies_that_nothing_keeps_apart_are_named() -> None:
+    """Neighbours, which touch at their joint, and pairs that a description or a configuration leaves out; by capsules
+    and by shapes alike."""
+    robot = shaped()
+    neighbours = "self-collision of neighbours, c0 – c1, c1 – c2, c2 – c3"
+    far = [("c0", "c2"), ("c0", "c3"), ("c1", "c3")]
+    assert told(robot, [CapsuleDistance(robot, far)])[1:-2] == [neighbours]
+    assert told(robot, [CapsuleDistance(robot, far[1:])])[1:-2] == [neighbours, "self-collision of c0 – c2"]
+    some = [CapsuleDistance(robot, [*far, ("c2", "c1")])]
+    assert told(robot, some)[1:-2] == ["self-collision of neighbours, c0 – c1, c2 – c3"]
+    box = Shape("box", 0, (0.1, 0.1, 0.1), np.eye(3), np.zeros(3))
+    solid = replace(robot, shapes=tuple(replace(box, joint=j) for j in (0, 1, 2)), capsules=robot.capsules[:1])
+    assert told(solid, [MeshDistance(solid, [("j1", "j3")])])[1:-2] == [
+        "self-collision of neighbours, c0 – j1, j1 – j2, j2 – j3",
+        "self-collision of c0 – j2, c0 – j3",
+        "collisions of the base",
+    ]
+    looks = replace(solid, shapes=(*solid.shapes[:1], replace(solid.shapes[1], role="visual"), solid.shapes[2]))
+    assert told(looks, [MeshDistance(looks, [("j1", "j3")])])[1:-2] == [
+        "self-collision of neighbours, c0 – j1",
+        "self-collision of c0 – j3",
+        "collisions of the bodies of j2 and the base",
+    ]
+    many = replace(robot, capsules=tuple(replace(robot.capsules[j % 2 + 1], name=f"p{j}") for j in range(8)))
+    sentence = told(many, [CapsuleDistance(many, [("p0", "p1")])])[1]
+    assert sentence.count("–") == 8
+    assert sentence.endswith(" and 7 more")
+
+
+def test_a_link_with_a_mass_but_without_a_shape_hides_behind_no_other(tmp_path: Path) -> None:
+    """A tool fixed on a link that has a shape, a link whose tool has one, a mesh that is not there; a frame with no
+    mass, or with the least that some tools demand, is nothing that could hit."""
+    solid = "<collision><geometry><sphere radius='0.1'/></geometry></collision>"
+    lost = "<collision><geometry><mesh filename='lost.stl'/></geometry></collision>"
+    weight = "<inertial><mass value='{}'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/></inertial>"
+    parts = {
+        "base": solid,
+        "arm": solid + weight.format(2),
+        "tool": weight.format(1),
+        "tip": "",
+        "dot": weight.format(1e-6),
+        "fore": weight.format(3),
+        "hand": solid + weight.format(1),
+        "cam": lost + weight.format(1),
+    }
+    links = "".join(f"<link name='{name}'>{inside}</link>" for name, inside in parts.items())
+    turns = ["base arm", "arm fore"]
+    fixed = ["arm tool", "tool tip", "tip dot", "fore hand", "hand cam"]
+    limit = "<axis xyz='0 1 0'/><limit lower='-1' upper='1' effort='1' velocity='1'/>"
+    joints = "".join(
+        f"<joint name='{ends}' type='{'revolute' if ends in turns else 'fixed'}'><parent link='{ends.split()[0]}'/>"
+        f"<child link='{ends.split()[1]}'/>{limit if ends in turns else ''}</joint>"
+        for ends in (*turns, *fixed)
+    )
+    (tmp_path / "r.urdf").write_text(f"<robot name='r'>{links}{joints}</robot>")
+    robot = load(str(tmp_path / "r.urdf"))
+    assert set(robot.unshaped) == {"tool", "fore", "cam"}
+    wall = Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0)
+    [sentence] = CapsuleDistance(robot, (), obstacles=(wall,)).unchecked
+    assert sentence == f"collisions of the links {', '.join(robot.unshaped)}: no capsule stands for them"
+    ground = mounting_plane(robot, -9.0)
+    assert ground is not None
+    assert f"the links {', '.join(robot.unshaped)} beyond the origins of their frames" in ground.unchecked[0]
 
 
 def test_a_point_of_a_mass_is_a_mass() -> None:
@@ -188,7 +263,8 @@ def test_a_point_of_a_mass_is_a_mass() -> None:
 
 def test_limits_that_are_missing_are_named_with_their_joints() -> None:
     robot = shaped()
-    constraints = [TorqueLimits.of(robot), CapsuleDistance(robot), HalfSpace(robot, "j3", np.array([0.0, 0, 1]), -9.0)]
+    wall = Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0)
+    constraints = [TorqueLimits.of(robot), CapsuleDistance(robot, obstacles=(wall,))]
     free = [5.0, np.inf, 5.0]
     assert told(robot.with_limits(velocity=free), constraints) == ["velocity of j2"]
     assert told(robot.with_limits(acceleration=free), constraints) == ["acceleration of j2"]

@@ -95,7 +95,7 @@ def _design(robot: Robot) -> Iterator[str]:
 def _ground(robot: Robot) -> str:
     """The height in force, and where it comes from."""
     if robot.ground is None:
-        return "0                # m, along z of the base, of what the robot is mounted on: assumed; or none"
+        return f"{robot.base_bottom:<17.4g}# m, along z of the base, of what the robot is mounted on: assumed; or none"
     return f"{robot.ground:<17g}# m, along z of the base, of what the robot is mounted on; or none"
 
 

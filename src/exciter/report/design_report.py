@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError
+from exciter.excitation.constraints.ground import grounds
 from exciter.report.design_tables import attempts_table, certificate_table, coefficients_table, parameters_table
 from exciter.report.design_words import headline, verdict_sentence
 from exciter.report.joint_choice import joint_choice
@@ -101,8 +102,9 @@ def robot_section(design: Design, view: Views) -> Section:
         f"The line is the path of frame {view.frame}; it spans {number(reach[0], 3)} m in x, {number(reach[1], 3)} m "
         f"in y and {number(reach[2], 3)} m in z."
     )
-    if any(shape.get("ground") for shape in around):
-        text += " The plane with lines is the one that the robot is mounted on, and stays on its side of."
+    if planes := grounds(design.constraints):
+        where = "; where it is was assumed" if any(plane.assumed for plane in planes) else ""
+        text += f" The plane with lines is the one that the robot is mounted on, and stays on its side of{where}."
     if not all(shape.get("ground") for shape in around):
         text += " Red is what the bodies keep away from, blue what bounds the origin of a frame."
     return Section("robot", "The robot moving", text, (scene.html(), projections(view.path)))

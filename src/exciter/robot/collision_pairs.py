@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from exciter.robot.geometry import Capsule
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.plain import named
-from exciter.robot.robot import Robot
+from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import rotation_to
 
 Array = NDArray[np.float64]
@@ -53,6 +54,16 @@ def without_capsule(robot: Robot) -> tuple[str, ...]:
     """The joints whose body no capsule stands for."""
     covered = {capsule.joint for capsule in robot.capsules}
     return tuple(joint.name for index, joint in enumerate(robot.joints) if index not in covered)
+
+
+def uncovered(robot: Robot, shaped: Set[int], *, base: bool) -> str:
+    """What no shape stands for, in words, or nothing: bodies other than the ``shaped`` ones (joint indices), links of
+    bodies whose other links have one, the base if it is asked for."""
+    bare = [joint.name for index, joint in enumerate(robot.joints) if index not in shaped]
+    links = [link for link in robot.unshaped if robot.frame(link).joint in shaped]
+    told = [f"the bodies of {', '.join(bare)}"] if bare else []
+    told += [f"the links {', '.join(links)}"] if links else []
+    return " and ".join([*told, *(["the base"] if base and BASE not in shaped else [])])
 
 
 def _not_neighbours(robot: Robot) -> list[tuple[str, str]]:

@@ -33,6 +33,7 @@ from exciter.robot.urdf import plain_urdf
 
 Array = NDArray[np.float64]
 LEVEL_OF_BASE = 1e-3  # [m] a base that ends this little below its origin stands at it
+MASS_OF_A_FRAME = 1e-3  # [kg] up to which a link is a mere frame that some tools do not accept without a mass
 
 
 def read_urdf(path: str | Path, *, mesh_root: Path | None = None, options: RobotOptions | None = None) -> Robot:
@@ -96,7 +97,8 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
     links = _link_frames(model)
     shapes, shape_notes = _collision_shapes(plain)
     capsules, capsule_notes = _capsules(shapes, links)
-    ground, ground_notes = _ground(plain, shapes, links)
+    bottom = _base_bottom(shapes, links)
+    covered = {capsule.name.rpartition("/")[0] or capsule.name for capsule in capsules}
     return Robot(
         name=plain.name,
         joints=joints,
@@ -104,10 +106,12 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
         frames=_frames(model, plain, links, {joint.name for joint in joints}),
         capsules=capsules,
         shapes=tuple(_placed(shape, links[link]) for link, shape in shapes),
-        ground=ground,
+        ground=plain.ground,
+        base_bottom=bottom,
+        unshaped=tuple(link for link in _heavy_links(model, links) if link not in covered),
         friction=_friction(plain, joints),
         source=source,
-        notes=(*plain.notes, *_inertia_notes(joints), *shape_notes, *capsule_notes, *ground_notes),
+        notes=(*plain.notes, *_inertia_notes(joints), *shape_notes, *capsule_notes),
         lacking=plain.lacking,
     )
 
@@ -200,19 +204,33 @@ def _capsules(given: list[tuple[str, Shape]], links: dict[str, Frame]) -> tuple[
     return tuple(capsules.values()), notes
 
 
-def _ground(
-    plain: PlainDescription, shapes: list[tuple[str, Shape]], links: dict[str, Frame]
-) -> tuple[float | None, list[str]]:
-    """Height [m] of what the robot stands on: a floor of the file; else where the shapes of the base end, if that is
-    below the origin (locked joints add to the base later and do not stand on anything); else unknown."""
-    if plain.ground is not None:
-        return plain.ground, []
+def _heavy_links(model: Any, links: dict[str, Frame]) -> list[str]:
+    """Links that move and have a mass of their own. Pinocchio merges what is rigidly joined, and remembers only what a
+    fixed joint has brought along; the rest is of the link behind the moving joint."""
+    import pinocchio as pin
+
+    bodies = {frame.name: frame for frame in model.frames if frame.type == pin.FrameType.BODY}
+    mass = dict.fromkeys(bodies, 0.0)
+    own = [inertia.mass for inertia in model.inertias]
+    behind: dict[int, str] = {}
+    for name, frame in bodies.items():
+        before = model.frames[frame.parentFrame]
+        if before.type == pin.FrameType.FIXED_JOINT:
+            mass[name] = before.inertia.mass
+            own[frame.parentJoint] -= before.inertia.mass
+        elif before.type == pin.FrameType.JOINT:
+            behind[int(frame.parentJoint)] = name
+    for joint, name in behind.items():
+        mass[name] = own[joint]
+    return [name for name in links if links[name].joint != BASE and mass[name] > MASS_OF_A_FRAME]
+
+
+def _base_bottom(shapes: list[tuple[str, Shape]], links: dict[str, Frame]) -> float:
+    """Height [m] at which the shapes of the base end, if that is below its origin (locked joints add to the base later
+    and do not stand on anything)."""
     base = [_placed(shape, links[link]) for link, shape in shapes if shape.collides and links[link].joint == BASE]
     lowest = min((height for shape in base if (height := _bottom(shape)) is not None), default=0.0)
-    if lowest >= -LEVEL_OF_BASE:
-        return None, []
-    note = f"the shapes of the base end at z = {lowest:.3g} m: taken for what it stands on; constraints: {{ground: …}}"
-    return lowest, [note]
+    return lowest if lowest < -LEVEL_OF_BASE else 0.0
 
 
 def _bottom(shape: Shape) -> float | None:

@@ -100,6 +100,8 @@ class Robot:
     ``rotor_inertia`` [kg·m²] and so on; absent when nothing is known.
     nominal: True when inertias and friction are plausible values rather than the manufacturer's or identified.
     ground: height [m], along z of the base, of the plane that the robot is mounted on; None where it is not known.
+    base_bottom: height [m] where the shapes of the base end, 0 unless below its origin: a guess at an unknown ground.
+    unshaped: links with a mass but without a shape that could be measured, on bodies that may have other shapes.
     source: where kinematics and limits come from. notes: what a reader had to leave out or assume, in words; lacking:
     forces among it, without which no torque is the robot's.
     """
@@ -112,6 +114,8 @@ class Robot:
     collision_pairs: tuple[tuple[str, str], ...] = ()
     shapes: tuple[Shape, ...] = ()
     ground: float | None = None
+    base_bottom: float = 0.0
+    unshaped: tuple[str, ...] = ()
     friction: Mapping[str, Array] = field(default_factory=dict)
     nominal: bool = False
     source: str = ""

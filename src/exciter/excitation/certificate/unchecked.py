@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from itertools import combinations
+from operator import itemgetter
 
 import numpy as np
 
@@ -15,13 +17,15 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.constraints.ground import Ground, grounds
+from exciter.excitation.constraints.ground import Ground, has_a_floor
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.region import Region
 from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.robot.body_names import body_name
 from exciter.robot.limits import TIME_TO_FULL_SPEED
 from exciter.robot.robot import Joint, Robot
 
+MOST_NAMED = 8  #: pairs of bodies in a sentence
 LIMIT_KEYS = {"position": ("lower", "upper"), "velocity": ("velocity",), "acceleration": ("acceleration",)}
 
 
@@ -32,11 +36,14 @@ def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Cert
     found = _joint_limits(robot) if known else ["any limit: the robot has none, and none was given"]
     found += _torque(robot, parts) + _self_collision(robot, parts)
     found += [sentence for part in parts for sentence in getattr(part, "unchecked", ())]
+    if not has_a_floor(robot, parts):
+        found.append(
+            "what the robot is mounted on: nothing keeps it away from that; give constraints: {ground: HEIGHT}"
+        )
     if not any(_knows_surroundings(part) for part in parts):
-        grounded = bool(grounds(parts))
-        what = "people and whatever stands around" if grounded else "floor, walls and people"
-        keys = "workspace, obstacles" if grounded else "ground, workspace, obstacles"
-        found.append(f"{what}: nothing is known of them; give constraints: {keys}")
+        found.append(
+            "people and whatever stands around: nothing is known of them; give constraints: workspace, obstacles"
+        )
     return tuple(dict.fromkeys([*found, *_ends(certificate)]))
 
 
@@ -91,12 +98,52 @@ def _torque(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
 
 
 def _self_collision(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
-    if any(isinstance(part, MeshDistance) or (isinstance(part, CapsuleDistance) and part.pairs) for part in parts):
-        return []
+    """That it is not looked at, or which pairs it leaves out: bodies that a joint joins touch there, and so does what
+    is always close."""
+    measured = [part for part in parts if isinstance(part, MeshDistance)]
+    told = {frozenset(pair) for part in parts if isinstance(part, CapsuleDistance) for pair in part.pairs or ()}
+    if measured or told:
+        apart = {frozenset(pair) for part in measured for pair in part.bodies}
+        left_out = [
+            (a, b)
+            for a, b in combinations(_solids(robot), 2)
+            if a[1] != b[1] and frozenset((a[0], b[0])) not in told and frozenset((a[1], b[1])) not in apart
+        ]
+        joined = [pair for pair in left_out if _joined(robot, pair)]
+        others = [pair for pair in left_out if pair not in joined]
+        found = []
+        if joined:
+            found.append(f"self-collision of neighbours, {_named(joined)}: their position limits must keep them apart")
+        if others:
+            advice = "give constraints: {self_collision: {pairs: …}}"
+            found.append(f"self-collision of {_named(others)}: not among the pairs that are kept apart; {advice}")
+        return found
     if robot.collision_pairs:
         return ["self-collision: it is not among the constraints"]
     advice = "give constraints: {self_collision: {pairs: [[one, other]], meshes: true}}"
     return [f"self-collision: no pair of bodies to be kept apart is known; {advice}"]
+
+
+Solid = tuple[str, int]  # name of a capsule, or of a body that has shapes but no capsule, and the joint that moves it
+
+
+def _solids(robot: Robot) -> list[Solid]:
+    capsules = [(capsule.name, capsule.joint) for capsule in robot.capsules]
+    covered = {joint for _, joint in capsules}
+    shaped = {shape.joint for shape in robot.shapes if shape.collides}
+    return sorted([*capsules, *((body_name(robot, joint), joint) for joint in shaped - covered)], key=itemgetter(1))
+
+
+def _joined(robot: Robot, pair: tuple[Solid, Solid]) -> bool:
+    first, second = (joint for _, joint in pair)
+    parents = [*robot.parents.tolist(), None]  # the last one is that of the base, index −1
+    return bool(parents[first] == second or parents[second] == first)
+
+
+def _named(pairs: list[tuple[Solid, Solid]]) -> str:
+    names = [f"{a[0]} – {b[0]}" for a, b in pairs]
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 def _knows_surroundings(part: Constraint) -> bool:

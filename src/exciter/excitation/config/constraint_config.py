@@ -99,7 +99,7 @@ class ConstraintConfig:
         given, where = self.section.get("ground"), self.section.at("ground")
         if given is False or given == "none":
             return []
-        known, plane = robot.ground or 0.0, Section({}, where)
+        known, plane = robot.base_bottom if robot.ground is None else robot.ground, Section({}, where)
         if isinstance(given, Mapping):
             plane = Section.of(given, where, ("height", "normal", "clearance"))
         elif given is not None and given is not True:

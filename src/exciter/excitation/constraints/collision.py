@@ -20,7 +20,7 @@ from exciter.excitation.constraints.kinematics import Kinematics, kinematics, ro
 from exciter.excitation.constraints.obstacles import Flat, Obstacle, Round, Touch
 from exciter.excitation.constraints.segments import closest_points
 from exciter.robot.body_names import capsules_of
-from exciter.robot.collision_pairs import without_capsule
+from exciter.robot.collision_pairs import uncovered, without_capsule
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
@@ -91,8 +91,9 @@ class CapsuleDistance:
         """What an obstacle says itself; bodies without a capsule, unless what is asked takes their frames instead."""
         told = tuple(sentence for obstacle in self.obstacles for sentence in getattr(obstacle, "unchecked", ()))
         silent = self.pairs or any(not hasattr(obstacle, "unchecked") for obstacle in self.obstacles)
-        bodies = ", ".join(self.uncovered) if silent else ""
-        return (*told, f"collisions of the bodies of {bodies}: they have no capsule") if bodies else told
+        shaped = {capsule.joint for capsule in self.robot.capsules}
+        missing = uncovered(self.robot, shaped, base=bool(self.pairs)) if silent else ""
+        return (*told, f"collisions of {missing}: no capsule stands for them") if missing else told
 
     # -- what is measured ------------------------------------------------------------------------------------
 

@@ -77,6 +77,16 @@ def grounds(constraints: Iterable[object]) -> tuple[Ground, ...]:
     return tuple(obstacle for obstacle in obstacles if isinstance(obstacle, Ground))
 
 
+def has_a_floor(robot: Robot, constraints: Iterable[object]) -> bool:
+    """Whether something keeps the robot from what it is mounted on: a ground, a wall that faces the same way, or that
+    none of its bodies can change its height."""
+    out = np.array(OUT_OF_THE_MOUNTING)
+    obstacles = (obstacle for constraint in constraints for obstacle in getattr(constraint, "obstacles", ()))
+    walls = [obstacle for obstacle in obstacles if isinstance(obstacle, Wall) and obstacle.against is None]
+    level = any(float(out @ wall.normal) > COSINE_OF_A_WALL * float(np.linalg.norm(wall.normal)) for wall in walls)
+    return bool(grounds(constraints)) or level or not _moved(robot, out)
+
+
 def _word(robot: Robot, normal: Array) -> str:
     """What a person would call the plane, by gravity."""
     size = float(np.linalg.norm(robot.gravity))
@@ -89,7 +99,8 @@ def _word(robot: Robot, normal: Array) -> str:
 def _assumption(distance: CapsuleDistance, word: str, height: float) -> str:
     """Where the plane was assumed; and what to write if the robot is beyond it as it is described."""
     robot = distance.robot
-    where = f"{word}: assumed at z = {height:g} of the base"
+    end = ", where the base's shapes end" if height != 0.0 and height == robot.base_bottom else ""
+    where = f"{word}: assumed at z = {height:.4g} of the base{end}"
     rest = np.clip(np.zeros(robot.n), *robot.position_range())
     room = distance.values(Motion.at(rest[None]))[:, 0] * LENGTH
     if room.min() >= 0.0:
@@ -172,3 +183,6 @@ def _unchecked(robot: Robot, name: str, moved: set[int], stuck: list[Capsule]) -
     bare = [robot.joints[joint].name for joint in sorted(moved - covered)]
     if bare:
         yield f"{name}: the bodies of {', '.join(bare)} beyond the origins of their frames: they have no shape"
+    links = [link for link in robot.unshaped if robot.frame(link).joint in moved & covered]
+    if links:
+        yield f"{name}: the links {', '.join(links)} beyond the origins of their frames: they have no shape"

@@ -18,6 +18,7 @@ from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows
 from exciter.excitation.constraints.kinematics import Kinematics, kinematics
 from exciter.robot.body_names import body_name, body_names, body_of
+from exciter.robot.collision_pairs import uncovered
 from exciter.robot.geometry import Shape
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
@@ -67,6 +68,12 @@ class MeshDistance:
         except RobotError as error:
             raise ParameterError(str(error)) from None
         return tuple({frozenset(pair): pair for pair in named}.values())
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        shaped = {shape.joint for shape in self.robot.shapes if shape.collides}
+        missing = uncovered(self.robot, shaped, base=True)
+        return (f"collisions of {missing}: no collision shape stands for them",) if missing else ()
 
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
