@@ -280,6 +280,18 @@ def test_a_short_piece_must_follow_as_closely_as_it_is_short() -> None:
         still(0.0, 1.0).then(still(1.0 + 5e-10, 1e-3))
 
 
+def test_short_spans_excuse_a_millionth_of_the_acceleration_and_no_more() -> None:
+    """Beside a span of 1e-7 s the rounding of positions explains an acceleration of any size; a jump counts as infinite
+    jerk above 1e-6 of the largest acceleration, 10 rad/s² here."""
+    for jump, infinite in ((0.9e-5, False), (1.2e-5, True), (1e-3, True)):
+        spans = np.zeros((1, 3, 3))
+        spans[0, 0] = 1.0, 0.0, 5.0  # q = 1 + 5 t²: 10 rad/s²
+        spans[0, 1] = 6.0, 10.0, 5.0 + 0.5 * jump
+        spans[0, 2] = 6.0 + 10.0 * 1e-7, 10.0 + 10.0 * 1e-7, 5.0 + 0.5 * jump
+        curve = Curve((PolynomialPiece([0.0, 1.0, 1.0 + 1e-7, 2.0], spans),))
+        assert np.isinf(curve.extremum(3).highest[0]) == infinite
+
+
 def test_a_jump_of_acceleration_is_infinite_jerk() -> None:
     up = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.5]]  # joint 1: q̈ jumps from 0 to 1; joint 2 stays smooth
     curve = Curve((PolynomialPiece([0.0, 1.0, 2.0], [up, [[0.0, 0.0, 0.5], [0.5, 1.0, 0.5]]]),))
