@@ -5,6 +5,7 @@ order, families that are repeated. Descriptions: URDF without masses, with place
 with any ``terms:`` and a payload; URDF whose collision shapes differ from what is drawn. The truth is computed from the
 text of the files, by NumPy, Pinocchio and coal. A trial fails when
 - a position or velocity that jumps is certified, or read where nothing certifies it; one that does not, is not,
+- a file that starts or ends while moving is certified, or one that does not is said to,
 - a torque limit that is really broken is kept, one with 1 % to spare is not, or one that rests on missing data holds,
 - a limit that nobody gave is counted.
 """
@@ -45,6 +46,7 @@ from exciter.robot.motion import Motion
 Array = np.ndarray
 #: MeshDistance has to tell collision shapes from visual ones for ``shapes_trial``; where it cannot, it is left out.
 MEASURES_COLLISION_SHAPES = hasattr(Shape, "collides")
+AT_REST = {"velocity": 1e-6, "acceleration": 1e-3}  #: parts of the limits below which there is none
 CLEAR_JUMP, NO_JUMP = 1e-8, 5e-10  #: [rad, rad/s] what must be found, and what must not
 WORDS = ("position", "velocity")
 
@@ -85,6 +87,8 @@ def draw_polynomials(rng: np.random.Generator, n: int) -> list[dict[str, Any]]:
     rows = int(rng.integers(3, 9))
     knots = np.cumsum(rng.uniform(0.1, 1.0, rows)) + (1.7e9 if rng.random() < 0.05 else 0.0)
     states = rng.standard_normal((3, rows, n))
+    if rng.random() < 0.5:  # from rest to rest, up to a little
+        states[1:, [0, -1]] *= rng.choice([0.0, 1e-8, 1e-5, 1e-3])
     coefficients = np.array(PolynomialPiece.from_samples(knots, *states).coefficients)
     for _ in range(int(rng.integers(0, 3))):
         joint, span, order = rng.integers(n), int(rng.integers(1, rows - 1)), rng.integers(3)
@@ -116,8 +120,14 @@ def draw_series(rng: np.random.Generator, n: int) -> list[dict[str, Any]]:
     return pieces
 
 
-def draw_family(rng: np.random.Generator, n: int) -> tuple[dict[str, Any], Array]:
-    """A file without pieces, run through several times, and the jumps (n, 3) where it begins again."""
+def true_ends(pieces: list[dict[str, Any]]) -> Array:
+    """(2, n, 3) q, q̇, q̈ at the start and at the end."""
+    last = len(pieces[-1]["knots"]) - 2 if pieces[-1]["kind"] == "polynomial" else 0
+    return np.array([span_states(pieces[0], 0, 0), span_states(pieces[-1], last, 1)])
+
+
+def draw_family(rng: np.random.Generator, n: int) -> tuple[dict[str, Any], Array, Array]:
+    """A file without pieces, run through several times, the jumps (n, 3) where it begins again, and its ends."""
     family = Fourier(3.0, 2) if rng.random() < 0.4 else BSpline(3.0, 4)
     delta = rng.standard_normal((n, family.coefficients))
     if rng.random() < 0.3:  # comes back, up to a little
@@ -125,7 +135,7 @@ def draw_family(rng: np.random.Generator, n: int) -> tuple[dict[str, Any], Array
     periods = int(rng.integers(1, 4))
     ends = np.stack([np.stack([b[k] @ delta.T for b in family.basis(np.array([0.0, 3.0]), 2)]) for k in (0, 1)])
     jumps = np.abs(ends[1] - ends[0]).T if periods > 1 else np.zeros((n, 3))
-    return {"trajectory": family.to_dict(), "coefficients": delta, "periods": periods}, jumps
+    return {"trajectory": family.to_dict(), "coefficients": delta, "periods": periods}, jumps, ends.transpose(0, 2, 1)
 
 
 def file_trial(seed: int, samples: int = 0) -> list[str]:
@@ -138,7 +148,7 @@ def file_trial(seed: int, samples: int = 0) -> list[str]:
     data: dict[str, Any] = {"joints": names}
     gap = 0.0
     if kind == "family":
-        family, jumps = draw_family(rng, n)
+        family, jumps, ends = draw_family(rng, n)
         family["coefficients"] = dict(zip(names, family["coefficients"].tolist(), strict=True))
         data |= family
     else:
@@ -148,11 +158,12 @@ def file_trial(seed: int, samples: int = 0) -> list[str]:
             if len(pieces) > 1:
                 moved["knots"] = [t + dt for t in moved["knots"]]
         jumps, gap = true_jumps(pieces)
+        ends = true_ends(pieces)
         data["pieces"] = pieces
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trajectory.json"
         path.write_text(json.dumps(data), encoding="utf-8")
-        found = judge_file(robot, path, names, jumps, gap)
+        found = judge_file(robot, path, names, jumps, gap) + judge_ends(robot, path, names, ends, gap)
     return [f"file {seed}, {kind}: {line}" for line in found]
 
 
@@ -188,6 +199,25 @@ def judge_file(robot: Robot, path: Path, names: list[str], jumps: Array, gap: fl
         refused = True
     if refused != any("jump" in what for _, what in told):
         found.append(f"{'refused' if refused else 'accepted'} where nothing certifies it, against the certificate")
+    return found
+
+
+def judge_ends(robot: Robot, path: Path, names: list[str], ends: Array, gap: float) -> list[str]:
+    """ends (2, n, 3): q, q̇, q̈ at the start and at the end, of the joints in the order of ``names``."""
+    if gap > 1e-9:
+        return []  # judged before
+    certificate, found = certify(robot, read_trajectory(path, robot, jumps=True), from_rest=True), []
+    told = {(v.where, v.what) for v in certificate.limits if v.status == "broken"}
+    clock = 100.0 * 16.0 * float(np.spacing(certificate.duration))
+    for order, (what, part) in enumerate(AT_REST.items(), start=1):
+        limits = dict(zip(robot.joint_names, robot.limit(what), strict=True))
+        for end, word in enumerate(("from", "to")):
+            for name, size in zip(names, np.abs(ends[end, :, order]), strict=True):
+                said = (name, f"jump of {what} {word} rest") in told
+                if size > 1.1 * part * limits[name] + clock and not (said and not certificate.certified):
+                    found.append(f"{what} of {name} {word} rest is {size:.3g}, not told")
+                if size < 0.9 * part * limits[name] - clock and said:
+                    found.append(f"{what} of {name} {word} rest is {size:.3g}, told")
     return found
 
 
