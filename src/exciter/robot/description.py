@@ -26,9 +26,9 @@ from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.mjcf import plain_mjcf
 from exciter.robot.options import RobotOptions, with_default_accelerations
 from exciter.robot.place import place_frame, place_shape
+from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
 from exciter.robot.plain import PlainDescription, named
 from exciter.robot.robot import BASE, Frame, Joint, Robot
-from exciter.robot.spatial import pseudo_inertia
 from exciter.robot.urdf import plain_urdf
 
 Array = NDArray[np.float64]
@@ -97,7 +97,7 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
     shapes, shape_notes = _collision_shapes(plain)
     capsules, capsule_notes = _capsules(shapes, links)
     ground, ground_notes = _ground(plain, shapes, links)
-    return Robot(
+    robot = Robot(
         name=plain.name,
         joints=joints,
         gravity=np.array(plain.gravity),
@@ -110,6 +110,7 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
         notes=(*plain.notes, *_inertia_notes(joints), *shape_notes, *capsule_notes, *ground_notes),
         lacking=plain.lacking,
     )
+    return _with_what_is_hidden(robot, plain, links)
 
 
 def _joint(model: Any, data: Any, index: int, plain: PlainDescription) -> Joint:
@@ -235,7 +236,7 @@ def _friction(plain: PlainDescription, joints: tuple[Joint, ...]) -> dict[str, A
 def _inertia_notes(joints: tuple[Joint, ...]) -> list[str]:
     """Inertias that no body can have are common in files (dummies): told, not refused."""
     massless = [joint.name for joint in joints if joint.inertia[0] == 0.0]
-    wrong = [j.name for j in joints if j.name not in massless and not _is_physical(j.inertia)]
+    wrong = [j.name for j in joints if j.name not in massless and not is_physical(j.inertia)]
     notes = []
     if massless:
         notes.append(f"the bodies of joints {named(massless)} have no mass in the file")
@@ -244,7 +245,8 @@ def _inertia_notes(joints: tuple[Joint, ...]) -> list[str]:
     return notes
 
 
-def _is_physical(inertia: Array) -> bool:
-    """Pseudo-inertia positive semi-definite, up to rounding."""
-    eigenvalues = np.linalg.eigvalsh(pseudo_inertia(inertia))
-    return bool(eigenvalues[0] >= -1e-9 * eigenvalues[-1])
+def _with_what_is_hidden(robot: Robot, plain: PlainDescription, links: dict[str, Frame]) -> Robot:
+    """Links without a mass, or with that of no body, within bodies that look complete."""
+    shown = {*bare_bodies(robot), *unreal_bodies(robot), BASE}
+    parts = {link: phi for link, phi in plain.inertias.items() if links[link].joint not in shown}
+    return replace(robot, lacking=(*robot.lacking, *hidden_in_bodies(parts, plain.solid, robot)))
