@@ -106,9 +106,12 @@ def _rebuilt(robot: Robot, joints: list[Joint], carried: Mapping[int, _Carried],
 def _forgotten(robot: Robot, locked: Robot, carried: Mapping[int, _Carried]) -> list[str]:
     """What joined bodies no longer show: that one of them, locked or carrying, has no mass or that of no body."""
     said = []
-    for found, words in ((bare_bodies, "no mass"), (unreal_bodies, "an inertia of no body")):
+    for found, words in (
+        (bare_bodies, "no mass: torques lack their weight"),
+        (unreal_bodies, "an inertia of no body: torques rest on it"),
+    ):
         shown = {*found(locked), BASE}
         lost = [robot.joint_names[i] for i in found(robot) if carried[i].joint not in shown]
         if lost:
-            said.append(f"the bodies of joints {', '.join(lost)}, joined by locking, have {words}: torques rest on it")
+            said.append(f"the bodies of joints {', '.join(lost)}, joined by locking, have {words}")
     return said
