@@ -155,9 +155,19 @@ def test_a_first_body_is_known_by_the_only_moment_that_matters() -> None:
     slide = gaps(vertical(kind="prismatic"))
     for found in (tilted, small, placeholder, slide):
         assert [("no mass for the bodies of j1" in why, joints) for why, joints in found.items()] == [(True, (0,))]
-    later = np.array(described().inertias)
-    later[1] = [*np.zeros(9), 0.35]
-    assert list(gaps(described().with_inertias(later)).values()) == [(0, 1)]
+    robot = vertical(inertia=described().inertias[0])  # a second vertical axis: the first one carries that body around
+    second = replace(
+        robot.joints[1], rotation=np.eye(3), axis=vertical().joints[0].axis, inertia=vertical().inertias[0]
+    )
+    carried = replace(robot, joints=(robot.joints[0], second, robot.joints[2]))
+    assert list(gaps(carried).values()) == [(0, 1)]
+
+
+def test_friction_is_compared_with_limits_that_are_there() -> None:
+    slight = described(friction={"viscous": np.full(3, 1e-4), "coulomb": np.full(3, 1e-4)}).with_limits(velocity=1.0)
+    assert list(gaps(slight).values()) == [(0, 1, 2)]
+    assert list(gaps(slight.with_limits(torque={"j2": np.inf})).values()) == [(0, 2)]
+    assert list(gaps(slight.with_limits(velocity={"j2": np.inf})).values()) == [(0, 2)]  # nobody knows at full speed
 
 
 def test_digits_that_were_rounded_make_no_inertia_unreal() -> None:

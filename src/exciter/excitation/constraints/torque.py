@@ -66,8 +66,7 @@ class TorqueLimits:
     def __post_init__(self) -> None:
         if not 0.0 <= self.margin < 1.0:
             raise ParameterError(f"the margin of the torque limits is {self.margin}; it must be in 0 … 1, 1 excluded")
-        robot = self.model.robot
-        described = torque_gaps(self.model) if self.chi is None else _limit_gaps(robot)
+        described = torque_gaps(self.model) if self.chi is None else _limit_gaps(self.model.robot)
         object.__setattr__(self, "gaps", described if self.gaps is None else tuple(self.gaps))
         chi = np.array(self.model.nominal if self.chi is None else self.chi, dtype=float)
         size = len(self.model.standard)
@@ -76,9 +75,11 @@ class TorqueLimits:
         chi.flags.writeable = False
         object.__setattr__(self, "chi", chi)
         if not len(self.joints):
-            raise ParameterError(f"robot '{robot.name}' has no torque limit; give one with limits: {{torque: …}}")
+            raise ParameterError(
+                f"robot '{self.model.robot.name}' has no torque limit; give one with limits: {{torque: …}}"
+            )
         if (self.limit <= 0.0).any():
-            raise ParameterError(f"robot '{robot.name}' has a torque limit of 0; it must be positive")
+            raise ParameterError(f"robot '{self.model.robot.name}' has a torque limit of 0; it must be positive")
 
     @cached_property
     def limit(self) -> Array:
