@@ -234,25 +234,30 @@ TERMS = (
     "[{coulomb: {joints: [j1]}}, {viscous: {joints: [j1]}}]",
     "[{stribeck: {velocity: 0.1}}]",
 )
-MASSES = ("given", "given", "given", "none", "alike", "one missing")
-FRICTION = ("given", "given", "given", "none", "one missing")
+MASSES = ("given", "given", "given", "none", "alike", "one missing", "one placeholder", "one unreal")
+WRONG_BODIES = {"one placeholder": (1e-6, np.full(3, 1e-9)), "one unreal": (1.0, np.array([0.02, 0.02, 0.06]))}
+FRICTION = ("given", "given", "given", "none", "one missing", "damping alone", "dry alone")
 
 
 def draw_urdf(rng: np.random.Generator, n: int, masses: str, friction: str, effort: Array) -> tuple[str, Array, Array]:
     """The text, and the viscous and dry friction (n,) that it declares."""
     viscous, dry = rng.uniform(0.1, 2.0, (2, n))
     missing = int(rng.integers(n))
-    if friction != "given":
-        viscous[missing if friction == "one missing" else slice(None)] = 0.0
-        dry[missing if friction == "one missing" else slice(None)] = 0.0
+    which = missing if friction == "one missing" else slice(None)
+    if friction not in ("given", "damping alone"):
+        viscous[which] = 0.0
+    if friction not in ("given", "dry alone"):
+        dry[which] = 0.0
     text = ['<robot name="drawn"><link name="l0"/>']
-    bare = int(rng.integers(n)) if masses == "one missing" else -1
+    bare = int(rng.integers(n)) if masses.startswith("one ") else -1
     for j in range(n):
         axis, origin, centre = rng.standard_normal(3), 0.4 * rng.standard_normal(3), 0.2 * rng.standard_normal(3)
         mass, moments = rng.uniform(0.5, 4.0), rng.uniform(0.02, 0.03, 3)
         if masses == "alike":
             mass, moments, centre = 1.0, np.full(3, 0.01), np.zeros(3)
-        inertial = "" if masses == "none" or j == bare else _inertial(mass, centre, moments)
+        if j == bare:
+            mass, moments = WRONG_BODIES.get(masses, (0.0, moments))
+        inertial = "" if masses == "none" or mass == 0.0 else _inertial(mass, centre, moments)
         text.append(
             f'<link name="l{j + 1}">{inertial}</link><joint name="j{j + 1}" type="revolute"><parent link="l{j}"/>'
             f'<child link="l{j + 1}"/><origin xyz="{_numbers(origin)}"/>'
@@ -317,7 +322,7 @@ def description_trial(seed: int, samples: int = 2000) -> list[str]:
         j = robot.index(limit.where)
         bound = tau[j] * (1.0 + slack)
         room = 1.0 - (highest[:, j].max() if limit.upper else -lowest[:, j].min()) / bound
-        lacking = masses in ("none", "alike") or viscous[j] == dry[j] == 0.0 or _carries_nothing(text, j, n)
+        lacking = masses in ("none", "alike") or 0.0 in (viscous[j], dry[j]) or _carries_nothing(text, j, n)
         said = f"torque of {limit.where} with masses {masses}, friction {friction}, terms {terms}: {limit.status}"
         if lacking and limit.status == "holds":
             found.append(f"missing data, {said}")
@@ -336,9 +341,9 @@ def _moves(curve: Curve, j: int, motion: Motion) -> bool:
 
 
 def _carries_nothing(text: str, j: int, n: int) -> bool:
-    """Whether a body from joint j on has no mass in the text."""
+    """Whether a body from joint j on has no mass in the text, a placeholder's, or the inertia of no body."""
     links = text.split('<link name="l')[2:]
-    return any("<inertial>" not in link for link in links[j:n])
+    return any("<inertial>" not in x or 'value="1e-06"' in x or 'izz="0.06"' in x for x in links[j:n])
 
 
 def pinocchio_torque(

@@ -6,7 +6,7 @@ No interval may be left out, no verdict may rest on less than a bound for all of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -145,6 +145,21 @@ def test_margins_are_said_in_the_direction_of_the_limit(
 ) -> None:
     assert LimitVerdict(what, "a", unit, 0.02, 0.015, bound, 0.125, 0.0, status, upper).margin_words == words
     assert LimitVerdict("torque", "a", "N·m", 1.0, 0.0, bound, np.inf, 0.0, status, upper).margin_words == "–"
+
+
+@pytest.mark.parametrize("status", ["holds", "assumed"])
+def test_a_limit_that_is_kept_has_no_margin_below_zero(status: Status) -> None:
+    """A motion that touches its limit passes it by rounding, which is said to be no overshoot."""
+    for unit, what, zero in (("N·m", "torque", "+0.00 %"), ("m", "distance", "+0.0 mm")):
+        for passed in (0.0, -0.0, -1e-12, 1e-12):
+            kept = LimitVerdict(what, "a", unit, 1.0, 1.0, 1.0 + passed, passed, 0.0, status, False)
+            assert kept.margin_words == zero
+            assert replace(kept, status="broken", reached=1.0 - 1e-9, margin=-1e-9).margin_words.startswith("-0.0")
+    robot = random_robot(3, 1, prismatic=0.0).with_limits(lower=-1.0, upper=1.0, velocity=5.0)
+    for beyond, found, sign in ((1e-10, "holds", 0), (1e-3, "broken", -1), (-0.5, "holds", 1)):
+        still = Curve((PolynomialPiece([0.0, 1.0], [[[1.0 + beyond, 0.0]]]),))
+        [limit] = [x for x in certify(robot, still).limits if x.what == "position" and x.upper]
+        assert (limit.status, np.sign(limit.margin)) == (found, sign)
 
 
 # -- what is looked at ------------------------------------------------------------------------------------------------

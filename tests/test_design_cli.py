@@ -367,12 +367,14 @@ def test_drives_that_overcome_the_friction_are_certified(capsys, tmp_path):
         ({"mass": MASS.replace('"0.2"', '"0"')}, "torque: the description has no masses that could be a robot's"),
         ({"dynamics": ""}, "torque: the description declares no friction"),
         ({"dynamics": '<dynamics friction="0" damping="0"/>'}, "torque: the description declares no friction"),
+        ({"dynamics": '<dynamics damping="0.1"/>'}, "torque: the description declares damping and no Coulomb friction"),
+        ({"effort": 1e6}, "torque: the limit of 1e+06 N·m is a placeholder"),
     ],
-    ids=["no masses", "masses of zero", "no friction", "friction of zero"],
+    ids=["no masses", "masses of zero", "no friction", "friction of zero", "damping alone", "no limit"],
 )
 def test_a_torque_that_rests_on_missing_data_is_not_counted(capsys, tmp_path, changes, says):
     """In the terminal, in JSON and in the report alike; a payload, which is known, makes no arm known."""
-    robot, folder, config = arm(tmp_path, effort=50.0, **changes), tmp_path / "out", tmp_path / "config.yaml"
+    robot, folder, config = arm(tmp_path, **{"effort": 50.0, **changes}), tmp_path / "out", tmp_path / "config.yaml"
     config.write_text(
         "{constraints: {ground: none, torque: {payload: {frame: two, mass: 1.0}}}, trajectory: {rate: 20}}"
     )

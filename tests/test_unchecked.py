@@ -28,8 +28,9 @@ from exciter.parameters.terms.declared import declared_terms
 from exciter.robot import Robot, load
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.options import with_default_accelerations
+from exciter.robot.spatial import transform_inertia
 
-FRICTION = {"viscous": np.array([1.0, 2.0, 0.0]), "coulomb": np.array([3.0, 0.0, 4.0]), "rotor_inertia": np.ones(3)}
+FRICTION = {"viscous": np.array([1.0, 2.0, 0.5]), "coulomb": np.array([3.0, 1.5, 4.0]), "rotor_inertia": [1.0, 0, 1.0]}
 
 
 def described(**changes: object) -> Robot:
@@ -44,6 +45,28 @@ def bare(robot: Robot, *which: int) -> Robot:
     return replace(robot, joints=tuple(joints))
 
 
+def heavy(robot: Robot, which: int, mass: float) -> Robot:
+    """With another mass [kg] of one body of unchanged shape; a negative one leaves the moments as they are."""
+    inertias = np.array(robot.inertias)
+    inertias[which] *= np.where(np.arange(10) > 0, abs(mass), mass) / inertias[which, 0]
+    return robot.with_inertias(inertias)
+
+
+def weightless(robot: Robot, which: int) -> Robot:
+    """One body has moments and no mass."""
+    inertias = np.array(robot.inertias)
+    inertias[which, 0] = 0.0
+    return robot.with_inertias(inertias)
+
+
+def flat(robot: Robot, which: int, excess: float = 0.5) -> Robot:
+    """One body whose largest moment exceeds the sum of the others by a part of it; its centre is far from the joint."""
+    own = np.array([2.0, 0, 0, 0, 1e-3, 0, 1e-3, 0, 0, 2e-3 * (1.0 + excess)])
+    inertias = np.array(robot.inertias)
+    inertias[which] = transform_inertia(own, np.eye(3), [0.5, 0.2, 0.1])
+    return robot.with_inertias(inertias)
+
+
 def gaps(robot: Robot, terms: Sequence[object] | None = None) -> dict[str, tuple[int, ...]]:
     model = DynamicModel(robot, declared_terms(robot) if terms is None else tuple(terms))  # type: ignore[arg-type]
     return {gap.why: gap.joints for gap in torque_gaps(model)}
@@ -53,7 +76,7 @@ def gaps(robot: Robot, terms: Sequence[object] | None = None) -> dict[str, tuple
 
 
 def test_a_description_that_gives_all_has_no_gap() -> None:
-    """Viscous or Coulomb friction is enough for a joint."""
+    """Viscous and Coulomb friction of every joint; a joint without a rotor is one."""
     assert gaps(described()) == {}
     assert not any(row.assumed for row in TorqueLimits.of(described()).rows)
     assert TorqueLimits.of(described()).unchecked == ()
@@ -69,12 +92,39 @@ def test_a_description_that_gives_all_has_no_gap() -> None:
         (bare(described(), 1), None, "no mass for the bodies of j2", (0, 1)),
         (bare(described(), 0), None, "no mass for the bodies of j1", (0,)),
         (described(friction={}), None, "declares no friction", (0, 1, 2)),
-        (described(friction={"viscous": [-1.0, 0.0, 2.0]}), None, "declares no friction", (1,)),
-        (described(friction={"viscous": [1.0, 1.0, 0], "coulomb": [-1.0, 1.0, 0]}), None, "declares no friction", (2,)),
-        (described(friction={"coulomb": [-1.0, 2.0, 0.0]}), None, "declares no friction", (2,)),
-        (described(), (RotorInertia(), Coulomb()), "leaves out the viscous term", (0, 1)),
-        (described(), (RotorInertia(), Viscous()), "leaves out the coulomb term", (0, 2)),
-        (described(), (Viscous(), Coulomb()), "leaves out the rotor inertia term", (0, 1, 2)),
+        (described(friction={"viscous": [1, 0, 1], "coulomb": [1, 0, 1]}), None, "declares no friction", (1,)),
+        (described(friction={"viscous": [1, 2, 0], "coulomb": [1, 1, 0]}), None, "declares no friction", (2,)),
+        (described(friction={"viscous": [1, 2, 3]}), None, "damping and no Coulomb friction", (0, 1, 2)),
+        (described(friction={"viscous": [1, 2, 3], "coulomb": [1, 0, 1]}), None, "damping and no Coulomb", (1,)),
+        (described(friction={"coulomb": [1, 2, 3]}), None, "Coulomb friction and no damping", (0, 1, 2)),
+        (
+            described(friction={"viscous": [1, 2, 0], "coulomb": [1, 2, 1]}),
+            None,
+            "Coulomb friction and no damping",
+            (2,),
+        ),
+        (described(friction={**FRICTION, "viscous": [1, -2, 1]}), None, "negative friction", (1,)),
+        (described(friction={**FRICTION, "coulomb": [-1, 2, 1]}), None, "negative friction", (0,)),
+        (described(friction={**FRICTION, "rotor_inertia": [1, 1, -1]}), None, "negative friction", (2,)),
+        (
+            described(friction={"viscous": [1e-3, 1, 1e-3], "coulomb": [1e-2, 1e-2, 1]}).with_limits(velocity=3.0),
+            None,
+            "placeholder: at full speed it is below 0.1 % of the limit",
+            (0,),
+        ),
+        (described(), (RotorInertia(), Coulomb()), "leaves out the viscous term", (0, 1, 2)),
+        (described(), (RotorInertia(), Viscous()), "leaves out the coulomb term", (0, 1, 2)),
+        (described(), (Viscous(), Coulomb()), "leaves out the rotor inertia term", (0, 2)),
+        (heavy(described(), 2, 1e-6), None, "no mass for the bodies of j3 (1e-06 kg)", (0, 1, 2)),
+        (heavy(described(), 1, 1e-6), None, "no mass for the bodies of j2 (1e-06 kg)", (0, 1)),
+        (weightless(described(), 1), None, "no mass for the bodies of j2", (0, 1)),
+        (
+            heavy(described(), 1, -0.5),
+            None,
+            "no body can have the inertia that the description gives those of j2",
+            (0, 1),
+        ),
+        (flat(described(), 2), None, "no body can have the inertia that the description gives those of j3", (0, 1, 2)),
     ],
 )
 def test_torque_is_not_proved_where_something_is_missing(
@@ -89,6 +139,61 @@ def test_torque_is_not_proved_where_something_is_missing(
     assert told.startswith(f"torque{where}: ")
     taken_at_its_word = TorqueLimits(limits.model, limits.chi)
     assert not any(row.assumed for row in taken_at_its_word.rows)
+
+
+def vertical(**changes: object) -> Robot:
+    """The first axis along gravity, its body known by the moment of inertia about the axis alone (PUMA 560)."""
+    robot = described(gravity=np.array([0.0, 0.0, -9.81]))
+    first = {"rotation": np.eye(3), "axis": np.array([0.0, 0, 1]), "inertia": np.array([*np.zeros(9), 0.35])}
+    return replace(robot, joints=(replace(robot.joints[0], **(first | changes)), *robot.joints[1:]))  # type: ignore[arg-type]
+
+
+def test_a_first_body_is_known_by_the_only_moment_that_matters() -> None:
+    """With another axis, on a slide, or next to nothing, it is not; nor is a later one."""
+    assert gaps(vertical()) == {}
+    assert gaps(vertical(inertia=np.array([5.0, *np.zeros(8), 0.35]))) == {}
+    tilted = gaps(vertical().with_gravity([0.0, 1e-3, -9.81]))
+    small = gaps(vertical(inertia=np.array([*np.zeros(9), 1e-6])))
+    placeholder = gaps(vertical(inertia=np.array([1e-6, *np.zeros(8), 1e-3])))
+    slide = gaps(vertical(kind="prismatic"))
+    for found in (tilted, small, placeholder, slide):
+        assert [("no mass for the bodies of j1" in why, joints) for why, joints in found.items()] == [(True, (0,))]
+    robot = vertical(inertia=described().inertias[0])  # a second vertical axis: the first one carries that body around
+    second = replace(
+        robot.joints[1], rotation=np.eye(3), axis=vertical().joints[0].axis, inertia=vertical().inertias[0]
+    )
+    carried = replace(robot, joints=(robot.joints[0], second, robot.joints[2]))
+    assert list(gaps(carried).values()) == [(0, 1)]
+
+
+def test_friction_is_compared_with_limits_that_are_there() -> None:
+    slight = described(friction={"viscous": np.full(3, 1e-4), "coulomb": np.full(3, 1e-4)}).with_limits(velocity=1.0)
+    assert list(gaps(slight).values()) == [(0, 1, 2)]
+    assert list(gaps(slight.with_limits(torque={"j2": np.inf})).values()) == [(0, 2)]
+    assert list(gaps(slight.with_limits(velocity={"j2": np.inf})).values()) == [(0, 2)]  # nobody knows at full speed
+
+
+def test_digits_that_were_rounded_make_no_inertia_unreal() -> None:
+    for excess, said in ((0.0, 0), (1e-4, 0), (1e-2, 1), (0.5, 1)):
+        assert len(gaps(flat(described(), 1, excess))) == said, excess
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+def test_a_torque_limit_that_is_none_proves_nothing(kind: str) -> None:
+    """Also where the parameters are one's own; a machine of tonnes really has such drives."""
+    robot, unit = described(), "N·m" if kind == "revolute" else "N"
+    robot = replace(robot, joints=tuple(replace(joint, kind=kind) for joint in robot.joints))  # type: ignore[arg-type]
+    far = robot.with_limits(torque=[50.0, 1e6, 70.0])
+    own = TorqueLimits(DynamicModel(far, declared_terms(far)), TorqueLimits.of(far).chi)
+    for limits in (TorqueLimits.of(far), TorqueLimits.of(far, margin=0.5), own):
+        assert [row.assumed for row in limits.rows] == [False, True, False] * 2
+        [told] = limits.unchecked
+        assert told.startswith(f"torque of j2: the limit of 1e+06 {unit} is a placeholder")
+    geared = {**FRICTION, "coulomb": np.full(3, 2e3)}
+    assert TorqueLimits.of(replace(robot.with_limits(torque=9e4), friction=geared)).unchecked == ()
+    assert TorqueLimits.of(replace(robot.with_limits(torque=1e5), friction=geared)).unchecked != ()
+    giant = replace(far, friction=geared).with_inertias(3e3 * far.inertias / far.inertias[:, :1])
+    assert TorqueLimits.of(giant).unchecked == ()
 
 
 def test_a_gap_concerns_joints_with_a_limit() -> None:
@@ -278,6 +383,32 @@ def test_limits_that_are_missing_are_named_with_their_joints() -> None:
     turning = replace(robot, joints=(*robot.joints[:2], replace(robot.joints[2], kind="continuous")))
     assert told(turning.with_limits(lower=[-2, -2, -np.inf], upper=[2, 2, np.inf]), constraints) == []
     assert told(robot, constraints, Certificate((), 1.0, 0))[0] == "any limit"
+
+
+def test_limits_that_are_none_are_kept_and_prove_nothing() -> None:
+    def doubted(robot: Robot) -> list[str]:
+        return [sentence for sentence in unchecked(robot, [], certify_still(robot)) if "placeholder" in sentence]
+
+    robot = shaped()
+    for which, what, value in (
+        ("lower", "position", -1e9), ("upper", "position", 1e3), ("velocity", "velocity", 1e3),
+        ("acceleration", "acceleration", 1e6),
+    ):  # fmt: skip
+        near = np.full(3, np.copysign(3.0, value))
+        far = robot.with_limits(**{which: np.where(np.arange(3) == 0, value, near)})
+        [told] = doubted(far)
+        assert told.startswith(f"{what} of j1: {abs(value):.4g} rad")
+        [limit] = certify_still(far).assumed
+        assert (limit.what, limit.where, limit.limit) == (what, "j1", value)
+        assert not certify_still(robot.with_limits(**{which: near})).assumed
+        assert not doubted(robot.with_limits(**{which: near}))
+    jerk = robot.with_limits(jerk=1e9)
+    assert not certify_still(jerk).assumed  # a choice
+    slides = replace(robot, joints=(replace(robot.joints[0], kind="prismatic"), *robot.joints[1:]))
+    [told] = doubted(slides.with_limits(velocity=2e3))
+    assert told.startswith("velocity of all joints: 2000 rad/s, 2000 m/s is a placeholder")
+    fast = with_default_accelerations(robot.with_limits(acceleration=np.inf, velocity=1e6))  # 2e6 rad/s², assumed
+    assert sum(s.startswith("acceleration") for s in unchecked(fast, [], certify_still(robot))) == 1
 
 
 @pytest.mark.parametrize(

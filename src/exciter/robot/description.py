@@ -10,6 +10,7 @@ by name).
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
@@ -26,9 +27,9 @@ from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.mjcf import plain_mjcf
 from exciter.robot.options import RobotOptions, with_default_accelerations
 from exciter.robot.place import place_frame, place_shape
+from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
 from exciter.robot.plain import PlainDescription, named
 from exciter.robot.robot import BASE, Frame, Joint, Robot
-from exciter.robot.spatial import pseudo_inertia
 from exciter.robot.urdf import plain_urdf
 
 Array = NDArray[np.float64]
@@ -96,10 +97,9 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
     joints = tuple(_joint(model, data, index, plain) for index in range(1, model.njoints))
     links = _link_frames(model)
     shapes, shape_notes = _collision_shapes(plain)
-    capsules, capsule_notes = _capsules(shapes, links)
-    bottom = _base_bottom(shapes, links)
-    covered = {capsule.name.rpartition("/")[0] or capsule.name for capsule in capsules}
-    return Robot(
+    capsules, failed = _capsules(shapes, links)
+    without = [f"no capsule for shapes of links {named(list(failed))}; the first: {e}" for e in [*failed.values()][:1]]
+    robot = Robot(
         name=plain.name,
         joints=joints,
         gravity=np.array(plain.gravity),
@@ -107,13 +107,14 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
         capsules=capsules,
         shapes=tuple(_placed(shape, links[link]) for link, shape in shapes),
         ground=plain.ground,
-        base_bottom=bottom,
-        unshaped=tuple(link for link in _heavy_links(model, links) if link not in covered),
+        base_bottom=_base_bottom(shapes, links),
+        unshaped=_unshaped(plain, shapes, links, failed),
         friction=_friction(plain, joints),
         source=source,
-        notes=(*plain.notes, *_inertia_notes(joints), *shape_notes, *capsule_notes),
+        notes=(*plain.notes, *_inertia_notes(joints), *shape_notes, *without),
         lacking=plain.lacking,
     )
+    return _with_what_is_hidden(robot, plain, links)
 
 
 def _joint(model: Any, data: Any, index: int, plain: PlainDescription) -> Joint:
@@ -184,9 +185,9 @@ def _collision_shapes(plain: PlainDescription) -> tuple[list[tuple[str, Shape]],
     return shapes, notes
 
 
-def _capsules(given: list[tuple[str, Shape]], links: dict[str, Frame]) -> tuple[tuple[Capsule, ...], list[str]]:
-    """A capsule per collision shape, named after its link (link/1, link/2, … where it has several), and a note on
-    shapes that have none, such as meshes whose file is missing."""
+def _capsules(given: list[tuple[str, Shape]], links: dict[str, Frame]) -> tuple[tuple[Capsule, ...], dict[str, str]]:
+    """A capsule per collision shape, named after its link (link/1, link/2, … where it has several), and links with a
+    shape that has none, such as a mesh whose file is missing, with the reason."""
     solids = [(link, shape) for link, shape in given if shape.collides]
     shapes = Counter(link for link, _ in solids)
     capsules: dict[str, Capsule] = {}
@@ -200,29 +201,17 @@ def _capsules(given: list[tuple[str, Shape]], links: dict[str, Frame]) -> tuple[
             capsules[name] = enclosing_capsule(name, _placed(shape, links[link]))
         except RobotError as error:
             failed.setdefault(link, str(error))
-    notes = [f"no capsule for shapes of links {named(list(failed))}; the first: {e}" for e in [*failed.values()][:1]]
-    return tuple(capsules.values()), notes
+    return tuple(capsules.values()), failed
 
 
-def _heavy_links(model: Any, links: dict[str, Frame]) -> list[str]:
-    """Links that move and have a mass of their own. Pinocchio merges what is rigidly joined, and remembers only what a
-    fixed joint has brought along; the rest is of the link behind the moving joint."""
-    import pinocchio as pin
-
-    bodies = {frame.name: frame for frame in model.frames if frame.type == pin.FrameType.BODY}
-    mass = dict.fromkeys(bodies, 0.0)
-    own = [inertia.mass for inertia in model.inertias]
-    behind: dict[int, str] = {}
-    for name, frame in bodies.items():
-        before = model.frames[frame.parentFrame]
-        if before.type == pin.FrameType.FIXED_JOINT:
-            mass[name] = before.inertia.mass
-            own[frame.parentJoint] -= before.inertia.mass
-        elif before.type == pin.FrameType.JOINT:
-            behind[int(frame.parentJoint)] = name
-    for joint, name in behind.items():
-        mass[name] = own[joint]
-    return [name for name in links if links[name].joint != BASE and mass[name] > MASS_OF_A_FRAME]
+def _unshaped(
+    plain: PlainDescription, shapes: list[tuple[str, Shape]], links: dict[str, Frame], failed: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Links that move and have a mass or a shape, of which something could not be measured. It is settled here: later
+    they are part of a body whose other links may have shapes."""
+    shaped = {link for link, shape in shapes if shape.collides and link not in failed}
+    there = {link for link, phi in plain.inertias.items() if phi[0] > MASS_OF_A_FRAME} | plain.solid
+    return tuple(link for link in links if links[link].joint != BASE and link in there - shaped)
 
 
 def _base_bottom(shapes: list[tuple[str, Shape]], links: dict[str, Frame]) -> float:
@@ -253,7 +242,7 @@ def _friction(plain: PlainDescription, joints: tuple[Joint, ...]) -> dict[str, A
 def _inertia_notes(joints: tuple[Joint, ...]) -> list[str]:
     """Inertias that no body can have are common in files (dummies): told, not refused."""
     massless = [joint.name for joint in joints if joint.inertia[0] == 0.0]
-    wrong = [j.name for j in joints if j.name not in massless and not _is_physical(j.inertia)]
+    wrong = [j.name for j in joints if j.name not in massless and not is_physical(j.inertia)]
     notes = []
     if massless:
         notes.append(f"the bodies of joints {named(massless)} have no mass in the file")
@@ -262,7 +251,8 @@ def _inertia_notes(joints: tuple[Joint, ...]) -> list[str]:
     return notes
 
 
-def _is_physical(inertia: Array) -> bool:
-    """Pseudo-inertia positive semi-definite, up to rounding."""
-    eigenvalues = np.linalg.eigvalsh(pseudo_inertia(inertia))
-    return bool(eigenvalues[0] >= -1e-9 * eigenvalues[-1])
+def _with_what_is_hidden(robot: Robot, plain: PlainDescription, links: dict[str, Frame]) -> Robot:
+    """Links without a mass, or with that of no body, within bodies that look complete."""
+    shown = {*bare_bodies(robot), *unreal_bodies(robot), BASE}
+    parts = {link: phi for link, phi in plain.inertias.items() if links[link].joint not in shown}
+    return replace(robot, lacking=(*robot.lacking, *hidden_in_bodies(parts, plain.solid, robot)))

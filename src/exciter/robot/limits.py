@@ -12,6 +12,11 @@ from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 #: from rest to full speed in half a second, slower than what industrial arms allow.
 TIME_TO_FULL_SPEED = 0.5
 
+#: [rad or m; per s; per s²] From here on a number stands where a limit is not known: a joint that stops after 160
+#: turns, one that turns with 10 000 rpm or slides faster than sound, full speed within 10 ms of that. A jerk limit is a
+#: choice, and how much torque is too much depends on the robot (``placeholders.py``).
+PLACEHOLDER_LIMITS = {"lower": 1e3, "upper": 1e3, "velocity": 1e3, "acceleration": 1e5}
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -33,6 +38,11 @@ class Limits:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         return tuple(f.name for f in fields(cls) if f.type == "float")
+
+    def is_placeholder(self, which: str) -> bool:
+        """Whether a finite limit is so far away that nothing is proved by keeping it."""
+        value: float = abs(getattr(self, which))
+        return PLACEHOLDER_LIMITS.get(which, math.inf) <= value < math.inf
 
     def checked(self, joint: str) -> Limits:
         """Itself, or an error that names the joint."""

@@ -6,7 +6,7 @@ base keeps its frames and capsules (joint −1) but no inertia: the base does no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.place import place_capsule, place_frame, place_shape
+from exciter.robot.placeholders import bare_bodies, unreal_bodies
 from exciter.robot.robot import BASE, Frame, Joint, Robot
 from exciter.robot.spatial import axis_rotation, transform_inertia
 
@@ -89,7 +90,7 @@ def _rebuilt(robot: Robot, joints: list[Joint], carried: Mapping[int, _Carried],
     body = {capsule.name: capsule.joint for capsule in capsules}
     kept = [i for i in range(robot.n) if i not in frozen]
     told = ", ".join(f"'{robot.joints[i].name}' at {q:g}" for i, q in sorted(frozen.items()))
-    return replace(
+    locked = replace(
         robot,
         joints=tuple(joints),
         frames=(*(place_frame(f, *where(f.joint)) for f in robot.frames), *own),
@@ -98,11 +99,19 @@ def _rebuilt(robot: Robot, joints: list[Joint], carried: Mapping[int, _Carried],
         shapes=tuple(place_shape(s, *where(s.joint)) for s in robot.shapes),
         friction={term: values[kept] for term, values in robot.friction.items()},
         notes=(*robot.notes, f"locked: {told}"),
-        lacking=(*robot.lacking, *_weightless(robot, frozen)),
     )
+    return replace(locked, lacking=(*robot.lacking, *_forgotten(robot, locked, carried)))
 
 
-def _weightless(robot: Robot, frozen: Iterable[int]) -> list[str]:
-    """A locked body is part of the one that carries it: that it has no mass would be forgotten."""
-    bare = [robot.joints[i].name for i in sorted(frozen) if not robot.joints[i].inertia[0] > 0.0]
-    return [f"the bodies of locked joints {', '.join(bare)} have no mass: torques lack their weight"] if bare else []
+def _forgotten(robot: Robot, locked: Robot, carried: Mapping[int, _Carried]) -> list[str]:
+    """What joined bodies no longer show: that one of them, locked or carrying, has no mass or that of no body."""
+    said = []
+    for found, words in (
+        (bare_bodies, "no mass: torques lack their weight"),
+        (unreal_bodies, "an inertia of no body: torques rest on it"),
+    ):
+        shown = {*found(locked), BASE}
+        lost = [robot.joint_names[i] for i in found(robot) if carried[i].joint not in shown]
+        if lost:
+            said.append(f"the bodies of joints {', '.join(lost)}, joined by locking, have {words}")
+    return said

@@ -58,6 +58,7 @@ class _Gathered:
     joints: list[tuple[str, JointFacts]] = field(default_factory=list)
     frames: list[tuple[str, Frame]] = field(default_factory=list)
     shapes: list[tuple[str, Shape]] = field(default_factory=list)
+    inertias: dict[str, Array] = field(default_factory=dict)
     floors: list[float] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
@@ -103,6 +104,8 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         gravity=options.gravity,
         frames=tuple(found.frames),
         shapes=tuple(found.shapes),
+        inertias=found.inertias,
+        solid=frozenset(link for link, _ in found.shapes),
         ground=max(found.floors, default=None),
         couplings=_couplings(root, found, str(path)) if options.equalities else (),
         hidden=frozenset(found.hidden),
@@ -131,6 +134,8 @@ def _walk(
     inertia = body_inertia(body, geoms, found.compiler, owner)
     if body.find("inertial") is None and any(weighs_by_mesh(geom) for geom in geoms):
         found.meshed.append(name)
+    else:
+        found.inertias[name] = inertia[0]
     joints = [resolved(joint, found.classes, childclass) for joint in body.findall("joint")]
     for index, joint in enumerate(joints):
         last = index == len(joints) - 1

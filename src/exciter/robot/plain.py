@@ -7,7 +7,10 @@ Pinocchio treats in its own way (limits, continuous joints, friction, geometry) 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.geometry import Shape
@@ -51,8 +54,9 @@ class Coupling:
 class PlainDescription:
     """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with.
 
-    hidden: links of the plain copy that the file does not have. ground: height [m] of the floor, if the file has one.
-    lacking: forces that the file speaks of and a robot has no place for, in words.
+    inertias: φ (10,) of every link about its centre of mass; solid: the links that have a shape, whether or not it is
+    among ``shapes``. hidden: links of the plain copy that the file does not have. ground: height [m] of the floor, if
+    the file has one. lacking: forces that the file speaks of and a robot has no place for, in words.
     A ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly.
     """
 
@@ -62,6 +66,8 @@ class PlainDescription:
     gravity: tuple[float, ...] = STANDARD_GRAVITY
     frames: tuple[tuple[str, Frame], ...] = ()
     shapes: tuple[tuple[str, Shape], ...] = ()
+    inertias: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    solid: frozenset[str] = frozenset()
     ground: float | None = None
     couplings: tuple[Coupling, ...] = ()
     hidden: frozenset[str] = frozenset()

@@ -13,6 +13,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.limits import Limits
@@ -60,6 +61,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     if not facts:
         raise RobotError(f"'{path}' has no moving joint; at least one revolute, continuous or prismatic is needed")
     notes += _limit_notes(joints, facts)
+    shapes = read_shapes(root, path.parent, mesh_root or path.parent)
     return PlainDescription(
         name=plain.get("name", ""),
         xml=tostring(plain, encoding="unicode"),
@@ -69,7 +71,9 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
             for joint in joints
             if joint.get("type") == "fixed"
         ),
-        shapes=read_shapes(root, path.parent, mesh_root or path.parent),
+        shapes=shapes,
+        inertias={link.get("name", ""): _inertia(link) for link in plain.findall("link")},
+        solid=frozenset(link for link, _ in shapes),
         couplings=_mimics(joints, facts),
         notes=tuple(notes),
         lacking=_simulator_forces(root, joints),
@@ -146,6 +150,14 @@ def _plain_link(link: Element) -> Element:
         raise RobotError(f"<inertia> of {owner} lacks {', '.join(missing)}; give all six moments")
     SubElement(copy, "inertia", {moment: moments[moment] for moment in MOMENTS})
     return plain
+
+
+def _inertia(plain: Element) -> NDArray[np.float64]:
+    """φ (10,) about the centre of mass, in the axes of <inertial>; zero where the link has none."""
+    mass, inertia = plain.find("inertial/mass"), plain.find("inertial/inertia")
+    owner = f"link '{plain.get('name', '')}'"
+    moments = [number(inertia, moment, owner) for moment in ("ixx", "ixy", "iyy", "ixz", "iyz", "izz")]
+    return np.array([number(mass, "value", owner), 0.0, 0.0, 0.0, *moments])
 
 
 def _plain_joint(joint: Element) -> Element:

@@ -42,9 +42,12 @@ class LimitVerdict:
         """Signed, in mm for heights and distances, in % of the limit for all else."""
         room = self.bound if math.isfinite(self.bound) and self.status != "broken" else self.reached
         length = 1e3 * (self.limit - room if self.upper else room - self.limit)
-        if not math.isfinite(length if self.is_length else self.margin):
+        value, digits, unit = (length, 1, "mm") if self.is_length else (100.0 * self.margin, 2, "%")
+        if not math.isfinite(value):
             return "–"
-        return f"{length:+.1f} mm" if self.is_length else f"{100.0 * self.margin:+.2f} %"
+        if self.status not in FAILURES and round(value, digits) == 0.0:
+            value = 0.0  # what is kept is not said to be passed by nothing
+        return f"{value:+.{digits}f} {unit}"
 
 
 @dataclass(frozen=True)

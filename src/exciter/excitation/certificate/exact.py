@@ -24,7 +24,7 @@ SYMMETRIC = ("velocity", "acceleration", "jerk")
 @dataclass(frozen=True)
 class _Limit:
     """One limit of one joint. scale: what its margin is a part of, the limit itself or the range of a position.
-    assumed: nobody gave it."""
+    assumed: nobody gave it, or a number in place of it."""
 
     what: str
     where: str
@@ -38,8 +38,9 @@ class _Limit:
         room = self.limit - reached if self.upper else reached - self.limit
         kept: Status = "assumed" if self.assumed else "holds"
         status: Status = kept if room >= -self.touching else "broken"
+        margin = room / self.scale if status == "broken" else max(0.0, room / self.scale)  # rounding is no overshoot
         return LimitVerdict(
-            self.what, self.where, self.unit, self.limit, reached, reached, room / self.scale, at, status, self.upper
+            self.what, self.where, self.unit, self.limit, reached, reached, margin, at, status, self.upper
         )
 
     @property
@@ -73,10 +74,12 @@ def _positions(robot: Robot, curve: Curve) -> list[LimitVerdict]:
     for j, joint in enumerate(robot.joints):
         unit, scale = "m" if joint.is_prismatic else "rad", float(high[j] - low[j])
         if np.isfinite(lower[j]):
-            limit = _Limit("position", joint.name, unit, float(lower[j]), scale, False)
+            far = joint.limits.is_placeholder("lower")
+            limit = _Limit("position", joint.name, unit, float(lower[j]), scale, False, far)
             verdicts.append(limit.verdict(float(extremum.lowest[j]), float(extremum.lowest_at[j])))
         if np.isfinite(upper[j]):
-            limit = _Limit("position", joint.name, unit, float(upper[j]), scale, True)
+            far = joint.limits.is_placeholder("upper")
+            limit = _Limit("position", joint.name, unit, float(upper[j]), scale, True, far)
             verdicts.append(limit.verdict(float(extremum.highest[j]), float(extremum.highest_at[j])))
     return verdicts
 
@@ -90,7 +93,8 @@ def _rates(robot: Robot, curve: Curve, order: int, what: str) -> list[LimitVerdi
     power = "⁰ ²³"[order].strip()
     for j in np.flatnonzero(np.isfinite(limits)):
         unit = f"{'m' if robot.joints[j].is_prismatic else 'rad'}/s{power}"
-        assumed = what == "acceleration" and robot.joints[j].limits.assumed
+        own = robot.joints[j].limits
+        assumed = own.is_placeholder(what) or (what == "acceleration" and own.assumed)
         limit = _Limit(what, robot.joints[j].name, unit, float(limits[j]), float(limits[j]), True, assumed)
         verdicts.append(limit.verdict(*_farthest_from_zero(extremum, int(j))))
     return verdicts

@@ -27,6 +27,7 @@ from exciter.robot.robot import Joint, Robot
 
 MOST_NAMED = 8  #: pairs of bodies in a sentence
 LIMIT_KEYS = {"position": ("lower", "upper"), "velocity": ("velocity",), "acceleration": ("acceleration",)}
+PER_TIME = {"position": "", "velocity": "/s", "acceleration": "/s²"}
 
 
 def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Certificate) -> tuple[str, ...]:
@@ -56,31 +57,44 @@ def _members(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
 
 
 def _joint_limits(robot: Robot) -> list[str]:
-    """Limits that nobody gave: those that were assumed, and those that are not there. A jerk limit is a choice."""
+    """Limits that nobody gave: those that were assumed, those that are not there, and numbers in place of them. A jerk
+    limit is a choice."""
     assumed = [joint for joint in robot.joints if joint.limits.assumed]
     found = [f"acceleration{_of(robot, assumed)}: {_assumed(assumed)}"] if assumed else []
     for what, ends in LIMIT_KEYS.items():
         missing = [joint for joint in robot.joints if any(math.isinf(getattr(joint.limits, end)) for end in ends)]
         if what == "position":
             missing = [joint for joint in missing if joint.kind != "continuous"]
+        far = [joint for joint in robot.joints if any(joint.limits.is_placeholder(end) for end in ends)]
+        if what == "acceleration":
+            far = [joint for joint in far if not joint.limits.assumed]
+        advice = f"give limits: {{{', '.join(f'{end}: …' for end in ends)}}}"
         if missing:
-            keys = ", ".join(f"{end}: …" for end in ends)
-            found.append(f"{what}{_of(robot, missing)}: no limit is known; give limits: {{{keys}}}")
+            found.append(f"{what}{_of(robot, missing)}: no limit is known; {advice}")
+        if far:
+            told = _values([(joint, end) for joint in far for end in ends if joint.limits.is_placeholder(end)], what)
+            found.append(f"{what}{_of(robot, far)}: {told} is a placeholder, no limit of a robot; {advice}")
     return found
 
 
 def _assumed(joints: list[Joint]) -> str:
     """The values, per unit: "5 rad/s², 1 … 2 m/s² were assumed"."""
-    told = []
-    for prismatic, unit in ((False, "rad/s²"), (True, "m/s²")):
-        values = [joint.limits.acceleration for joint in joints if joint.is_prismatic == prismatic]
-        if values:
-            low, high = f"{min(values):.4g}", f"{max(values):.4g}"
-            told.append(f"{low} {unit}" if low == high else f"{low} … {high} {unit}")
     return (
-        f"{', '.join(told)} {'was' if len(joints) == 1 else 'were'} assumed, full speed in {TIME_TO_FULL_SPEED:g} s; "
+        f"{_values([(joint, 'acceleration') for joint in joints], 'acceleration')} "
+        f"{'was' if len(joints) == 1 else 'were'} assumed, full speed in {TIME_TO_FULL_SPEED:g} s; "
         "give limits: {acceleration: …}"
     )
+
+
+def _values(limits: list[tuple[Joint, str]], what: str) -> str:
+    """Of limits by joint and name, their range for each unit."""
+    told = []
+    for prismatic, unit in ((False, "rad"), (True, "m")):
+        values = [abs(getattr(joint.limits, end)) for joint, end in limits if joint.is_prismatic == prismatic]
+        if values:
+            low, high = f"{min(values):.4g}", f"{max(values):.4g}"
+            told.append(f"{low if low == high else f'{low} … {high}'} {unit}{PER_TIME[what]}")
+    return ", ".join(told)
 
 
 def _of(robot: Robot, joints: list[Joint]) -> str:

@@ -24,10 +24,14 @@ from exciter.parameters.dummies import dummies
 from exciter.parameters.terms.declared import declared_by_key, declared_terms
 from exciter.parameters.terms.term import BoundTerm
 from exciter.robot.motion import Motion
+from exciter.robot.placeholders import bare_bodies, placeholder_torques, unreal_bodies
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import pseudo_inertia
 
 Array = NDArray[np.float64]
+
+#: Part of the torque limit. Gears lose percents of it; rolling bearings and seals alone do not go below this.
+PLACEHOLDER_FRICTION = 1e-3
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class TorqueLimits:
     chi: standard parameters χ (p,), those of the description unless given.
     margin: part of every limit that is kept free, 0 ≤ margin < 1.
     gaps: what the torque lacks, so that rows are ``assumed``; unless given what ``torque_gaps`` finds in the
-    description, and none where χ is given: those parameters are taken at their word.
+    description; where χ is given, those parameters are taken at their word, and limits alone are doubted.
     Friction with a true sign jumps at q̇ = 0: optimise with a model of ``smoothed`` terms.
     """
 
@@ -62,7 +66,7 @@ class TorqueLimits:
     def __post_init__(self) -> None:
         if not 0.0 <= self.margin < 1.0:
             raise ParameterError(f"the margin of the torque limits is {self.margin}; it must be in 0 … 1, 1 excluded")
-        described = torque_gaps(self.model) if self.chi is None else ()
+        described = torque_gaps(self.model) if self.chi is None else _limit_gaps(self.model.robot)
         object.__setattr__(self, "gaps", described if self.gaps is None else tuple(self.gaps))
         chi = np.array(self.model.nominal if self.chi is None else self.chi, dtype=float)
         size = len(self.model.standard)
@@ -132,26 +136,70 @@ class TorqueLimits:
 
 def torque_gaps(model: DynamicModel) -> tuple[Gap, ...]:
     """What a model's torque lacks of the robot: masses that the description leaves out or makes up, friction that it
-    does not give, friction and rotor inertia that it gives but the model leaves out, and forces of other kinds."""
+    does not give, friction and rotor inertia that it gives but the model leaves out, limits that are none, and forces
+    of other kinds."""
     robot, everywhere = model.robot, tuple(range(model.n))
     found = []
     if robot.nominal:
         found.append(Gap("masses and friction are plausible values, which nobody measured", everywhere))
-    if why := dummies(robot):
-        found.append(Gap(f"the description has no masses that could be a robot's: {why}", everywhere))
-    else:
-        bare = [j for j in everywhere if not robot.joints[j].inertia.any()]
-        carriers = tuple(j for j in everywhere if any(j in robot.ancestors(body) for body in bare))
-        names = ", ".join(robot.joint_names[j] for j in bare)
-        found.append(Gap(f"the description gives no mass for the bodies of {names}", carriers))
-    friction = sum(np.abs(robot.friction.get(key, np.zeros(model.n))) for key in ("viscous", "coulomb"))
-    free = tuple(np.flatnonzero(friction == 0.0).tolist())
-    found.append(Gap("the description declares no friction; what is kept is the torque without it", free))
+    found += [*_mass_gaps(robot), *_friction_gaps(robot)]
     for key, term in declared_by_key(robot).items():
         joints = tuple(np.flatnonzero(robot.friction[key]).tolist()) if term not in model.terms else ()
         word = key.replace("_", " ")
         found.append(Gap(f"the model leaves out the {word} term of the description; TorqueLimits.of has it", joints))
+    found += _limit_gaps(robot)
     return (*(gap for gap in found if gap.joints), *(Gap(force, everywhere) for force in robot.lacking))
+
+
+def _mass_gaps(robot: Robot) -> list[Gap]:
+    """Bodies that weigh nothing or that cannot be, for all joints that carry them."""
+    if why := dummies(robot):
+        return [Gap(f"the description has no masses that could be a robot's: {why}", tuple(range(robot.n)))]
+    bare, unreal = bare_bodies(robot), unreal_bodies(robot)
+    given = {j: f" ({robot.joints[j].inertia[0]:.4g} kg)" if robot.joints[j].inertia[0] else "" for j in bare}
+    light = ", ".join(robot.joint_names[j] + given[j] for j in bare)
+    wrong = ", ".join(robot.joint_names[j] for j in unreal)
+    return [
+        Gap(f"the description gives no mass for the bodies of {light}", _carriers(robot, bare)),
+        Gap(f"no body can have the inertia that the description gives those of {wrong}", _carriers(robot, unreal)),
+    ]
+
+
+def _carriers(robot: Robot, bodies: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted({joint for body in bodies for joint in robot.ancestors(body)}))
+
+
+def _friction_gaps(robot: Robot) -> list[Gap]:
+    """Every drive has both kinds of friction: Coulomb friction rules when it is slow, viscous friction when it is fast,
+    and a description that speaks of one of them did not measure the other."""
+    values = {key: robot.friction.get(key, np.zeros(robot.n)) for key in ("viscous", "coulomb", "rotor_inertia")}
+    viscous, dry, limit = values["viscous"], values["coulomb"], robot.limit("torque")
+    both = (viscous > 0.0) & (dry > 0.0)
+    at_full_speed = dry + np.where(both, viscous, 1.0) * robot.limit("velocity")
+    slight = both & np.isfinite(limit) & (at_full_speed < PLACEHOLDER_FRICTION * limit)
+    slight[list(placeholder_torques(robot))] = False  # which is told of the limit
+    without = "; what is kept is the torque without it"
+    part = f"at full speed it is below {100.0 * PLACEHOLDER_FRICTION:g} % of the limit, less than in any drive"
+    found = {
+        f"the description declares no friction{without}": (viscous == 0.0) & (dry == 0.0),
+        f"the description declares damping and no Coulomb friction{without}": (viscous != 0.0) & (dry == 0.0),
+        f"the description declares Coulomb friction and no damping{without}": (viscous == 0.0) & (dry != 0.0),
+        f"the friction of the description, or the limit, is a placeholder: {part}": slight,
+        "the description gives a negative friction or rotor inertia, which no joint has": np.any(
+            [value < 0.0 for value in values.values()], axis=0
+        ),
+    }
+    return [Gap(why, tuple(np.flatnonzero(joints).tolist())) for why, joints in found.items()]
+
+
+def _limit_gaps(robot: Robot) -> tuple[Gap, ...]:
+    """A sentence for each limit that is none."""
+    joints: dict[str, list[int]] = {}
+    for j in placeholder_torques(robot):
+        unit = "N" if robot.joints[j].is_prismatic else "N·m"
+        joints.setdefault(f"{robot.joints[j].limits.torque:.4g} {unit}", []).append(j)
+    why = "the limit of {} is a placeholder, too much for this robot; give limits: {{torque: …}}"
+    return tuple(Gap(why.format(limit), tuple(concerned)) for limit, concerned in joints.items())
 
 
 def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[Array, Array, Array, Array]:
