@@ -57,7 +57,7 @@ TESTS = {
     "identification/uncertainty": ("uncertainty_definitions", "uncertainty_words", "drift", "uncertainty", "pulled"),
     "excitation/certificate": MOTIONS,
     "excitation/constraints": MOTIONS,
-    "excitation/files": MOTIONS,
+    "excitation/files": (*MOTIONS, "folders_whole"),
 }
 ENOUGH = 5.0  #: [s] of tests that a mutant is asked, the quickest first; at least one
 PATIENCE = 10.0  #: times the processor time that its tests take without a change, that a mutant may take
