@@ -96,7 +96,7 @@ def consistency_margin(phi: ArrayLike) -> float:
     j = pseudo_inertia(checked(phi))
     if not j.any():
         return 0.0
-    # Roots, and one after the other: products and quotients of the smallest numbers there are are zero or infinite.
+    # Roots: squares and quotients of the smallest numbers there are are zero or infinite.
     size = math.sqrt(np.linalg.norm(j[:3, :3], 2))
     first = float(np.linalg.norm(j[:3, 3]))
     mass = math.sqrt(abs(j[3, 3]))
@@ -109,8 +109,9 @@ def consistency_margin(phi: ArrayLike) -> float:
     else:
         size = mass = math.sqrt(first)
     root = np.array([size, size, size, mass])
-    root[root == 0] = 1.0
-    scaled = j / root[:, None] / root[None, :]
+    with np.errstate(over="ignore"):
+        scale = np.outer(root, root)
+    scaled = np.divide(j, scale, out=np.zeros((4, 4)), where=scale > 0.0)  # zero where the scale is, or infinite
     return float(np.linalg.eigvalsh(scaled)[0])
 
 
