@@ -106,6 +106,9 @@ def test_a_column_has_one_meaning() -> None:
         with pytest.raises(MotionError, match=r"4 names in its header and [35] numbers"):
             parsed(header, lines)
     assert len(parsed([f" {name} " for name in header], numbers).time) == 5
+    assert len(parsed([f'" {name} "' for name in header], numbers).time) == 5
+    blanks = replace(ROBOT, joints=(replace(ROBOT.joints[0], name=" a "), *ROBOT.joints[1:]))
+    assert len(parse_csv(csv_text(table(ramped(), 5), blanks.joint_names), blanks, "file").time) == 5
     named = replace(ROBOT, joints=(replace(ROBOT.joints[0], name="time"), *ROBOT.joints[1:]))
     text = ",".join(["time", "time.q", *header[2:]]) + "\n" + numbers
     assert parse_csv(text, named, "file").time[-1] == 0.4  # a joint of that name has its columns, time has its own
