@@ -50,6 +50,7 @@ from exciter.experiment.virtual.truth import read_truth
 from exciter.export.ros2 import joint_trajectory
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
+from exciter.parameters.dummies import dummies
 from exciter.robot import library, load
 from exciter.robot.options import read_options
 from exciter.robot.robot import Robot
@@ -315,7 +316,9 @@ def design_file() -> bytes:
 
 
 def truth(path: Path, rng: random.Random) -> None:
-    read_truth(path, arm())
+    found = read_truth(path, arm())
+    if rng.random() < CHECKED:
+        _ = found.chi
 
 
 @cache
@@ -336,7 +339,10 @@ class Reader:
 
 
 def _robot(path: Path, rng: random.Random) -> None:
-    load(path)
+    robot = load(path)
+    if rng.random() < CHECKED:
+        dummies(robot)
+        draw(robot, 0)
 
 
 def _options(path: Path, rng: random.Random) -> None:

@@ -222,7 +222,9 @@ def _with(node: ast.AST, **fields: Any) -> ast.AST:
 
 
 def _renamed(function: Any, name: str) -> ast.AST:
-    return ast.Attribute(function.value, name, ast.Load()) if isinstance(function, ast.Attribute) else ast.Name(name)
+    if isinstance(function, ast.Attribute):
+        return ast.Attribute(function.value, name, ast.Load())
+    return ast.Name(name, ast.Load())
 
 
 def _numbers(value: Any) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from exciter.errors import ParameterError
 from exciter.parameters import log_cholesky
 from exciter.parameters.consistency import consistency, consistency_margin, link_consistency
+from exciter.parameters.dummies import dummies
 from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
+from exciter.robot import library
 from exciter.robot.spatial import axis_rotation, pseudo_inertia, transform_inertia
 
 SEEDS = st.integers(0, 10_000)
@@ -94,6 +97,8 @@ def test_verdict_equals_the_textbook_conditions(seed: int, a: float, b: float, e
         ([0, 0, 0, 0, 1, 0, 1, 0, 0, 3], "mass is zero and the moments"),
         ([1, 3, 0, 0, 1, 0, 1, 0, 0, 1], "centre of mass .* too far out"),
         ([2, 1, 0, 0, 0, 0, 0, 0, 0, 0], "negative moment of inertia"),
+        ([5e-324, 0.1, 0, 0, 1, 0, 1, 0, 0, 1], r"mass is 4.941e-324 kg but the first moments are \(0.1, 0, 0\)"),
+        ([5e-324, 1e30, 0, 0, 0, 0, 0, 0, 0, 0], "mass is 4.941e-324 kg but the first moments"),
     ],
 )
 def test_reasons_in_words(phi: object, words: str) -> None:
@@ -102,6 +107,31 @@ def test_reasons_in_words(phi: object, words: str) -> None:
     assert verdict.margin < 0
     assert re.search(words, str(verdict))
     assert str(verdict).startswith("forearm: ")
+
+
+SIZES = (0.0, 1e-100, 1e-30, 1.0, 1e30)  # the last is the largest number of a robot
+
+
+@pytest.mark.parametrize("mass", [*SIZES, 5e-324])
+@pytest.mark.parametrize("first", SIZES)
+@pytest.mark.parametrize("second", SIZES)
+def test_bodies_of_any_size_are_judged_as_by_exact_arithmetic(mass: float, first: float, second: float) -> None:
+    """∫ x xᵀ dm = second · 1 and one first moment: a body exactly when first² ≤ mass · second."""
+    phi = np.array([mass, first, 0, 0, 2 * second, 0, 2 * second, 0, 0, 2 * second])
+    verdict = link_consistency(phi)
+    assert verdict.consistent == (Fraction(first) ** 2 <= Fraction(mass) * Fraction(second) * (1 + Fraction(1, 10**9)))
+    assert abs(verdict.margin) <= 1.0 + 1e-12
+
+
+@pytest.mark.parametrize("mass", [5e-324, -5e-324, 1e-300])
+def test_a_centre_of_mass_beyond_all_numbers_is_refused_in_one_line(mass: float) -> None:
+    phi = np.array([mass, 0.1, 0, 0, 1, 0, 1, 0, 0, 1])
+    with pytest.raises(ParameterError, match=r"first moments are up to 0\.1 kg·m, .* give a mass that fits"):
+        mass_com_inertia(phi)
+    one = library.embedded("gautier-khalil")
+    described = [phi if mass > 0 else -phi, *one.inertias[1:]]
+    assert dummies(one.with_inertias(described)) == ""
+    assert "fits its first moments" in dummies(one.with_inertias([described[0]] * one.n))
 
 
 def test_robot_is_as_good_as_its_worst_link() -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import StationaryErrors, sandwich
 from exciter.identification.uncertainty.drift import Candidate, Drift, Drifting, candidates, find_drift
 from exciter.identification.uncertainty.linear_fit import LinearFit
+from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, GravitySpring, Offset, Viscous
+from exciter.robot import library
 from test_uncertainty import model, warming
 
 FOUND = Drift("elbow", "Fv3", "N·m·s/rad", 4.0, -1.0, 0.1, 1e-4, 60.0)
@@ -57,6 +62,34 @@ def test_candidates_are_friction_and_offsets_of_single_joints() -> None:
     assert [c.joint for c in found] == [0, 1, 2] * 3
     assert [c.column for c in found] == [*(names.index(c.parameter) for c in found[:6]), -1, -1, -1]
     assert {c.unit for c in found[6:]} == {"N·m"}
+
+
+def test_candidates_of_six_joints_are_all_their_friction_and_nothing_that_keeps_energy() -> None:
+    robot = library.embedded("tx40")
+    wrist = robot.joint_names[-1]
+    coupling = CoupledSqrtViscous(*robot.joint_names[:2])
+    terms = (GravitySpring(robot.joint_names[1]), Viscous(), Coulomb(), coupling, Offset((wrist,)))
+    made = DynamicModel(robot, terms)
+    some: Any = SimpleNamespace(model=made, base=made.base, joints=robot.joint_names)
+    found = candidates(some)
+    own = [f"{word}{k}" for word in ("Fv", "Fs") for k in range(1, 7)]
+    assert [c.parameter for c in found] == own + [f"off{k}" for k in range(1, 7)]
+    assert [made.base.names[c.column] for c in found[:12]] == own
+    without = [k for k in made.base.independent if made.standard[k] != "Fv5"]  # as if the motion did not tell it
+    some.base = SimpleNamespace(independent=np.array(without))
+    assert "Fv5" not in [c.parameter for c in candidates(some)]
+    some.joints = ("energy",)
+    assert not any(c.parameter.startswith("off") for c in candidates(some))
+
+
+def test_a_drift_of_fewer_equations_than_parameters_is_refused_in_one_line() -> None:
+    problem = warming(0.2, np.random.default_rng(1))
+    (run,) = problem.runs
+    (part,) = run.parts
+    short = replace(part, motion=part.motion[:8], torque=part.torque[:8])
+    few = Drifting(replace(problem, runs=(replace(run, parts=(short,)),)), candidates(problem))
+    with pytest.raises(ParameterError, match=r"24 equations for \d+ parameters; record longer"):
+        few.changes(StationaryErrors(2))
 
 
 @pytest.mark.parametrize("runs", [1, 3])

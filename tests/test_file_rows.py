@@ -4,6 +4,7 @@ motion only where they are it bit for bit."""
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -105,6 +106,9 @@ def test_a_column_has_one_meaning() -> None:
         with pytest.raises(MotionError, match=r"4 names in its header and [35] numbers"):
             parsed(header, lines)
     assert len(parsed([f" {name} " for name in header], numbers).time) == 5
+    assert len(parsed([f'" {name} "' for name in header], numbers).time) == 5
+    blanks = replace(ROBOT, joints=(replace(ROBOT.joints[0], name=" a "), *ROBOT.joints[1:]))
+    assert len(parse_csv(csv_text(table(ramped(), 5), blanks.joint_names), blanks, "file").time) == 5
     named = replace(ROBOT, joints=(replace(ROBOT.joints[0], name="time"), *ROBOT.joints[1:]))
     text = ",".join(["time", "time.q", *header[2:]]) + "\n" + numbers
     assert parse_csv(text, named, "file").time[-1] == 0.4  # a joint of that name has its columns, time has its own
@@ -141,6 +145,10 @@ def test_a_message_says_all_of_every_point() -> None:
         ({"sec": 1, "nanosec": 0.5}, None),
         ({"sec": 1, "minutes": 1}, None),
         ({"sec": "1"}, None),
+        ({"sec": 2**32 - 1}, 2.0**32 - 1.0),
+        ({"sec": 2**32}, None),
+        ({"sec": 1, "nanosec": -(2**32)}, None),
+        ({"sec": 10**400}, None),
         (1.5, None),
         (None, None),
     ],
@@ -164,6 +172,17 @@ def test_numbers_have_a_point_that_yaml_wants() -> None:
     lines = text.splitlines()
     for changed in (lines[1:], [lines[0], *lines[2:]], [*lines[:2], *lines[3:]], [*lines, lines[-1]], [*lines, "x: 1"]):
         assert message_as_written("\n".join(changed)) is None
+
+
+@pytest.mark.parametrize("key", ["sec", "nanosec"])
+def test_a_time_that_no_message_holds_is_refused_however_the_file_is_read(key: str, tmp_path: Path) -> None:
+    """A message that has the form of our own takes another way than one that has not, and both have bounds."""
+    text = ros2_yaml(table(ramped(), 5), JOINTS)
+    wrong = re.sub(rf'"{key}": [0-9]+', f'"{key}": {"9" * 400}', text)
+    for name, content in (("own.yaml", wrong), ("foreign.yaml", "# mine\n" + wrong)):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        with pytest.raises(ExciterError, match="a whole number of 400 digits is too large"):
+            read_trajectory(tmp_path / name, ROBOT)
 
 
 # -- the exact motion -------------------------------------------------------------------------------------------------

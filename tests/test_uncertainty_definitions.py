@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.compress import compress
 from exciter.identification.compressed import Compressed
@@ -488,3 +489,33 @@ def test_least_squares_is_recognised_within_a_hundredth_of_sigma() -> None:
     values = fit.values + np.array([0.0, 0.3, 0.0])
     values[kept] = equations.compressed.given(values[[1]], [1]).information(WEIGHTS).solve()[0]
     assert linear_fit(equations, replace(fixed, values=values)).free.tolist() == [0, 2]
+
+
+def test_data_without_noise_are_recognised_within_rounding() -> None:
+    """A billionth of what all rows say, in σ, counts as the same where that is more than a hundredth of σ."""
+    equations, _ = example()
+    weights = np.array([2e-10, 5e-11])
+    values = equations.compressed.information(weights).solve()[0]
+    fit = LinearFit.of(equations.compressed, values, weights, np.arange(3))
+    y = np.concatenate([rows.y for _, rows in equations.pieces])
+    granted = 1e-9 * np.linalg.norm(y / weights)
+    assert granted > 1.0
+    for k in range(3):
+        assert replace(fit, values=values + 0.99 * granted * fit.inverse_root[:, k]).is_least_squares
+        assert not replace(fit, values=values + 1.01 * granted * fit.inverse_root[:, k]).is_least_squares
+
+
+@pytest.mark.parametrize("noise", [[0.0, 0.5], [-1.0, 0.5], [0.0, 0.0], [1.0], [1.0, 1.0, 1.0]])
+def test_a_noise_that_cannot_be_a_weight_is_not_taken_for_one(noise: list[float]) -> None:
+    equations, _ = example()
+    values = equations.compressed.information().solve()[0]
+    given = Estimate(NAMES, ("", "", ""), values, np.eye(3), JOINTS, WEIGHTS, 204.0)
+    object.__setattr__(given, "noise", np.array(noise))
+    assert linear_fit(equations, given).weights.tolist() == [1.0, 1.0]
+
+
+def test_columns_that_cannot_be_told_apart_are_named() -> None:
+    equations, _ = example()
+    twice = [(run, Rows.of(r.time, r.w[..., [0, 1, 1]], r.y, r.rate, JOINTS, NAMES)) for run, r in equations.pieces]
+    with pytest.raises(ParameterError, match=r"do not determine all 3 parameters: .*b"):
+        LinearFit.of(Plain(tuple(twice)).compressed, np.ones(3), WEIGHTS, np.arange(3))

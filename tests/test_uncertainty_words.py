@@ -11,10 +11,10 @@ from scipy import stats
 from exciter.errors import ParameterError
 from exciter.identification.estimate import Estimate
 from exciter.identification.uncertainty.band import Band
-from exciter.identification.uncertainty.correlation import correlations
+from exciter.identification.uncertainty.correlation import Correlation, correlations
 from exciter.identification.uncertainty.explain import explain
 from exciter.identification.uncertainty.linear_fit import linear_fit
-from exciter.identification.uncertainty.whiteness import Whiteness, whiteness
+from exciter.identification.uncertainty.whiteness import Whiteness, _of_joint, whiteness
 from test_uncertainty_definitions import JOINTS, NAMES, WEIGHTS, Array, example, fitted, parzen
 
 
@@ -37,6 +37,24 @@ def test_whiteness_is_ljung_and_box_and_a_share_of_the_spectrum() -> None:
         assert joint.interval == 0.02
         assert joint.fades == pytest.approx(c.fading[j].lag / 50.0)
         assert (joint.joint, joint.white) == (JOINTS[j], joint.p_value >= 0.01)
+
+
+@pytest.mark.parametrize(("rows", "most", "lags"), [(100.0, 4, 4), (100.0, 19, 19), (100.0, 21, 20), (100.0, 1, 1),
+                                                  (3.0, 9, 2), (2.0, 9, 1), (9.5, 20, 8)])  # fmt: skip
+def test_short_logs_are_tested_at_the_lags_they_have(rows: float, most: int, lags: int) -> None:
+    rho = 0.5 ** np.arange(most + 1)
+    found = _of_joint(Correlation(10.0, np.array([rows]), rho[:, None, None], np.ones((most + 1, 1))), 0, "j")
+    k = np.arange(1, lags + 1)
+    statistic = rows * (rows + 2.0) * (rho[k] ** 2 / (rows - k)).sum()
+    assert found.p_value == pytest.approx(stats.chi2.sf(statistic, lags))
+    assert found.neighbour == 0.5
+
+
+@pytest.mark.parametrize("rows", [0.0, 1.0])
+def test_a_joint_that_rests_has_no_residuals_that_could_be_alike(rows: float) -> None:
+    nothing = Correlation(10.0, np.array([rows]), np.zeros((3, 1, 1)), np.zeros((3, 1)))
+    assert _of_joint(nothing, 0, "j").p_value == 1.0
+    assert _of_joint(nothing, 0, "j").white
 
 
 def test_words_about_residuals() -> None:
@@ -78,10 +96,27 @@ def test_reasons_name_those_that_are_alike_and_skip_what_was_not_estimated() -> 
     mixing[0] = 0.9, 0.4, 0.05
     (reason,) = explain(equations.compressed, estimate_of(mixing @ mixing.T, np.array([0.1, 30.0, 50.0])))
     assert "from b (correlation 0.91); with" in reason
+    # b and c pull against each other: a is known from both, and from neither alone
+    angles = np.radians([68.0, 0.0, 140.0])
+    mixing = np.column_stack([np.cos(angles), np.sin(angles), [0.05, 0.0, 0.0]])
+    (reason,) = explain(equations.compressed, estimate_of(mixing @ mixing.T, np.array([0.1, 30.0, 50.0])))
+    assert "hardly tells it from b (correlation 0.37); with" in reason
     dropped = np.diag([0.0, 1.0, 1.0])
     dropped[0, 0] = 0.0
     reasons = explain(equations.compressed, estimate_of(dropped, np.array([0.0, 30.0, 50.0])))
     assert reasons == ("a is not significant: it was not estimated",)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("noise", [[2.0, 0.5], [0.5, 2.0]])
+def test_a_small_share_is_told_of_the_joint_that_shows_it_best(sign: float, noise: list[float]) -> None:
+    """b is in the equations of both joints, and as large in both; the joint with less noise tells more of it."""
+    equations, _ = example()
+    given = estimate_of(np.diag([1.0, 4.0, 1.0]), np.array([30.0, 0.1 * sign, 50.0]), np.array(noise))
+    (reason,) = explain(equations.compressed, given)
+    best = int(np.argmin(noise))
+    rms = 0.1 * np.sqrt((np.concatenate([rows.w[:, best, 1] for _, rows in equations.pieces]) ** 2).mean())
+    assert f"equations of {JOINTS[best]} is {rms:.2g} (rms), the noise 0.5;" in reason
 
 
 def test_equations_of_other_parameters_are_refused() -> None:

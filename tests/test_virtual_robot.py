@@ -488,6 +488,13 @@ def test_what_cannot_be_simulated_is_one_clear_line(arm, monkeypatch):
         build(Truth(robot.with_inertias(np.zeros((1, 10)))))
     with pytest.raises(ParameterError, match="no masses"):
         draw(robot.with_inertias(np.zeros((1, 10))))
+    for least in ({"drive": Drive(gear=5e-324)}, {"drive": Drive(torque_constant=9e-13)},
+                  {"encoder": Encoder(counts=(5e-324,))}):  # fmt: skip
+        with pytest.raises(ParameterError, match=r"(gear|constant|counts) is .*; it must lie in 1e-12 … 1e\+12"):
+            VirtualRobot(robot, Truth(robot), **least)
+    with pytest.raises(ParameterError, match="stribeck velocity is 0; it must lie in 1e-12"):
+        Truth(robot, friction=Friction(stribeck_velocity=0.0))
+    VirtualRobot(robot, Truth(robot), drive=Drive(1e-12, 1e-12), encoder=Encoder(1e-12))
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(ExciterError, match="pip install mujoco"):
         build(Truth(robot))
@@ -523,6 +530,16 @@ def test_nearest_body_only_lifts_what_is_negative():
     np.testing.assert_allclose(
         pseudo_inertia(nearest_body(from_pseudo_inertia(spread))), np.diag([1.0, 0.5, 1e-3, 2.0]), atol=1e-12
     )
+
+
+@pytest.mark.parametrize("first", [0.0, 0.1])
+@pytest.mark.parametrize("second", [0.0, 1.0])
+def test_a_description_with_the_smallest_mass_there_is_still_has_a_truth(first, second):
+    """Such a mass is a placeholder of somebody, who shall not see warnings of overflow."""
+    arm = CASES["gautier-khalil"]()
+    phi = np.array([5e-324, first, 0, 0, second, 0, second, 0, 0, second])
+    truth = draw(arm.with_inertias([*arm.inertias[:2], phi]), 0)
+    assert consistency(truth.robot.inertias).consistent
 
 
 def test_payload_is_carried_where_its_frame_is(arm):
@@ -567,6 +584,7 @@ def test_truth_as_data(arm, tmp_path):
         ({**data, "links": {k: {} for k in data["links"]}}, "lacks 'M'"),
         ({**data, "rotor_inertia": [1.0]}, "1 values for 6 joints"),
         ({**data, "friction": {"glue": [0.0] * 6}}, "unknown friction 'glue'"),
+        ({**data, "links": {k: {**v, "M": 5e-324} for k, v in data["links"].items()}}, "mass is 4.941e-324 kg but"),
         ({**data, "springs": [{"joint": "x"}]}, "does not have the form"),
         ({**data, "links": {k: {**v, "M": "heavy"} for k, v in data["links"].items()}}, "does not have the form"),
     ):

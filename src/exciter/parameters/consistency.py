@@ -8,6 +8,7 @@ depend on units.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import ParameterError
-from exciter.parameters.inertial import checked, mass_com_inertia
+from exciter.parameters.inertial import checked, has_centre, mass_com_inertia
 from exciter.robot.spatial import pseudo_inertia
 
 Array = NDArray[np.float64]
@@ -95,21 +96,22 @@ def consistency_margin(phi: ArrayLike) -> float:
     j = pseudo_inertia(checked(phi))
     if not j.any():
         return 0.0
-    second = float(np.linalg.norm(j[:3, :3], 2))
+    # Roots: squares and quotients of the smallest numbers there are are zero or infinite.
+    size = math.sqrt(np.linalg.norm(j[:3, :3], 2))
     first = float(np.linalg.norm(j[:3, 3]))
-    mass = abs(float(j[3, 3]))
+    mass = math.sqrt(abs(j[3, 3]))
     # Scales that bring every block to at most one. A physical body has |m c|² ≤ m Σ; where that fails because
     # the mass or the second moments are too small, the first moments set the scale instead.
-    if second > 0:
-        mass = max(mass, first**2 / second)
+    if size > 0:
+        mass = max(mass, first / size)
     elif mass > 0:
-        second = first**2 / mass
+        size = first / mass
     else:
-        second = mass = first
-    scale = np.array([second, second, second, mass])
-    scale[scale == 0] = 1.0
-    root = np.sqrt(scale)  # before the product, which is zero for the smallest numbers there are
-    scaled = j / (root[:, None] * root[None, :])
+        size = mass = math.sqrt(first)
+    root = np.array([size, size, size, mass])
+    with np.errstate(over="ignore"):
+        scale = np.outer(root, root)
+    scaled = np.divide(j, scale, out=np.zeros((4, 4)), where=scale > 0.0)  # zero where the scale is, or infinite
     return float(np.linalg.eigvalsh(scaled)[0])
 
 
@@ -118,9 +120,10 @@ def _problems(phi: Array) -> tuple[str, ...]:
     mass = phi[0]
     if mass < 0:
         return (f"negative mass ({mass:.6g} kg)",)
-    if mass == 0 and phi[1:4].any():
+    if phi[1:4].any() and not has_centre(phi):
+        said = f"{mass:.4g} kg" if mass else "zero"
         h = ", ".join(f"{v:.4g}" for v in phi[1:4])
-        return (f"mass is zero but the first moments are ({h}) kg·m",)
+        return (f"mass is {said} but the first moments are ({h}) kg·m",)
     if mass == 0:
         return ("mass is zero and the moments of inertia break the triangle inequality",)
     _, com, inertia = mass_com_inertia(phi)

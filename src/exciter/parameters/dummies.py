@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.parameters.inertial import mass_com_inertia
+from exciter.parameters.inertial import has_centre, mass_com_inertia
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -21,10 +21,12 @@ def dummies(robot: Robot) -> str:
         return "no link has a mass"
     if (links[:, 0] <= 0.0).all():
         return "no link has a positive mass"
-    bodies = [mass_com_inertia(phi) for phi in links if phi[0] > 0.0]
+    bodies = [mass_com_inertia(phi) for phi in links if phi[0] > 0.0 and has_centre(phi)]
+    if not bodies:
+        return "no link has a mass that fits its first moments"
     masses = np.array([mass for mass, _, _ in bodies])
     moments = np.array([np.linalg.eigvalsh(inertia) for _, _, inertia in bodies])
-    size = np.sqrt(np.abs(moments).max(axis=1) / masses)  # radius of gyration [m]
+    size = np.sqrt(np.abs(moments).max(axis=1)) / np.sqrt(masses)  # radius of gyration [m]
     if (size < POINT).all():
         return "all links are points: mass without moments of inertia"
     if len(bodies) > 1 and _alike(masses):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import ParameterError
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 from exciter.robot.spatial import transform_inertia
 
 Array = NDArray[np.float64]
@@ -59,11 +60,22 @@ def inertia_matrix(phi: ArrayLike) -> Array:
     return symmetric(*checked(phi)[list(UPPER_TRIANGLE)])
 
 
+def has_centre(phi: Array) -> bool:
+    """Whether φ (10,) has a mass, and one beside which the first moments are not so large that the centre of mass is
+    farther away than anything on a robot."""
+    return bool(phi[0] != 0.0 and np.abs(phi[1:4]).max() <= LARGEST_OF_A_ROBOT * abs(phi[0]))
+
+
 def centre_of_mass(phi: ArrayLike) -> Array:
     """(3,) [m] in the joint frame; an error for a body without mass, whose centre of mass does not exist."""
     phi = checked(phi)
     if phi[0] == 0:
         raise ParameterError("the mass is 0, so the body has no centre of mass; give a positive mass")
+    if not has_centre(phi):
+        raise ParameterError(
+            f"the mass is {phi[0]:g} kg and the first moments are up to {np.abs(phi[1:4]).max():g} kg·m, so that the "
+            f"centre of mass is farther away than {LARGEST_OF_A_ROBOT:g} m; give a mass that fits"
+        )
     centre: Array = phi[1:4] / phi[0]
     return centre
 

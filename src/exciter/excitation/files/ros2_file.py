@@ -18,8 +18,9 @@ from exciter.robot.robot import Robot
 Array = NDArray[np.float64]
 WRAPPERS = ("trajectory", "joint_trajectory")  # FollowJointTrajectory goal, RobotTrajectory
 KINDS = ("positions", "velocities", "accelerations")
-# lines of ``ros2_yaml``: names, numbers and times that JSON and YAML 1.1 read alike
-NAME, FLOAT, WHOLE = r'"[A-Za-z0-9_./ -]*"', r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]+)?", r"(?:0|[1-9][0-9]*)"
+LARGEST_TIME_FIELD = 2**32 - 1  # sec and nanosec have 32 bits
+# lines of ``ros2_yaml``: names, numbers and times that JSON and YAML 1.1 read alike; times as large as messages hold
+NAME, FLOAT, WHOLE = r'"[A-Za-z0-9_./ -]*"', r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]+)?", r"(?:0|[1-9][0-9]{0,9})"
 HEAD = re.compile(rf"joint_names: (\[{NAME}(?:, {NAME})*\])")
 LINE = re.compile(
     rf"(?P<mark>[- ]) (?P<key>{'|'.join((*KINDS, 'time_from_start'))}): "
@@ -131,8 +132,10 @@ def _time(given: Any, index: int, source: str) -> float:
     """Seconds of {sec, nanosec}, of ROS 1's {secs, nsecs}."""
     if isinstance(given, Mapping):
         parts = [given.get(new, given.get(old, 0)) for new, old in (("sec", "secs"), ("nanosec", "nsecs"))]
-        if set(given) <= {"sec", "secs", "nanosec", "nsecs"} and all(type(part) is int for part in parts):
+        whole = all(type(part) is int and abs(part) <= LARGEST_TIME_FIELD for part in parts)
+        if whole and set(given) <= {"sec", "secs", "nanosec", "nsecs"}:
             return float((parts[0] * NANOSECONDS + parts[1]) / NANOSECONDS)
     raise MotionError(
-        f"{source}: point {index + 1} has time_from_start {shown(given)}; expected {{sec: …, nanosec: …}}"
+        f"{source}: point {index + 1} has time_from_start {shown(given)}; expected {{sec: …, nanosec: …}}, "
+        "whole numbers of 32 bits"
     )

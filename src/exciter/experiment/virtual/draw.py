@@ -13,6 +13,7 @@ from exciter.experiment.virtual.friction import Friction
 from exciter.experiment.virtual.numbers import stream
 from exciter.experiment.virtual.truth import Truth
 from exciter.parameters.consistency import link_consistency
+from exciter.parameters.inertial import has_centre
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
@@ -86,9 +87,10 @@ def believed(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
 def nearest_body(phi: Array) -> Array:
     """φ (10,) whose pseudo-inertia, scaled to unit mass and size, has its negative eigenvalues raised to FLOOR."""
     j = pseudo_inertia(phi)
-    mass = abs(phi[0]) or 1.0
-    second = np.linalg.norm(j[:3, :3], 2) or np.linalg.norm(j[:3, 3]) ** 2 / mass or mass
-    scale = np.sqrt(np.array([second, second, second, mass]))
+    mass = abs(phi[0]) if has_centre(phi) else 1.0
+    root = np.sqrt(mass)
+    size = np.sqrt(np.linalg.norm(j[:3, :3], 2)) or np.linalg.norm(j[:3, 3]) / root or root
+    scale = np.array([size, size, size, root])
     values, vectors = np.linalg.eigh(j / np.outer(scale, scale))
     raised = (vectors * np.maximum(values, FLOOR)) @ vectors.T
     return from_pseudo_inertia(raised * np.outer(scale, scale))
@@ -98,7 +100,7 @@ def _altered(phi: Array, spread: float, rng: np.random.Generator) -> Array:
     """The body stretched, sheared and moved by a random affine map A, and made heavier or lighter: A J Aᵀ is a body
     again, whatever A is."""
     j = pseudo_inertia(phi)
-    size = np.sqrt(max(np.trace(j[:3, :3]), 0.0) / phi[0]) if phi[0] > 0.0 else 0.0
+    size = np.sqrt(max(np.trace(j[:3, :3]), 0.0)) / np.sqrt(phi[0]) if phi[0] > 0.0 else 0.0
     change = np.eye(4)
     change[:3, :3] += 0.5 * spread * rng.standard_normal((3, 3))
     change[:3, 3] = 0.5 * spread * size * rng.standard_normal(3)

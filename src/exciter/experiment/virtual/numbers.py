@@ -5,22 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ParameterError
 from exciter.parameters.terms.per_joint import PerJoint, check_within, per_joint
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
 LARGEST = 1e12
+SMALLEST_POSITIVE = 1.0 / LARGEST  # a quotient of two settings is finite
 STREAMS = ("truth", "instants", "dropped", "position", "velocity", "torque", "ripple")
 
 
 def resolved(value: PerJoint, robot: Robot, what: str, *, least: float = 0.0, positive: bool = False) -> Array:
-    """(n,) at least ``least``; one for all joints, by name, or in order."""
-    check_within(value, least, LARGEST, what)
-    numbers = per_joint(value, robot.joint_names, what)[:, 0]
-    if positive and not (numbers > 0.0).all():
-        raise ParameterError(f"{what} is {numbers.tolist()}; it must be positive")
-    return numbers
+    """(n,) at least ``least``, or SMALLEST_POSITIVE; one for all joints, by name, or in order."""
+    check_within(value, SMALLEST_POSITIVE if positive else least, LARGEST, what)
+    return per_joint(value, robot.joint_names, what)[:, 0]
 
 
 def stream(seed: int, effect: str) -> np.random.Generator:

@@ -66,7 +66,7 @@ def whiteness(equations: Equations, estimate: Estimate) -> tuple[Whiteness, ...]
 
 def _of_joint(found: Correlation, j: int, joint: str) -> Whiteness:
     rho, n = found.autocorrelation[:, j], float(found.rows[j])
-    lags = min(LAGS, len(rho) - 1, max(int(n) - 1, 0))
+    lags = min(LAGS, len(rho) - 1, int(n) - 1)
     k = np.arange(1, lags + 1)
     statistic = n * (n + 2.0) * (rho[1 : lags + 1] ** 2 / (n - k)).sum()
     taper = Taper.parzen(len(rho) - 1)
@@ -75,8 +75,8 @@ def _of_joint(found: Correlation, j: int, joint: str) -> Whiteness:
     fading = found.fading[j]
     return Whiteness(
         joint,
-        float(rho[1]) if len(rho) > 1 else 0.0,
-        float(stats.chi2.sf(statistic, lags)),
+        float(rho[1]),
+        float(stats.chi2.sf(statistic, lags)) if lags > 0 else 1.0,  # nothing to compare
         fading.lag / found.rate if fading.faded else float("inf"),
         float(np.clip(slow, 0.0, 1.0)),
         1.0 / found.rate,
