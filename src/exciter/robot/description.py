@@ -109,6 +109,7 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
         source=source,
         notes=(*plain.notes, *_inertia_notes(joints), *shape_notes, *capsule_notes, *ground_notes),
         lacking=plain.lacking,
+        unlimited=plain.unlimited,
     )
 
 

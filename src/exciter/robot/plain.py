@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from exciter.errors import RobotError
 from exciter.robot.geometry import Shape
-from exciter.robot.limits import Limits
+from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.robot import STANDARD_GRAVITY, Frame, JointKind, check_name
 
 MAX_JOINTS = 200
@@ -52,7 +52,8 @@ class PlainDescription:
     """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with.
 
     hidden: links of the plain copy that the file does not have. ground: height [m] of the floor, if the file has one.
-    lacking: forces that the file speaks of and a robot has no place for, in words.
+    lacking: forces that the file speaks of and a robot has no place for, in words. unlimited: kinds of limits that it
+    may leave open.
     A ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly.
     """
 
@@ -67,6 +68,7 @@ class PlainDescription:
     hidden: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
+    unlimited: tuple[Unlimited, ...] = ()
 
 
 def refuse_giants(joints: int, links: int, source: str) -> None:
