@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from exciter.dynamics.kernels import cache as kernel_cache
 from exciter.experiment.recording import Recording, open_recording
 from exciter.robot import Joint, Limits, Motion, Robot, library, load
 
@@ -24,6 +25,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 else:
     # Workers share the cores and start with this; threads of their own would wait for each other, at full speed.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+kernel_cache._tell = lambda: None  # said on a fresh machine only; what commands say is the same on every machine
 
 #: Long files, longest first, so that none of them comes last. The first two need different kernels: on a machine where
 #: nothing is compiled yet, two workers then do not both compile the same.

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,6 +63,8 @@ DAMAGES = {
     "a line that is no object": lambda head, one: head + b"17\n",
     "a torn line in the middle": lambda head, one: head + one[: len(one) // 2] + b"\n" + one,
     "the same start twice": lambda head, one: head + one + one,
+    "a key twice": lambda head, one: head + b'{"delta": null, ' + one[1:],
+    "a value without a motion": lambda head, one: head + entry_with(one, delta=None),
     "NaN": lambda head, one: head + one.replace(b'"seconds": ', b'"seconds": NaN, "was": '),
     "a huge number": lambda head, one: head + one.replace(b'"seconds": ', b'"seconds": 1e999, "was": '),
     "digits without end": lambda head, one: head + one.replace(b'"seconds": ', b'"seconds": ' + b"9" * 9000),
@@ -96,6 +99,40 @@ def test_a_damaged_or_forged_checkpoint_is_refused_in_one_line_and_left_as_it_is
     with pytest.raises(ExciterError, match="is not a checkpoint of a design, or a damaged one: "):
         designed(file)
     assert file.read_bytes() == content
+
+
+def test_a_start_that_is_said_to_have_found_nothing_is_run_again(lines, tmp_path, whole):
+    """What has no motion cannot be judged again: a line that hides the best start must not decide."""
+    file = tmp_path / "checkpoint.json"
+    best = 1 + min(range(3), key=lambda k: whole.attempts[k].value)
+    forged = entry_with(lines[best], delta=None, value=None, first_feasible=None, history=[], obstacle="torque")
+    file.write_bytes(b"".join([*lines[:best], forged, *lines[best + 1 :]]))
+    for _ in range(2):  # once more, with both lines of the same start
+        resumed = designed(file)
+        assert_allclose(resumed.delta, whole.delta, rtol=0, atol=0)
+        assert [attempt.number for attempt in resumed.attempts] == [0, 1, 2]
+
+
+def test_a_start_that_found_nothing_is_not_kept(tmp_path):
+    objective = Objective(MODEL, DOptimality(), MODEL.base.independent, np.ones(3))
+    search = Search(FAMILY, objective, (), SAMPLES, 0)
+    file = tmp_path / "checkpoint.json"
+    Checkpoint.opened(file, search).append(replace(search.run(0), delta=None, value=np.inf))
+    assert not file.exists()
+
+
+def test_a_link_that_is_made_while_a_search_runs_is_not_followed(tmp_path):
+    file, precious = tmp_path / "checkpoint.json", tmp_path / "precious"
+    precious.write_bytes(b"precious\n")
+
+    def link(_):
+        if not file.is_symlink():
+            file.symlink_to(precious)
+
+    with pytest.raises(ExciterError, match="cannot write"):
+        designed(file, progress=link)
+    assert precious.read_bytes() == b"precious\n"
+    assert file.is_symlink()
 
 
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path):

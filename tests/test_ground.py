@@ -17,6 +17,7 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.config.constraint_config import ConstraintConfig
+from exciter.excitation.config.design_config import read_config
 from exciter.excitation.config.section import Section
 from exciter.excitation.constraints.ground import Ground, grounds, mounting_plane
 from exciter.excitation.design import design
@@ -121,7 +122,7 @@ def test_where_the_plane_is_can_be_said(ground, height, normal, clearance):
     assert not any(row.assumed for row in found.rows)
 
 
-@pytest.mark.parametrize("ground", ["none", False])
+@pytest.mark.parametrize("ground", ["none", "None", "NONE", False])
 def test_no_ground_on_request_and_not_checked_says_so(ground):
     robot = replace(library.embedded("panda"), nominal=False)
     model = DynamicModel(robot)
@@ -152,6 +153,16 @@ def test_what_cannot_change_its_height_needs_no_ground():
     family = Fourier(10.0, 1)
     told = unchecked(flat, (), certify(flat, family.curve(family.still(np.zeros(1)))))
     assert not [text for text in told if "mounted on" in text]
+
+
+@pytest.mark.parametrize("null", ["", "~", "null", "Null", "NULL"])
+def test_a_null_is_no_ground_that_was_given_so_that_the_usual_one_is_kept(tmp_path, null):
+    (tmp_path / "c.yaml").write_text(f"constraints:\n  ground: {null}\n")
+    (tmp_path / "without.yaml").write_text("constraints: {}\n")
+    model = DynamicModel(library.embedded("panda"))
+    found, usual = (grounds(read_config(tmp_path / name).constraints(model)) for name in ("c.yaml", "without.yaml"))
+    assert [wall.offset for wall in found] == [wall.offset for wall in usual]
+    assert usual
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,16 @@
 The clock of these tests is a counter that moves when a constraint is evaluated, so that nothing depends on the machine.
 """
 
+import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from exciter import cli
+from exciter.commands.design import found_words, stopped_words
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
@@ -19,12 +21,13 @@ from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
-from exciter.excitation.design import design
+from exciter.excitation.design import _Rehearsal, design
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser import qp
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.parameters.terms import Viscous
+from exciter.report.design_words import done_sentence
 from exciter.robot import load
 
 ROBOT = load("gautier-khalil")
@@ -144,6 +147,77 @@ def test_when_time_is_short_the_motion_of_the_beginning_is_certified_at_least():
     assert found.out_of_time
     assert found.certificate.certified
     assert len(found.attempts) == 1
+    assert (found.unsearched, found.evaluations) == (True, 0)
+
+
+def test_a_motion_that_no_search_found_is_not_called_the_best_so_far():
+    found = design(MODEL, FAMILY, samples=400, starts=1)
+    assert stopped_words(found).endswith("best so far; --resume goes on")
+    assert "1 of 1 starts feasible" in found_words(found)
+    under_way = replace(found, attempts=tuple(replace(attempt, complete=False) for attempt in found.attempts))
+    assert "best so far; --resume begins anew, for no start was complete" in stopped_words(under_way)
+    unsearched = replace(under_way, unsearched=True, evaluations=0)
+    assert "stopped before any start had a motion; give more time" in stopped_words(unsearched)
+    assert "best" not in stopped_words(unsearched)
+    assert found_words(unsearched).endswith("not searched for: the time limit came first")
+    assert "not searched for" in done_sentence(unsearched)
+
+
+def test_a_design_without_time_for_a_search_says_so(tmp_path):
+    counter = Counter()
+    slow_search(counter).modest(0, Deadline(1e9, clock=counter))
+    limit = Deadline.after(3.5 * (counter.now - 100.0), clock=(counter := Counter()))
+    found = design(MODEL, FAMILY, constraints=slow_constraints(counter), samples=400, starts=4, time_limit=limit)
+    assert any("came before any start of the search had a motion" in words for words in found.words)
+    assert not design(MODEL, FAMILY, samples=400, starts=1, time_limit=600.0).words
+
+
+@pytest.fixture
+def stopped(whole, tmp_path):
+    """The settings of a design that was stopped in its second start, and what it found."""
+    settings = {"samples": 400, "starts": 3, "checkpoint": tmp_path / "checkpoint.json"}
+    counter = Counter()
+    limit = Deadline.after(2.2 * whole, clock=counter)
+    found = design(MODEL, FAMILY, time_limit=limit, constraints=slow_constraints(counter), **settings)
+    complete = [attempt for attempt in found.attempts if attempt.complete]
+    assert 0 < len(complete) < 3
+    return settings, min(complete, key=lambda attempt: attempt.value)
+
+
+@pytest.mark.parametrize("left", [-1.0, 0.5, 3.0, 20.0, 60.0])
+def test_a_resumed_design_without_time_ends_with_the_best_start_of_before_certified(stopped, left):
+    """Whether time ends before the checkpoint is read, in its certificate, or in what is kept free for files."""
+    settings, best = stopped
+    counter = Counter()
+    limit = Deadline(counter.now + left, 1.0, clock=counter)
+    constraints = slow_constraints(counter)
+    found = design(MODEL, FAMILY, time_limit=limit, constraints=constraints, file_rate=200.0, **settings)
+    assert_allclose(found.delta, best.delta, rtol=0, atol=0)
+    assert (found.interrupted, found.out_of_time, found.unsearched) == (True, True, False)
+    assert found.certificate.certified
+    assert certify(ROBOT, found.curve, [slow.own for slow in constraints]).certified
+
+
+def test_a_forged_best_start_is_refused_without_time_too(stopped):
+    settings, _ = stopped
+    file = settings["checkpoint"]
+    lines = file.read_text().splitlines()
+    forged = {**json.loads(lines[1]), "number": 2, "value": -1e9}
+    file.write_text("\n".join([*lines, json.dumps(forged)]) + "\n")
+    counter = Counter()
+    limit = Deadline(counter.now - 1.0, 1.0, clock=counter)
+    with pytest.raises(ExciterError, match="its motion is worth"):
+        design(MODEL, FAMILY, time_limit=limit, constraints=slow_constraints(counter), **settings)
+
+
+def test_files_that_overtime_is_there_for_leave_time_for_a_search():
+    deadline = Deadline(10.0, 3.0, clock=lambda: 8.0)  # 2 s are left
+    rehearsal = _Rehearsal(None, None, certificate_seconds=0.5, other_seconds=1.5)
+    assert rehearsal.reserve > 2.0
+    assert rehearsal.within(deadline, overtime=5.0).reserve == pytest.approx(1.0)
+    assert rehearsal.within(deadline, overtime=0.0).reserve == rehearsal.reserve
+    assert rehearsal.within(deadline, overtime=0.5).reserve == pytest.approx(rehearsal.reserve - 0.5)
+    assert rehearsal.within(deadline.moved(100.0), overtime=5.0).reserve == rehearsal.reserve
 
 
 def test_no_motion_in_time_is_said_in_one_line():

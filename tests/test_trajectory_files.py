@@ -12,15 +12,20 @@ from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.files import Samples, export, read_trajectory, sample
 from exciter.excitation.files.csv_file import csv_text
+from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.export import rates, same_curve
 from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
 from exciter.excitation.files.rounding import Rounding
+from exciter.excitation.trajectories import ramps
+from exciter.excitation.trajectories.acceleration import AccelerationSequence
 from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.fourier_piece import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
-from exciter.files import staged
+from exciter.excitation.trajectories.quintic import Quintic
+from exciter.excitation.trajectories.stops import Stops
+from exciter.files import json_text, staged
 from exciter.robot import library
 
 ROBOT = library.embedded("gautier-khalil")
@@ -44,6 +49,10 @@ def ramped(end: float = 10.0, ramp: float = 1.2345678901) -> Curve:
     inward = PolynomialPiece(np.array(ends[:2]), hermite(width, rest[0][:, :, None], states[0][:, :, None]))
     outward = PolynomialPiece(np.array(ends[2:]), hermite(width, states[1][:, :, None], rest[1][:, :, None]))
     return Curve((inward, body, outward))
+
+
+def coefficients(piece: FourierPiece) -> np.ndarray:
+    return np.hstack([piece.a, piece.b, piece.offset[:, None]])
 
 
 def table(curve: Curve, count: int = 9) -> Samples:
@@ -207,8 +216,7 @@ def test_ros_messages_of_other_tools(tmp_path):
 
 
 def test_the_exact_file_gives_the_same_curve(tmp_path):
-    family, curve = Fourier(10.0, 5), ramped()
-    delta = np.random.default_rng(0).standard_normal((3, family.coefficients))
+    family, curve, delta = Fourier(10.0, (1, 2, 5)), ramped(), coefficients(series())
     done = export(tmp_path, ROBOT, curve, family, delta, lambda _: YES, rate=100.0)
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "trajectory.csv",
@@ -223,6 +231,7 @@ def test_the_exact_file_gives_the_same_curve(tmp_path):
     assert data["coefficients"][JOINTS[1]] == delta[1].tolist()
     assert done.rows == len((tmp_path / "trajectory.csv").read_text().splitlines()) - 1
     data["joints"] = data["joints"][::-1]  # then the rows belong to other joints
+    data["coefficients"] = dict(zip(JOINTS[::-1], delta.tolist(), strict=True))
     turned = read_trajectory(write(tmp_path / "turned.json", json.dumps(data)), ROBOT)
     np.testing.assert_array_equal(turned.motion([3.0]).q[0], curve.motion([3.0]).q[0][::-1])
 
@@ -291,6 +300,88 @@ def test_periods_of_a_file_are_a_whole_number(tmp_path, periods):
     path = write(tmp_path / "t.json", json.dumps(by_periods(periods, Fourier(8.0, 2))))
     with pytest.raises(MotionError, match=r"cannot be repeated .* times; "):
         read_trajectory(path, ROBOT)
+
+
+FAMILIES = {
+    "a series within ramps": (Fourier(5.0, (1, 3)), 3),
+    "a series at rest": (Fourier(5.0, 3, at_rest=True), 2),
+    "a spline": (BSpline(4.0, 5), 1),
+    "a spline, again and again": (BSpline(4.0, 5), 3),
+    "quintics": (Quintic((0.0, 1.0, 1.5, 3.5)), 2),
+    "accelerations": (AccelerationSequence(4.0, 6), 2),
+    "stops": (Stops(((0.2, 0.1, 0.5), (0.3, 0.0, 0.2)), 0.5), 2),
+}
+
+
+@pytest.fixture(params=FAMILIES)
+def of_a_family(request):
+    """trajectory.json of a small motion from rest to rest, some periods of it."""
+    family, periods = FAMILIES[request.param]
+    rng = np.random.default_rng(1)
+    delta = 0.01 * rng.standard_normal((3, family.free.shape[1])) @ family.free.T
+    curve = ramps.ramped(family, delta, ROBOT, periods=periods)
+    return json.loads(json_text(exact_data(curve, ROBOT, family, delta, periods))), curve
+
+
+def test_what_a_design_writes_above_its_pieces_is_true_of_them(tmp_path, of_a_family):
+    data, curve = of_a_family
+    assert same_curve(read_trajectory(write(tmp_path / "t.json", json.dumps(data)), ROBOT), curve)
+
+
+def without_last(rows):
+    return {name: row[:-1] for name, row in rows.items()}
+
+
+CONTRADICTIONS = {
+    "a longer duration": (lambda d: {"duration": 1.001 * d["duration"]}, "its motion lasts"),
+    "a duration in words": (lambda d: {"duration": "long"}, "expected seconds"),
+    "no duration": (lambda d: {"duration": None}, "expected seconds"),
+    "a period more": (lambda d: {"periods": d["periods"] + 1}, "times through the trajectory"),
+    "half a period": (lambda d: {"periods": d["periods"] + 0.5}, "cannot be repeated"),
+    "a coefficient less": (lambda d: {"coefficients": without_last(d["coefficients"])}, "coefficients of shape"),
+    "another coefficient": (
+        lambda d: {"coefficients": {**d["coefficients"], JOINTS[1]: [c + 1e-3 for c in d["coefficients"][JOINTS[1]]]}},
+        "times through the trajectory",
+    ),
+    "coefficients of another joint": (
+        lambda d: {"coefficients": {**d["coefficients"], "joint_9": [0.0]}},
+        "for no others",
+    ),
+    "no coefficients": (lambda d: {"coefficients": None}, "by name"),
+    "a label less": (lambda d: {"labels": d["labels"][1:]}, "labels"),
+    "another family": (
+        lambda d: {"trajectory": Fourier(7.0, 11).to_dict(), "labels": list(Fourier(7.0, 11).labels)},
+        "coefficients of shape",
+    ),
+    "no family": (lambda d: {"trajectory": None}, "form of a trajectory.json"),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_a_file_whose_pieces_are_not_what_it_says_of_them_is_refused(tmp_path, of_a_family, name):
+    """It is for people, and for the next design: nobody can know which of both was meant."""
+    change, says = CONTRADICTIONS[name]
+    data, _ = of_a_family
+    with pytest.raises(MotionError, match=says) as error:
+        read_trajectory(write(tmp_path / "t.json", json.dumps({**data, **change(data)})), ROBOT)
+    assert "\n" not in str(error.value)
+
+
+def test_pieces_of_another_motion_than_the_coefficients_are_refused(tmp_path, of_a_family):
+    """At the same times: one number of the exciting part, or all of it run at another speed."""
+    data, _ = of_a_family
+    for piece in data["pieces"]:
+        name = "offset" if piece["kind"] == "fourier" else "coefficients"
+        piece[name] = (np.array(piece[name]) + 1e-4).tolist()
+    with pytest.raises(MotionError, match="times through the trajectory"):
+        read_trajectory(write(tmp_path / "t.json", json.dumps(data)), ROBOT)
+
+
+def test_a_duration_that_contradicts_a_hand_written_file_is_refused(tmp_path):
+    data = by_periods(2, Fourier(8.0, 2))
+    assert read_trajectory(write(tmp_path / "t.json", json.dumps({**data, "duration": 16.0})), ROBOT).end == 16.0
+    with pytest.raises(MotionError, match="its duration is 8 s, and its motion lasts 16 s"):
+        read_trajectory(write(tmp_path / "t.json", json.dumps({**data, "duration": 8})), ROBOT)
 
 
 # -- export: read back and certified, or nothing --------------------------------------------------------------------
@@ -427,7 +518,11 @@ BAD_DATA = [
     (exact(knots=[1, 0]), "increase"),
     (exact(knots=None), "knots"),
     (exact(coefficients=[[[0, float("nan")]]] * 3), "NaN"),
-    (exact(coefficients=[[[0, 0.1]]]), "form of a trajectory.json"),
+    (exact(coefficients=[[[0, 0.1]]]), "1 rows for 3 joints"),
+    (exact(coefficients=[[[0, 0.1]]] * 4), "4 rows for 3 joints"),
+    (exact(coefficients=0.1), "form of a trajectory.json"),
+    (exact(coefficients=[[[0, 1.1e30]]] * 3), "beyond 1e\\+30"),
+    (exact(knots=[0, 0.5e-9]), "increase, by more than 5e-10 s"),
     ({"joints": list(JOINTS), "trajectory": {"family": "magic"}, "coefficients": {}}, "magic"),
     ({"joints": list(JOINTS), "trajectory": Fourier().to_dict(), "coefficients": {}}, JOINTS[0]),
     ({"joints": list(JOINTS), "pieces": [exact()["pieces"][0]] * 2}, "piece"),

@@ -44,7 +44,7 @@ def place(tmp_path_factory):
         delta = 0.5 * np.random.default_rng(seed).standard_normal((3, 7))
         path = at / f"{name}.json"
         curve = ramped(family, delta, robot, periods=2)
-        path.write_text(json.dumps(exact_data(curve, robot, family, delta)), encoding="utf-8")
+        path.write_text(json.dumps(exact_data(curve, robot, family, delta, 2)), encoding="utf-8")
         flags = ("--config", at / "simulate.yaml", "--gravity", 0, 0, gravity, "-q")
         assert exciter("simulate", ARM, path, "-o", at / f"{name}.csv", *flags) == 0
     assert exciter("identify", ARM, at / "log.csv", "-o", at / "found", "--estimator", "consistent", "-q") == 0

@@ -23,12 +23,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from exciter.errors import ExciterError, unseen
+from exciter.errors import ExciterError, shown, unseen
 
 PREFIX = ".exciter-stage-"
 HIDDEN = re.compile(re.escape(PREFIX) + r"[a-z0-9_]{8}")  #: as ``tempfile.mkdtemp`` names it
 HASHES, OPEN = "sha256", "unfinished"  #: keys of a seal
 DIGEST = re.compile(r"[0-9a-f]{64}")
+MOST_SEAL_BYTES = 300_000_000
 FOR_PEOPLE = (".html",)  #: nothing is read of these, and another result may write its own
 
 
@@ -63,51 +64,86 @@ class Seal:
         return sealed
 
     def recorded(self, folder: Path) -> dict[str, str]:
-        """Hashes by name, as the seal of a folder has them, whole or open; empty where there is no such seal."""
-        found = self._content(folder).get(HASHES)
+        """Hashes by name, of a seal that is whole or open, for those who write another in its place; empty where there
+        is none, and without what is none."""
+        try:
+            found = self._content(folder).get(HASHES)
+        except ValueError:
+            return {}
         if not isinstance(found, Mapping):
             return {}
-        return {str(name): digest for name, digest in found.items() if is_plain(name) and _is_digest(digest)}
+        return {name: digest for name, digest in found.items() if is_plain(name) and _is_digest(digest)}
+
+    def hashes(self, folder: Path) -> dict[str, str]:
+        """Hashes by name of a folder that has a seal, for those who read its files; one that is open, damaged, or
+        without hashes (as earlier versions wrote) is refused, for nothing shows then what belongs to it."""
+        self.refuse_open(folder)
+        try:
+            found = self._content(folder).get(HASHES)
+            if not isinstance(found, Mapping) or not found:
+                raise ValueError("it has no hashes, as of an earlier version")
+            for name, digest in found.items():
+                if not (is_plain(name) and _is_digest(digest)):
+                    raise ValueError(f"the hash of {shown(name)} is none")
+        except ValueError as why:
+            raise ExciterError(
+                f"'{folder / self.name}' does not show which files belong to it: {why}; {self.aside}"
+            ) from None
+        return dict(found)
 
     def refuse_open(self, folder: Path) -> None:
         """Refuse a folder whose writer was killed between two renames."""
-        if OPEN in self._content(folder):
-            raise ExciterError(
-                f"'{folder}' is not whole: the run that wrote it was stopped between two files ({self.name} says so); "
-                f"{self.again}"
-            )
+        with suppress(ValueError):
+            if OPEN in self._content(folder):
+                raise ExciterError(
+                    f"'{folder}' is not whole: the run that wrote it was stopped between two files ({self.name} says "
+                    f"so); {self.again}"
+                )
 
-    def refuse_changed(self, folder: Path, read: Mapping[str, bytes] | None = None) -> None:
+    def refuse_changed(self, folder: Path, read: Mapping[str, bytes]) -> None:
         """Refuse a folder with a file that is not the one of the seal. read: content that was read already."""
-        self.refuse_open(folder)
-        for name, digest in self.recorded(folder).items():
+        for name, digest in self.hashes(folder).items():
             path = folder / name
-            content = (read or {}).get(name)
+            content = read.get(name)
             if content is None and (name.endswith(FOR_PEOPLE) or not os.path.lexists(path)):
                 continue
             found = hashlib.sha256(content).hexdigest() if content is not None else sha256(inside(folder, name))
             if found != digest:
                 raise ExciterError(
                     f"'{path}' is not the file that {self.name} beside it was written with: one of them was moved or "
-                    f"changed since; {self.again}, or copy the file alone to another folder, where it counts for itself"
+                    f"changed since; {self.aside}"
                 )
+
+    @property
+    def aside(self) -> str:
+        """What to do about a file that a seal does not answer for."""
+        return f"{self.again}, or copy the file alone to another folder, where it counts for itself"
 
     def is_there(self, folder: Path) -> bool:
         return os.path.lexists(folder / self.name)
 
-    def has_hashes(self, folder: Path) -> bool:
-        """Whether the seal of a folder names files; earlier versions wrote none."""
-        return bool(self.recorded(folder))
-
     def _content(self, folder: Path) -> dict[str, Any]:
+        """Of a seal, empty where there is none; ValueError: it cannot be read as one."""
         path = folder / self.name
+        if not os.path.lexists(path):
+            return {}
         if not path.is_file():  # opening a pipe would wait for ever
-            return {}
+            raise ValueError("it is no regular file")
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return data if isinstance(data, dict) else {}
+            with path.open("rb") as stream:
+                content = stream.read(MOST_SEAL_BYTES + 1)
+            if len(content) > MOST_SEAL_BYTES:
+                raise ValueError(f"it is larger than {MOST_SEAL_BYTES / 1e6:g} MB")
+            data = json.loads(content.decode("utf-8"), object_pairs_hook=unique_keys)
+        except OSError as error:
+            raise ValueError(error.strerror) from None
+        except UnicodeDecodeError:
+            raise ValueError("it is no UTF-8 text") from None
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+        if not isinstance(data, dict):
+            raise ValueError("it is no JSON object")
+        return data
 
 
 def sha256(path: Path) -> str:
@@ -312,6 +348,16 @@ def readable_json(data: Any, indent: int | None = None, separators: tuple[str, s
     for mark in set(unseen(text, keep="\n")):
         text = text.replace(mark, json.dumps(mark)[1:-1])
     return text
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, for ``json.loads``; a key that is there twice is refused: readers differ in which counts."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {shown(key)} is there twice")
+        found[key] = value
+    return found
 
 
 def _finite(data: Any) -> Any:

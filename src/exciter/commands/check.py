@@ -33,8 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     """0 when every limit is proved for all time, 1 when one is broken or cannot be proved."""
     config = chosen_config(arguments)
     robot = load(arguments.robot, config.robot)
-    constraints = config.constraints(config.model(robot))
     curve = read_trajectory(arguments.trajectory, robot, jumps=True)
+    constraints = config.constraints(config.model(robot))
     certificate = certify(robot, curve, constraints, from_rest=True)
     missing, rounded = unchecked(robot, constraints, certificate), Rounding.of(curve)
     if arguments.json:

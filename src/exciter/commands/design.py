@@ -23,7 +23,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.config.design_config import DesignConfig
 from exciter.excitation.config.trajectory_config import DRAWN
-from exciter.excitation.deadline import Deadline
+from exciter.excitation.deadline import NEVER, Deadline
 from exciter.excitation.design import Design, design
 from exciter.excitation.files.export import Exported, export
 from exciter.excitation.files.read import DESIGN, MOTION_FILES
@@ -42,8 +42,6 @@ from exciter.robot import Robot, load
 
 CHECKPOINT = "checkpoint.json"
 INTERRUPTED = 130
-OVERTIME = 0.05  # of the time limit that the files may take beyond it, once there is a motion
-LEAST_OVERTIME = 5.0  # [s] of it: files that were estimated wrongly are better than none
 BEST = TextColumn("{task.fields[best]}")
 WRITTEN = (*MOTION_FILES, DESIGN.name, "report.html")
 
@@ -64,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     robot = load(arguments.robot, config.robot)
     with output_folder(arguments.output) as folder:
         designed = _design(config, robot, folder / CHECKPOINT, deadline, resume=arguments.resume)
-        overtime = deadline.moved(max(LEAST_OVERTIME, OVERTIME * deadline.seconds))
+        # A resumed run that had no time left has its motion from the checkpoint: it is written, too.
+        overtime = NEVER if deadline.passed else deadline.moved(deadline.overtime)
         with overtime.kept(), staged(folder, DESIGN) as stage:
             files = export(
                 stage,
@@ -83,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_design(designed, files, folder)
         if data["interrupted"]:
-            console().print("stopped early: this is the best so far; --resume goes on", style="yellow")
+            console().print(stopped_words(designed), style="yellow")
     return INTERRUPTED if designed.interrupted and not designed.out_of_time else 0
 
 
@@ -250,9 +249,20 @@ def found_words(designed: Design) -> str:
     if not designed.attempts:
         draws = f"{count} {'draw' if count == 1 else 'draws'} in {designed.seconds:.2f} s"
         return f"{designed.curve.duration:.4g} s of random motion after {draws}; {value}"
+    if designed.unsearched:
+        return f"{value}, not searched for: the time limit came first"
     feasible = sum(attempt.feasible for attempt in designed.attempts)
     starts = f"{feasible} of {len(designed.attempts)} starts feasible"
     return f"{value} after {count} evaluations in {designed.seconds:.2f} s; {starts}"
+
+
+def stopped_words(designed: Design) -> str:
+    """What an interrupted search has come to, and what --resume would begin with."""
+    complete = any(attempt.complete and attempt.feasible for attempt in designed.attempts)
+    resumed = "--resume goes on" if complete else "--resume begins anew, for no start was complete"
+    if designed.unsearched:
+        return f"stopped before any start had a motion; give more time (--time-limit); {resumed}"
+    return f"stopped early: this is the best so far; {resumed}"
 
 
 def print_design(designed: Design, files: Exported, folder: Path) -> None:

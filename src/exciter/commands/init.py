@@ -17,8 +17,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise ExciterError(f"-o is '{path}'; give the name of a file that ends in .yaml")
     if path.exists() and not arguments.force:
         raise ExciterError(f"'{path}' exists; give another name with -o, or --force to write over it")
-    text = starting_configuration(load(arguments.robot), arguments.robot)
+    robot = load(arguments.robot)
+    text = starting_configuration(robot, arguments.robot)
     with output_folder(path.absolute().parent) as folder, staged(folder) as stage:
         (stage / path.name).write_text(text, encoding="utf-8")
-    console().print(f"written: {path}; next: exciter design {arguments.robot} -o design --config {path}", markup=False)
+    first = "give the limits in it that it calls required, then" if robot.rateless else "next:"
+    console().print(
+        f"written: {path}; {first} exciter design {arguments.robot} -o design --config {path}", markup=False
+    )
     return 0

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     log, truth, motion = arguments.output, arguments.truth, arguments.motion
     check_paths(arguments)
     robot = chosen_robot(arguments)
-    curve = read_trajectory(arguments.trajectory, robot, hashes=True)
+    curve = read_trajectory(arguments.trajectory, robot)
     virtual = read_virtual(arguments.config, robot, arguments.seed)
     with ExitStack() as folders:
         for path in filter(None, (log, truth, motion)):

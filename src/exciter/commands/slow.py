@@ -19,8 +19,8 @@ def run(arguments: argparse.Namespace) -> int:
     """0 when the slow motion is written, and with it its certificate holds; nothing is written otherwise."""
     config = chosen_config(arguments)
     robot = load(arguments.robot, config.robot)
+    curve = read_trajectory(arguments.trajectory, robot)
     constraints = config.constraints(config.model(robot))
-    curve = read_trajectory(arguments.trajectory, robot, hashes=True)
     speed = arguments.speed / 100.0
     with output_folder(arguments.output) as folder, staged(folder, DESIGN) as stage:
         files, certificate = export_slowed(

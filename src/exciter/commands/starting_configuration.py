@@ -51,13 +51,23 @@ def _robot(robot: Robot) -> Iterator[str]:
         known = {name: round(value, 9) for name, value in values.items() if math.isfinite(value)}
         assumed = which == "acceleration" and any(joint.limits.assumed for joint in robot.joints)
         if not known:
-            yield f"  # {which}: 1.0             # the description has none"
+            yield f"  # {which}: 1.0             # {_without(which, robot)}"
         elif assumed:
             yield f"  # {which}: {flow(known)}    # assumed from the velocities: give your own"
         else:
-            yield f"  # {which}: {flow(known)}    # as described"
+            more = f"; {_without(which, robot)}" if which == "velocity" and robot.rateless else ""
+            yield f"  # {which}: {flow(known)}    # as described{more}"
     yield f"# lock: {flow({robot.joint_names[-1]: 0.0})}          # freeze a joint at a position"
     yield f"terms: {flow(TERMS)}    # of drives; no rotor where sensors on the links measure torque; docs/parameters.md"
+
+
+def _without(which: str, robot: Robot) -> str:
+    """What it means that joints have no limit of a kind."""
+    missing = robot.rateless
+    if which != "velocity" or not missing:
+        return "the description has none"
+    of = "" if len(missing) == robot.n else f" for {', '.join(map(repr, missing))}"
+    return f"required{of}: the description has none; or give acceleration"
 
 
 def _design(robot: Robot) -> Iterator[str]:

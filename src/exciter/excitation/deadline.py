@@ -12,6 +12,8 @@ from exciter.dynamics.kernels.cache import compile_seconds
 from exciter.errors import ExciterError
 
 Clock = Callable[[], float]
+OVERTIME_SHARE = 0.05  # of the time limit that files may take beyond it, once there is a motion
+LEAST_OVERTIME = 5.0  # [s] of it: files that were estimated wrongly are better than none
 
 
 class OutOfTime(Exception):
@@ -53,6 +55,11 @@ class Deadline:
     def moved(self, seconds: float) -> Deadline:
         """Later by so many seconds; earlier where they are negative."""
         return replace(self, at=self.at + seconds)
+
+    @property
+    def overtime(self) -> float:
+        """[s] beyond the instant in which what was found may be written."""
+        return max(LEAST_OVERTIME, OVERTIME_SHARE * self.seconds)
 
     def shared(self) -> Deadline:
         """The same instant for other processes of this machine, which share its monotonic clock, but not what was

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
 from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.criteria.formulation import Formulation
 from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
-from exciter.excitation.deadline import Deadline, OutOfTime
+from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.files.export import export_seconds
 from exciter.excitation.objective import Objective
+from exciter.excitation.optimiser.checkpoint import Checkpoint
 from exciter.excitation.optimiser.joint_limits import check_room
 from exciter.excitation.optimiser.multistart import Progress, run_starts
 from exciter.excitation.optimiser.search import Attempt, Search
@@ -37,6 +38,11 @@ AFTERWARDS = 1.4  # times what was timed is kept free for what comes after the s
 TIGHT_CERTIFICATE = 4.0  # times that of a modest motion is a certificate of the best one, whose margins are narrow
 UNTIMED_SHARE = 0.2  # of the time that is kept free where nothing could be timed
 REPORT_SECONDS = 0.5  # for what is neither timed nor much: the report, and design.json
+LARGEST_RESERVE_SHARE = 0.5  # of the time that is left, as far as files can be written in the overtime
+UNSEARCHED = (
+    "the time limit came before any start of the search had a motion: this one is what the first start begins with, "
+    "certified and far from the best; give more time"
+)
 RATE = 100.0  # [1/s] samples of the log that the criterion counts, unless their number is given
 
 
@@ -73,6 +79,7 @@ class Design:
     seed: int
     interrupted: bool
     out_of_time: bool = False  # it was the time limit that interrupted the search
+    unsearched: bool = False  # it did so before any start had a motion: this one is what the first of them begins with
     words: tuple[str, ...] = ()  # remarks on how the motion was found
 
 
@@ -105,7 +112,8 @@ def design(
     over one duration, 100 per second unless given. prior (b, b): information of earlier experiments. duration_range
     [s]: makes the duration free. starts, from different seeds, over ``jobs`` processes; the best one is returned.
     time_limit [s] (or a ``Deadline``) and Ctrl-C end the search early with what was reached; a checkpoint file keeps
-    completed starts. The limit is that of the whole design; with file_rate [Hz], of ``export`` at that rate too.
+    completed starts: the best of them is what is returned, certified, when no time is left for more. The limit is that
+    of the whole design; with file_rate [Hz], of ``export`` at that rate too.
     """
     deadline = time_limit if isinstance(time_limit, Deadline) else Deadline.after(time_limit)
     began = deadline.clock()
@@ -118,10 +126,6 @@ def design(
     criterion = DOptimality() if criterion is None else criterion
     formulation = InverseDynamic() if formulation is None else formulation
     objective = Objective(model, criterion, Columns.of(model, columns), sigma**-2.0, formulation, prior)
-    with deadline.kept(), threadpool_limits(limits=1):
-        deadline.check()
-        _check_excitable(objective, trajectory, samples)
-        deadline.check()
     stretch = _stretch(trajectory, duration_range)
     if stretch is not None and ("cramer-rao" in criterion.name or not isinstance(formulation, InverseDynamic)):
         raise ExciterError(
@@ -129,15 +133,22 @@ def design(
         )
     search = Search(trajectory, objective, tuple(constraints), samples, seed, stretch)
     execution = _Execution(robot, tuple(constraints), periods, ramps)
+    kept = None if checkpoint is None else Checkpoint.opened(checkpoint, search)
     with deadline.kept(), threadpool_limits(limits=1):
-        rehearsal = None if np.isinf(deadline.at) else _rehearsed(search, execution, deadline, file_rate)
+        before = [] if kept is None else kept.attempts(starts, deadline)
+        beginning = NEVER if before else deadline  # what was found already is not lost for want of time
+        beginning.check()
+        _check_excitable(objective, trajectory, samples)
+        beginning.check()
+        rehearsal = None if np.isinf(deadline.at) else _rehearsed(search, execution, deadline, file_rate, before)
         found = run_starts(
             search,
             starts,
             jobs=jobs,
             deadline=deadline if rehearsal is None else deadline.moved(-rehearsal.reserve),
             certificate_seconds=0.0 if rehearsal is None else rehearsal.certificate_seconds,
-            checkpoint=checkpoint,
+            checkpoint=kept,
+            before=before,
             progress=progress,
         )
         feasible = [attempt for attempt in found.attempts if attempt.feasible]
@@ -145,6 +156,7 @@ def design(
             raise ExciterError(_failure(found.attempts))
         family, delta, curve, certificate = _in_time(feasible, execution, deadline, rehearsal)
         promised = promises(objective, family, delta, samples)
+    unsearched = rehearsal is not None and delta is rehearsal.attempt.delta and not before
     if not np.isfinite(promised["value"]):
         log = motion(family, delta, family.sample_times(samples))
         names = ", ".join(objective.unexcited(log) or promised["parameters"])
@@ -167,6 +179,8 @@ def design(
         seed=seed,
         interrupted=found.interrupted,
         out_of_time=found.out_of_time,
+        unsearched=unsearched,
+        words=(UNSEARCHED,) if unsearched else (),
     )
 
 
@@ -247,30 +261,49 @@ class _Rehearsal:
         """To be kept free after the search [s]."""
         return AFTERWARDS * (self.certificate_seconds + self.other_seconds)
 
+    def within(self, deadline: Deadline, overtime: float) -> _Rehearsal:
+        """Where it would leave little for the search, as much less [s] as can be made up for later."""
+        least = max(LARGEST_RESERVE_SHARE * deadline.left, self.reserve - overtime)
+        if self.reserve <= least:
+            return self
+        share = least / self.reserve
+        return replace(
+            self, certificate_seconds=share * self.certificate_seconds, other_seconds=share * self.other_seconds
+        )
 
-def _rehearsed(search: Search, execution: _Execution, deadline: Deadline, file_rate: float | None) -> _Rehearsal:
-    """A share of the time is kept free where the modest motion is not certified, or cannot be executed."""
-    attempt = search.modest(0, deadline)
-    deadline.check()
+
+def _rehearsed(
+    search: Search, execution: _Execution, deadline: Deadline, file_rate: float | None, before: Sequence[Attempt]
+) -> _Rehearsal:
+    """On the best motion of before, however long it takes, or else on the one that the first start begins with.
+
+    A share of the time is kept free where that is not certified, or cannot be executed."""
+    best = min(before, key=lambda attempt: (attempt.value, attempt.number), default=None)
+    attempt, tight = (search.modest(0, deadline), TIGHT_CERTIFICATE) if best is None else (best, 1.0)
+    until = deadline if best is None else NEVER
+    until.check()
     if attempt.delta is None:
         return _Rehearsal(attempt, None, 0.0, UNTIMED_SHARE * deadline.left)
     clock = deadline.clock
     begun = clock()
     try:
-        executable = execution.best_of([attempt], deadline)
+        executable = execution.best_of(before or [attempt], until)
     except MotionError:
         return _Rehearsal(attempt, None, 0.0, UNTIMED_SHARE * deadline.left)
     executed = clock()
+    certificate_seconds, files, overtime = tight * (executed - begun), 0.0, 0.0
+    if deadline.passed:
+        return _Rehearsal(attempt, executable, certificate_seconds, 0.0)
     few = max(2, search.samples // TIMED_SHARE)
     promises(search.objective, attempt.trajectory, attempt.delta, few)
     figures = (clock() - executed) * search.samples / few
-    certificate_seconds, files = TIGHT_CERTIFICATE * (executed - begun), 0.0
     if file_rate is not None:
         nodes = executable[3].nodes // max(1, len(search.constraints))
         files = (
             export_seconds(search.model.robot, executable[2], file_rate, certificate_seconds, nodes) + REPORT_SECONDS
         )
-    return _Rehearsal(attempt, executable, certificate_seconds, figures + files)
+        overtime = deadline.overtime
+    return _Rehearsal(attempt, executable, certificate_seconds, figures + files).within(deadline, overtime)
 
 
 def _in_time(

@@ -35,7 +35,7 @@ def joint_trajectory(folder: Path, *, as_json: bool = False) -> str:
             "sdf, yaml, json, c, python)"
         )
     robot, rate = _certified(folder)
-    planned = read_trajectory(folder / EXACT, robot, hashes=True)
+    planned = read_trajectory(folder / EXACT, robot)
     content = _content(folder / TABLE)
     DESIGN.refuse_changed(folder, {TABLE: content})
     rows = parse_csv(_text(content, folder / TABLE), robot, f"'{folder / TABLE}'")

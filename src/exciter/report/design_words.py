@@ -50,6 +50,11 @@ def done_sentence(design: Design) -> str:
             f"{whose}, {number(design.curve.duration)} s of random motion were drawn, to validate on; its criterion "
             f"{design.criterion.name} is {number(design.value, 6)}."
         )
+    if design.unsearched:
+        return (
+            f"{whose}, a {family} motion of {number(trajectory.duration)} s was taken as a start begins with it, "
+            f"not searched for. Its criterion {design.criterion.name} is {number(design.value, 6)}."
+        )
     return (
         f"{whose}, a {family} motion of "
         f"{number(trajectory.duration)} s was designed by the criterion {design.criterion.name}, which reached "

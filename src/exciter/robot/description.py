@@ -113,6 +113,7 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
         source=source,
         notes=(*plain.notes, *_inertia_notes(joints), *shape_notes, *without),
         lacking=plain.lacking,
+        unlimited=plain.unlimited,
     )
     return _with_what_is_hidden(robot, plain, links)
 

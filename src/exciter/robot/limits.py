@@ -70,3 +70,17 @@ class Limits:
         if math.isinf(self.acceleration) and math.isfinite(self.velocity):
             return replace(self, acceleration=self.velocity / TIME_TO_FULL_SPEED, assumed=True)
         return self
+
+
+@dataclass(frozen=True)
+class Unlimited:
+    """Limits of one kind that a description leaves open, which may be given later. which: the name in ``Limits``;
+    where, then: the rest of the sentence about joints that still have none."""
+
+    which: str
+    where: str
+    then: str
+
+    def words(self, joints: str) -> str:
+        kind = "position" if self.which == "upper" else self.which
+        return f"no {kind} limit {self.where} for {joints}: {self.then}"

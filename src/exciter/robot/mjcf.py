@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.geometry import Role, Shape
-from exciter.robot.limits import Limits
+from exciter.robot.limits import Limits, Unlimited
+from exciter.robot.mjcf_actuators import Drive, drive_notes, joint_torque, read_drives
 from exciter.robot.mjcf_assets import absent_assets, asset_meshes
 from exciter.robot.mjcf_geoms import geom_kind, geom_placement, geom_solid, weighs_by_mesh
 from exciter.robot.mjcf_inertia import MASSLESS, Central, body_inertia
@@ -34,7 +35,7 @@ from exciter.robot.mjcf_settings import (
     read_options,
     resolved,
 )
-from exciter.robot.mjcf_vocabulary import drive_joint, missing_forces, refuse_unknown
+from exciter.robot.mjcf_vocabulary import missing_forces, refuse_unknown
 from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
 from exciter.robot.robot import Frame
 from exciter.robot.spatial import axis_rotation
@@ -42,6 +43,10 @@ from exciter.robot.xml_safety import number, numbers, parse_xml
 
 Array = NDArray[np.float64]
 WORLD = "world"
+UNLIMITED = (
+    Unlimited("velocity", "(MJCF has none)", "give limits: velocity"),
+    Unlimited("torque", "(actuatorfrcrange, or ctrlrange or forcerange of motors)", "taken as unlimited"),
+)
 LEVEL_PLANE = 1e-9  # 1 − cos of the tilt of a plane that counts as level
 
 
@@ -53,7 +58,7 @@ class _Gathered:
     options: Options
     classes: Classes
     meshes: Mapping[str, Shape]
-    drives: Mapping[str, tuple[float, float]]
+    drives: tuple[Drive, ...]
     links: list[str] = field(default_factory=lambda: [WORLD])
     joints: list[tuple[str, JointFacts]] = field(default_factory=list)
     frames: list[tuple[str, Frame]] = field(default_factory=list)
@@ -66,6 +71,7 @@ class _Gathered:
     springs: list[str] = field(default_factory=list)
     curved: list[str] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
+    clamped: list[str] = field(default_factory=list)  # joints with an actuatorfrcrange
     lifted: dict[str, bool] = field(default_factory=dict)  # joint → drives carry what gravcomp takes off
 
 
@@ -80,7 +86,7 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     mesh_root, classes = mesh_root or path.parent, read_classes(root)
     absent = absent_assets(root, compiler, path, mesh_root)
     meshes = asset_meshes(root, compiler, classes, path, mesh_root)
-    found = _Gathered(compiler, options, classes, meshes, _drive_terms(root, classes))
+    found = _Gathered(compiler, options, classes, meshes, read_drives(root, classes, compiler, options))
     copy = Element("mujoco", model=root.get("model") or path.stem)
     SubElement(copy, "compiler", angle="radian", autolimits="true")
     world = SubElement(SubElement(copy, "worldbody"), "body", name=WORLD)
@@ -95,7 +101,7 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     if not found.joints:
         raise RobotError(f"'{path}' has no moving joint; at least one hinge or slide is needed")
     facts = dict(found.joints)
-    if unknown := [name for name in found.drives if name not in facts]:
+    if unknown := [drive.joint for drive in found.drives if drive.joint is not None and drive.joint not in facts]:
         raise RobotError(f"an actuator of '{path}' drives joint '{unknown[0]}', which is not there")
     return PlainDescription(
         name=copy.get("model", ""),
@@ -109,8 +115,9 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         ground=max(found.floors, default=None),
         couplings=_couplings(root, found, str(path)) if options.equalities else (),
         hidden=frozenset(found.hidden),
-        notes=_notes(root, found, facts, absent),
+        notes=_notes(found, absent),
         lacking=_lacking(root, found),
+        unlimited=UNLIMITED,
     )
 
 
@@ -232,13 +239,15 @@ def _facts(joint: Element, name: str, link: str, found: _Gathered) -> JointFacts
     bounds = numbers(joint, "range", 2, owner)
     if bounds is not None and _limited(joint, "limited", compiler):
         lower, upper = (value * (compiler.angle if hinge else 1.0) for value in bounds)
-    torque = math.inf
+    torque = joint_torque(found.drives, name)
     force = numbers(joint, "actuatorfrcrange", 2, owner)
     if force is not None and _limited(joint, "actuatorfrclimited", compiler):
-        torque = min(-force[0], force[1])
+        torque = min(torque, -force[0], force[1])
+        found.clamped.append(name)
     damping = numbers(joint, "damping", None, owner) or (0.0,)
     terms = (damping[0], number(joint, "frictionloss", owner), number(joint, "armature", owner))
-    rotor, drag = found.drives.get(name, (0.0, 0.0))
+    drives = [drive for drive in found.drives if drive.joint == name]
+    rotor, drag = sum(drive.rotor_inertia for drive in drives), sum(drive.viscous for drive in drives)
     if min(*terms, rotor, drag) < 0:
         raise RobotError(f"{owner} has a negative damping, frictionloss or armature; give zero or more")
     return JointFacts(
@@ -249,24 +258,6 @@ def _facts(joint: Element, name: str, link: str, found: _Gathered) -> JointFacts
         coulomb=terms[1] * options.friction,
         rotor_inertia=terms[2] + rotor,
     )
-
-
-def _drive_terms(root: Element, classes: Classes) -> dict[str, tuple[float, float]]:
-    """What actuators add to their joints, seen through the gear: rotor inertia and viscous friction."""
-    found: dict[str, tuple[float, float]] = {}
-    for section in root.findall("actuator"):
-        for element in section:
-            drive = resolved(element, classes, "main", "actuator")
-            joint, owner = drive_joint(drive), f"actuator '{element.get('name', '')}'"
-            armature, damping = number(drive, "armature", owner), numbers(drive, "damping", None, owner) or (0.0,)
-            if joint is None or not (armature or any(damping)):
-                continue
-            if any(damping[1:]):
-                raise RobotError(f"{owner} has damping beyond the linear one, which is not supported; remove it")
-            gear = (numbers(drive, "gear", None, owner) or (1.0,))[0]
-            rotor, drag = found.get(joint, (0.0, 0.0))
-            found[joint] = (rotor + gear**2 * armature, drag + gear**2 * damping[0])
-    return found
 
 
 def _limited(joint: Element, attribute: str, compiler: Compiler) -> bool:
@@ -324,12 +315,8 @@ def _couplings(root: Element, found: _Gathered, source: str) -> tuple[Coupling, 
     return tuple(couplings)
 
 
-def _notes(root: Element, found: _Gathered, facts: dict[str, JointFacts], absent: list[str]) -> tuple[str, ...]:
-    notes = ["MJCF has no velocity limits: give them under limits: velocity"]
-    free = [n for n, f in facts.items() if math.isinf(f.limits.torque)]
-    if free:
-        also = " (actuators are not read)" if root.find("actuator") is not None else ""
-        notes.append(f"no actuatorfrcrange for {named(free)}: torque taken as unlimited{also}")
+def _notes(found: _Gathered, absent: list[str]) -> tuple[str, ...]:
+    notes = drive_notes(found.drives, found.clamped)
     if absent:
         notes.append(f"asset files absent: {len(absent)} (first: {absent[0]})")
     if found.uncovered:

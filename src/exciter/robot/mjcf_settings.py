@@ -79,13 +79,17 @@ def read_compiler(root: Element) -> Compiler:
 
 @dataclass(frozen=True)
 class Options:
-    """The settings of <option> that bear on torques: gravity [m/s²], and which passive forces are switched on."""
+    """The settings of <option> that bear on torques: gravity [m/s²], which passive forces are switched on, and what of
+    the actuators is: all, their limits of control, and but for some groups."""
 
     gravity: tuple[float, ...] = STANDARD_GRAVITY
     springs: bool = True
     damping: bool = True
     friction: bool = True
     equalities: bool = True
+    actuation: bool = True
+    controls_clamped: bool = True
+    actuators_off: frozenset[int] = frozenset()
 
 
 def read_options(root: Element) -> Options:
@@ -110,6 +114,9 @@ def read_options(root: Element) -> Options:
         damping=not off & {"damper", "passive"},
         friction=not off & {"frictionloss", "constraint"},
         equalities=not off & {"equality", "constraint"},
+        actuation="actuation" not in off,
+        controls_clamped="clampctrl" not in off,
+        actuators_off=frozenset(map(int, numbers(merged, "actuatorgroupdisable", None, "the file") or ())),
     )
 
 

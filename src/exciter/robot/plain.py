@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.geometry import Shape
-from exciter.robot.limits import Limits
+from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.robot import STANDARD_GRAVITY, Frame, JointKind, check_name
 
 MAX_JOINTS = 200
@@ -56,7 +56,8 @@ class PlainDescription:
 
     inertias: φ (10,) of every link about its centre of mass; solid: the links that have a shape, whether or not it is
     among ``shapes``. hidden: links of the plain copy that the file does not have. ground: height [m] of the floor, if
-    the file has one. lacking: forces that the file speaks of and a robot has no place for, in words.
+    the file has one. lacking: forces that the file speaks of and a robot has no place for, in words. unlimited: kinds
+    of limits that it may leave open.
     A ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly.
     """
 
@@ -73,6 +74,7 @@ class PlainDescription:
     hidden: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
+    unlimited: tuple[Unlimited, ...] = ()
 
 
 def refuse_giants(joints: int, links: int, source: str) -> None:

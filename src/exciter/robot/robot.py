@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import RobotError, unknown_name, unseen, visible
 from exciter.robot.geometry import Capsule, Shape, frozen_array
-from exciter.robot.limits import TIME_TO_FULL_SPEED, Limits
+from exciter.robot.limits import TIME_TO_FULL_SPEED, Limits, Unlimited
 
 if TYPE_CHECKING:
     from exciter.robot.mdh import MDHTable
@@ -103,7 +103,8 @@ class Robot:
     base_bottom: height [m] where the shapes of the base end, 0 unless below its origin: a guess at an unknown ground.
     unshaped: links with a mass but without a shape that could be measured, on bodies that may have other shapes.
     source: where kinematics and limits come from. notes: what a reader had to leave out or assume, in words; lacking:
-    forces among it, without which no torque is the robot's.
+    forces among it, without which no torque is the robot's. unlimited: kinds of limits to be told of where a joint has
+    none.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Robot:
     source: str = ""
     notes: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
+    unlimited: tuple[Unlimited, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joints", tuple(self.joints))
@@ -226,8 +228,8 @@ class Robot:
     def remarks(self) -> tuple[str, ...]:
         """The notes, forces that are lacking, and what is assumed or missing among the limits as they are now."""
         assumed = [j.name for j in self.joints if j.limits.assumed]
-        open_ = [j.name for j in self.joints if math.isinf(j.limits.velocity) and math.isinf(j.limits.acceleration)]
-        remarks = (*self.notes, *self.lacking)
+        open_ = list(self.rateless)
+        remarks = (*self._open_limits(), *self.notes, *self.lacking)
         if assumed:
             remarks += (
                 f"acceleration limits of {self._which(assumed)} are assumed: full speed in {TIME_TO_FULL_SPEED:g} s; "
@@ -237,6 +239,20 @@ class Robot:
             which = self._which(open_)
             remarks += (f"no velocity and no acceleration limit is known for {which}; a design needs one of them",)
         return remarks
+
+    @property
+    def rateless(self) -> tuple[str, ...]:
+        """Joints with neither a velocity nor an acceleration limit: a design needs one of them."""
+        bounds = ((j.name, (j.limits.velocity, j.limits.acceleration)) for j in self.joints)
+        return tuple(name for name, rates in bounds if all(map(math.isinf, rates)))
+
+    def _open_limits(self) -> list[str]:
+        found = []
+        for one in self.unlimited:
+            turning = [j.name for j in self.joints if one.which == "upper" and j.kind == "continuous"]
+            free = [j.name for j in self.joints if math.isinf(getattr(j.limits, one.which)) and j.name not in turning]
+            found += [one.words(", ".join(f"'{name}'" for name in free))] if free else []
+        return found
 
     def _which(self, names: list[str]) -> str:
         return "all joints" if len(names) == self.n else ", ".join(f"'{name}'" for name in names)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError
-from exciter.robot.limits import Limits
+from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
 from exciter.robot.robot import Frame
 from exciter.robot.urdf_shapes import read_shapes
@@ -38,6 +38,9 @@ NUMBERS: dict[str, dict[str, int | None]] = {
     "limit": dict.fromkeys(("lower", "upper", "effort", "velocity"), 1),
     "dynamics": {"damping": 1, "friction": 1},
 }
+UNLIMITED = tuple(
+    Unlimited(which, "in the file (absent or 0)", "taken as unlimited") for which in ("upper", "velocity", "torque")
+)
 
 
 def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
@@ -50,7 +53,6 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     refuse_giants(sum(joint.get("type") != "fixed" for joint in joints), len(links), str(path))
     _check_structure(links, joints, str(path))
     plain = Element("robot", name=root.get("name") or path.stem)
-    notes: list[str] = []
     for link in links:
         plain.append(_plain_link(link))
     facts: dict[str, JointFacts] = {}
@@ -60,7 +62,6 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
             facts[joint.get("name", "")] = _facts(joint)
     if not facts:
         raise RobotError(f"'{path}' has no moving joint; at least one revolute, continuous or prismatic is needed")
-    notes += _limit_notes(joints, facts)
     shapes = read_shapes(root, path.parent, mesh_root or path.parent)
     return PlainDescription(
         name=plain.get("name", ""),
@@ -75,8 +76,9 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         inertias={link.get("name", ""): _inertia(link) for link in plain.findall("link")},
         solid=frozenset(link for link, _ in shapes),
         couplings=_mimics(joints, facts),
-        notes=tuple(notes),
+        notes=_unused_limits(joints),
         lacking=_simulator_forces(root, joints),
+        unlimited=UNLIMITED,
     )
 
 
@@ -219,25 +221,14 @@ def _facts(joint: Element) -> JointFacts:
     )
 
 
-def _limit_notes(joints: list[Element], facts: dict[str, JointFacts]) -> list[str]:
-    """What the file does not limit, in words."""
-    notes = []
-    for what, attribute in (("position", "upper"), ("velocity", "velocity"), ("torque", "torque")):
-        free = [
-            name
-            for name, fact in facts.items()
-            if math.isinf(getattr(fact.limits, attribute)) and not (what == "position" and fact.kind == "continuous")
-        ]
-        if free:
-            notes.append(f"no {what} limit in the file (absent or 0) for {named(free)}: taken as unlimited")
+def _unused_limits(joints: list[Element]) -> tuple[str, ...]:
+    """Limits of the file that are not read, in words."""
     unused = [
         joint.get("name", "")
         for joint in joints
         if (calibrated := joint.find("safety_controller")) is not None and calibrated.get("soft_upper_limit")
     ]
-    if unused:
-        notes.append(f"soft limits (safety_controller) are not used: {named(unused)}")
-    return notes
+    return (f"soft limits (safety_controller) are not used: {named(unused)}",) if unused else ()
 
 
 def _simulator_forces(root: Element, joints: list[Element]) -> tuple[str, ...]:

@@ -16,7 +16,9 @@ from exciter.errors import RobotError, shown
 from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 
 MAX_BYTES = 20_000_000
-UNBOUNDED = ("lower", "upper", "effort", "velocity", "range", "actuatorfrcrange")  # limits, which may be no limit
+UNBOUNDED = (
+    "lower", "upper", "effort", "velocity", "range", "actuatorfrcrange", "forcerange", "ctrlrange", "actrange"
+)  # limits, which may be no limit  # fmt: skip
 MAX_DEPTH = 200  # nested elements; later readers are recursive
 
 

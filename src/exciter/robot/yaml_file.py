@@ -16,6 +16,7 @@ from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
 from exciter.errors import RobotError, shown
+from exciter.files import unique_keys
 from exciter.robot.xml_safety import read_bytes
 
 MAX_BYTES = 1_000_000
@@ -151,7 +152,7 @@ def _whole(text: str) -> int:
 def parse_json(text: str, source: str) -> Any:
     """The data of a JSON document, as ``parse_yaml``."""
     try:
-        return json.loads(text, parse_int=_whole)
+        return json.loads(text, parse_int=_whole, object_pairs_hook=unique_keys)
     except RecursionError:
         raise RobotError(f"{source} is not valid JSON: lists and mappings are nested too deeply") from None
     except ValueError as error:

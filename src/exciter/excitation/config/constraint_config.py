@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
 from exciter.excitation.config.region_config import ORIGIN, frame_name, radius, region
-from exciter.excitation.config.section import Section, number
+from exciter.excitation.config.section import Section, number, says_none
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import OUT_OF_THE_MOUNTING, mounting_plane
@@ -97,7 +97,7 @@ class ConstraintConfig:
     def _ground(self, robot: Robot) -> list[Constraint]:
         """The plane that the robot is mounted on; nothing where there is none, or nothing can reach it."""
         given, where = self.section.get("ground"), self.section.at("ground")
-        if given is False or given == "none":
+        if given is False or says_none(given):
             return []
         known, plane = robot.base_bottom if robot.ground is None else robot.ground, Section({}, where)
         if isinstance(given, Mapping):

@@ -117,6 +117,12 @@ def plain(given: Any) -> Any:
     return float(given) if isinstance(given, str) and EXPONENT.fullmatch(given) else given
 
 
+def says_none(given: Any) -> bool:
+    """Whether a setting is the word none, as people write it: None, NONE. A null of YAML (~, or no value) is a setting
+    that is not given: its default holds."""
+    return isinstance(given, str) and given.strip().lower() == "none"
+
+
 def number(
     given: Any, what: str, *, least: float = -math.inf, above: float | None = None, most: float = LARGEST_OF_A_ROBOT
 ) -> float:

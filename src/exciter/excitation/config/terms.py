@@ -13,7 +13,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
 from exciter.errors import ExciterError, shown
-from exciter.excitation.config.section import plain
+from exciter.excitation.config.section import plain, says_none
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     Coulomb,
@@ -61,7 +61,7 @@ def joint_terms(given: Any, robot: Robot, where: str) -> tuple[JointTerm, ...]:
     """Joint terms of a list of words, or of words with settings; without any, those that the description declares."""
     if given is None:
         return declared_terms(robot)
-    if given == "none":
+    if says_none(given):
         return ()
     if not isinstance(given, list):
         raise ExciterError(f"{where} is {shown(given)}; give none, or a list of {', '.join(WORDS)}")

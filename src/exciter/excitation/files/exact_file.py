@@ -5,8 +5,10 @@
     periods       how often the exciting part is run through; these two only where the motion is one of a family
     pieces        what the robot executes, ramps included: polynomials (knots [s]; per joint and span, increasing powers
                   of the time since the span's start) and stretches of Fourier series
+    duration      of all of it [s]
 
-A file without ``pieces`` means the family's own curve, ``periods`` times, without ramps.
+What stands above the pieces must be true of them: a file that says two things is refused. A file without ``pieces``
+means the family's own curve, ``periods`` times, without ramps.
 """
 
 from __future__ import annotations
@@ -18,20 +20,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, MotionError, shown
+from exciter.excitation.files.samples import SHORTEST_STEP
 from exciter.excitation.trajectories.curve import Curve, Piece
 from exciter.excitation.trajectories.fourier_piece import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.registry import trajectory_from
 from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
-LARGEST_COEFFICIENT = 1e100  # so that values between knots are finite
-SHORTEST_SPAN = 1e-12  # [s]
+SAME_MOTION = 1e-6  # [rad, m and per s, s²], and relative: what other machines compute from the same coefficients
 PIECES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "polynomial": (PolynomialPiece, ("knots", "coefficients")),
     "fourier": (FourierPiece, ("start", "end", "omega", "harmonics", "a", "b", "offset", "phase_time")),
 }
+
+FAMILY_KEYS = ("trajectory", "labels", "coefficients", "periods")
 
 
 def exact_data(
@@ -61,26 +66,61 @@ def is_exact(data: Any) -> bool:
 def exact_curve(data: Mapping[str, Any], robot: Robot, source: str) -> Curve:
     """The curve of a trajectory.json, joints in the robot's order; it may jump (``Curve.breaks``)."""
     joints = data.get("joints")
-    if not isinstance(joints, list) or sorted(map(str, joints)) != sorted(robot.joint_names):
-        raise MotionError(f"{source} is for the joints {shown(joints)}; this robot has {', '.join(robot.joint_names)}")
-    order = [joints.index(name) for name in robot.joint_names]
+    names = list(robot.joint_names)
+    if not isinstance(joints, list) or sorted(joints, key=str) != sorted(names):
+        raise MotionError(f"{source} is for the joints {shown(joints)}; this robot has {', '.join(names)}")
+    return _guarded(lambda: _curve(data, names, [joints.index(name) for name in names]), source)
+
+
+def _curve(data: Mapping[str, Any], joints: list[str], order: list[int]) -> Curve:
+    """Of the pieces, where there are any, else of the family; what the file says beside them is compared."""
     if "pieces" not in data:
-        return _guarded(lambda: _family_curve(data, robot), source)
-    if not isinstance(data["pieces"], list) or not data["pieces"]:
-        raise MotionError(f"{source} has no pieces; expected a list of polynomial and fourier pieces")
-    return _guarded(lambda: Curve(tuple(_piece(entry, order) for entry in data["pieces"])), source)
+        curve = _family_curve(data, joints).again(data.get("periods", 1))
+    elif not isinstance(data["pieces"], list) or not data["pieces"]:
+        raise MotionError("it has no pieces; expected a list of polynomial and fourier pieces")
+    else:
+        curve = Curve(tuple(_piece(entry, order) for entry in data["pieces"]))
+        if any(key in data for key in FAMILY_KEYS):
+            _check_family(data, curve, joints)
+    _check_duration(data, curve)
+    return curve
+
+
+def _check_family(data: Mapping[str, Any], curve: Curve, joints: list[str]) -> None:
+    one, periods = _family_curve(data, joints), data.get("periods", 1)
+    one.again(periods)  # a number that can be one of periods
+    if not abs(_times_run(curve, one) - periods) <= SAME_MOTION:
+        raise MotionError(
+            f"its pieces do not run {periods} times through the trajectory with these coefficients: one of both was "
+            "changed; design again, or leave out trajectory, labels, coefficients and periods"
+        )
+
+
+def _check_duration(data: Mapping[str, Any], curve: Curve) -> None:
+    if "duration" not in data:
+        return
+    given = data["duration"]
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise MotionError(f"its duration is {shown(given)}; expected seconds")
+    if not abs(given - curve.duration) <= SAME_MOTION * curve.duration:
+        raise MotionError(
+            f"its duration is {shown(given)} s, and its motion lasts {curve.duration:.9g} s: one of both was changed; "
+            "design again, or leave the duration out"
+        )
 
 
 def _piece(entry: Mapping[str, Any], order: list[int]) -> Piece:
     cls, names = PIECES[entry["kind"]]
     values = {name: np.array(entry[name], dtype=float) for name in names}
     for name, value in values.items():
-        if value.size and not np.abs(value).max() <= LARGEST_COEFFICIENT:  # NaN included
-            raise MotionError(f"{name} of a piece has NaN, infinity, or a number beyond {LARGEST_COEFFICIENT:g}")
-    if "knots" in values and (np.diff(values["knots"]) < SHORTEST_SPAN).any():
-        raise MotionError(f"the knots of a piece must increase, by {SHORTEST_SPAN:g} s at least")
+        if value.size and not np.abs(value).max() <= LARGEST_OF_A_ROBOT:  # NaN included
+            raise MotionError(f"{name} of a piece has NaN, infinity, or a number beyond {LARGEST_OF_A_ROBOT:g}")
+    if "knots" in values and (np.diff(values["knots"]) <= SHORTEST_STEP).any():
+        raise MotionError(f"the knots of a piece must increase, by more than {SHORTEST_STEP:g} s")
     for name in ("coefficients", "a", "b", "offset"):
         if name in values:
+            if len(values[name]) != len(order):
+                raise MotionError(f"{name} of a piece has {len(values[name])} rows for {len(order)} joints")
             values[name] = values[name][order]
     if "harmonics" in values and (values["harmonics"] % 1).any():
         raise MotionError(f"harmonics {shown(entry['harmonics'])} of a piece must be whole numbers")
@@ -88,13 +128,68 @@ def _piece(entry: Mapping[str, Any], order: list[int]) -> Piece:
     return piece
 
 
-def _family_curve(data: Mapping[str, Any], robot: Robot) -> Curve:
-    trajectory = trajectory_from(data["trajectory"])
-    delta = np.array([data["coefficients"][name] for name in robot.joint_names], dtype=float)
-    if not np.abs(delta).max(initial=0.0) <= LARGEST_COEFFICIENT:
-        raise MotionError(f"the coefficients have NaN, infinity, or a number beyond {LARGEST_COEFFICIENT:g}")
-    curve = trajectory.curve(delta)
-    return curve.again(data.get("periods", 1))
+def _family_curve(data: Mapping[str, Any], joints: list[str]) -> Curve:
+    """Once through the motion of a family, joints in the robot's order."""
+    trajectory, rows = trajectory_from(data["trajectory"]), data["coefficients"]
+    if not isinstance(rows, Mapping) or sorted(rows) != sorted(joints):
+        raise MotionError(f"coefficients must be given for {', '.join(joints)}, by name, and for no others")
+    delta = np.array([rows[name] for name in joints], dtype=float)
+    if delta.shape != (len(joints), trajectory.coefficients):
+        raise MotionError(
+            f"coefficients of shape {delta.shape}; this trajectory has {trajectory.coefficients} for each of "
+            f"{len(joints)} joints"
+        )
+    if "labels" in data and data["labels"] != list(trajectory.labels):
+        raise MotionError(
+            f"labels {shown(data['labels'])} are not those of this trajectory: {', '.join(trajectory.labels)}"
+        )
+    if not np.abs(delta).max(initial=0.0) <= LARGEST_OF_A_ROBOT:
+        raise MotionError(f"the coefficients have NaN, infinity, or a number beyond {LARGEST_OF_A_ROBOT:g}")
+    return trajectory.curve(delta)
+
+
+# -- whether pieces are those of a family ----------------------------------------------------------------------------
+
+
+def _times_run(curve: Curve, one: Curve) -> float:
+    """How often a curve runs through the pieces of another one; a Fourier series may be entered at any phase."""
+    own, at, count = one.pieces, 0, 0.0
+    while at < len(curve.pieces):
+        turns = _turns(curve.pieces[at : at + len(own)], own)
+        count += turns
+        at += len(own) if turns else 1
+    return count
+
+
+def _turns(pieces: tuple[Piece, ...], own: tuple[Piece, ...]) -> float:
+    if len(own) == 1 and isinstance(own[0], FourierPiece) and isinstance(pieces[0], FourierPiece):
+        same = _same_series(pieces[0], own[0])
+        return (pieces[0].end - pieces[0].start) / (own[0].end - own[0].start) if same else 0.0
+    same = len(pieces) == len(own) and all(_same_piece(*pair) for pair in zip(pieces, own, strict=True))
+    return 1.0 if same else 0.0
+
+
+def _same_series(piece: FourierPiece, own: FourierPiece) -> bool:
+    if piece.harmonics.tolist() != own.harmonics.tolist():
+        return False
+    return all(_close(getattr(piece, name), getattr(own, name)) for name in ("omega", "a", "b", "offset"))
+
+
+def _same_piece(piece: Piece, own: Piece) -> bool:
+    """Equal states at the knots and between them, which is all that polynomials of these degrees can differ in."""
+    if len(piece.knots) != len(own.knots) or not _close(np.diff(piece.knots), np.diff(own.knots)):
+        return False
+    span = np.arange(len(own.knots) - 1)
+    return all(
+        _close(*(one.derivatives(span, one.knots[:-1] + share * np.diff(one.knots), 2)[order] for one in (piece, own)))
+        for share in (0.0, 0.5, 1.0)
+        for order in range(3)
+    )
+
+
+def _close(given: Any, own: Any) -> bool:
+    """Whether numbers are those of another machine: relative to the largest of them."""
+    return bool(np.abs(np.subtract(given, own)).max() <= SAME_MOTION * max(1.0, np.abs(own).max()))
 
 
 def _guarded(build: Callable[[], Curve], source: str) -> Curve:

@@ -24,17 +24,16 @@ MOTION_FILES = (TABLE, EXACT, ROS2_YAML, ROS2_JSON)
 DESIGN = Seal("design.json", (*MOTION_FILES, "report.html"), "design again")
 
 
-def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False, hashes: bool = False) -> Curve:
+def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False) -> Curve:
     """The motion of a file, joints in the robot's order: trajectory.csv or any table of its kind, trajectory.json,
     ROS 2 JointTrajectory as YAML or JSON. A folder means the trajectory.json inside it.
 
     Tables and messages are interpolated as ``Samples`` says: quintic, cubic, or spline. A position or velocity that
     jumps is refused; ``jumps``: it is read too, for a certificate that says so. A file beside a design.json must be the
-    one that was certified with it; alone it is read for what it is.
-    hashes: refuse a design of earlier versions, which cannot show that its files belong together.
+    one that was certified with it, which the design.json has to show; alone it is read for what it is.
     """
     path = Path(path)
-    curve = _read(path / EXACT if isdir(path) else path, robot, hashes)
+    curve = _read(path / EXACT if isdir(path) else path, robot)
     if jumps:
         return curve
     try:
@@ -43,7 +42,7 @@ def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False, hash
         raise MotionError(f"'{path}': {error}") from None
 
 
-def _read(path: Path, robot: Robot, hashes: bool) -> Curve:
+def _read(path: Path, robot: Robot) -> Curve:
     source, suffix = f"'{path}'", path.suffix.lower()
     if suffix not in (*TABLES, ".json", ".yaml", ".yml"):
         raise MotionError(f"{source} ends in '{path.suffix}'; a trajectory ends in .csv, .json or .yaml")
@@ -51,7 +50,7 @@ def _read(path: Path, robot: Robot, hashes: bool) -> Curve:
     try:
         content = read_bytes(path, "trajectory", MAX_BYTES)
         for place in {path, Path(os.path.realpath(path))}:  # a link to a file of a design is that file
-            _refuse_changed(place, content, hashes)
+            _refuse_changed(place, content)
         if b"\0" in content[:BEGINNING]:
             raise MotionError(f"{source} is a binary file; expected text: a table, JSON or YAML")
         text = content.decode("utf-8")
@@ -82,13 +81,15 @@ def curve_of(text: str, suffix: str, robot: Robot, source: str) -> Curve:
     )
 
 
-def _refuse_changed(path: Path, content: bytes, hashes: bool) -> None:
+def _refuse_changed(path: Path, content: bytes) -> None:
     """Refuse a file of a design that is not the one of design.json beside it."""
     folder = path.parent
-    if path.name in DESIGN.recorded(folder):
+    if not DESIGN.is_there(folder):
+        return
+    if path.name in DESIGN.hashes(folder):
         DESIGN.refuse_changed(folder, {path.name: content})
-    elif hashes and path.name in MOTION_FILES and DESIGN.is_there(folder):
+    elif path.name in MOTION_FILES:
         raise MotionError(
-            f"{DESIGN.name} beside '{path}' has no hash of it (designed by an earlier version?), so that nobody knows "
-            "whether it is the motion that was certified; design again, or let 'exciter check' judge it as it is"
+            f"{DESIGN.name} beside '{path}' has no hash of it, so that nobody knows whether it is the motion that was "
+            f"certified; {DESIGN.aside}"
         )

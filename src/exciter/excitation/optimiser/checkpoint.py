@@ -1,7 +1,8 @@
 """Completed starts on disk, so that an interrupted design goes on where it stopped.
 
-A start is a pure function of the problem and its number. Only complete ones are kept; what was under way is run again,
-so that the result is the one of an uninterrupted run.
+A start is a pure function of the problem and its number. Only complete ones that found a motion are kept, for a motion
+can be judged again; what was under way, or found none, is run again, so that the result is the one of an uninterrupted
+run.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +23,14 @@ from numpy.typing import NDArray
 from exciter.dynamics.base import random_states
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.deadline import NEVER, Deadline
+from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.files import unique_keys
+from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
 LONGEST_LINE = 20_000_000  # bytes of a start: thousands of coefficients, and of iterations
-LARGEST_STORED_COEFFICIENT = 1e6  # of a motion of any arm
 BEGINNING_OF_HEADER = b'{"exciter": "checkpoint", "fingerprint": "'
 SAME_VALUE = 1e-6  # to which the value of a motion is the same whenever it is computed
 
@@ -58,13 +61,19 @@ def _listed(array: Array | None) -> Any:
     return None if array is None else array.tolist()
 
 
+def _opened(path: Path, mode: Literal["rb", "a+b"]) -> BinaryIO:
+    """The file itself: a link of its name, made at whatever moment, leads nowhere (OSError)."""
+    follow_no_link = getattr(os, "O_NOFOLLOW", 0)  # 0: of systems that have none
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags | follow_no_link, 0o666))
+
+
 def discard(path: Path) -> None:
     """Remove a checkpoint of before; a file of that name that is somebody else's is refused."""
     if not (path.is_symlink() or path.exists()):
         return
     own = not path.is_symlink() and path.is_file()
     if own:
-        with path.open("rb") as file:
+        with _opened(path, "rb") as file:
             own = BEGINNING_OF_HEADER.startswith(file.read(len(BEGINNING_OF_HEADER)))  # killed: perhaps less of it
     if not own:
         raise ExciterError(f"'{path}' is not a checkpoint of a design; remove it, or choose another folder")
@@ -101,38 +110,53 @@ class Checkpoint:
         )
 
     def attempts(self, starts: int, deadline: Deadline = NEVER) -> list[Attempt]:
-        """The starts of numbers below ``starts``, their values computed again; the best one is certified again (the
-        one that is executed always is)."""
-        if not self.path.exists():
+        """The starts of numbers below ``starts`` that found a motion, their values computed again; the best one is
+        certified again (the one that is executed always is).
+
+        The one that claims to be the best is always among them; after the deadline the others are left to be run again,
+        and the certificate to whoever executes it.
+        """
+        if not os.path.lexists(self.path):
             return []
-        found: dict[int, Attempt] = {}
+        entries: dict[int, dict[str, Any]] = {}
         for line in islice(self._lines(), 1, None):
-            deadline.check()
             entry = self._read(line)
-            if "number" in entry and isinstance(entry["number"], int) and entry["number"] >= starts:
+            number = entry.get("number")
+            if type(number) is int and number >= starts:
                 continue
-            attempt = self._attempt(entry)
-            if attempt.number in found:
-                raise self._damaged(f"start {attempt.number} is there twice")
-            found[attempt.number] = attempt
-        best = min(found.values(), key=lambda attempt: attempt.value, default=None)
-        if best is not None and best.delta is not None:
-            robot, constraints = self.search.model.robot, self.search.constraints
-            if not certify(robot, best.trajectory.curve(best.delta), constraints, check=deadline.check).certified:
-                raise self._damaged(f"the motion of start {best.number} breaks a limit")
-        return list(found.values())
+            if type(number) is int and number in entries:
+                raise self._damaged(f"start {number} is there twice")
+            if self._checked(entry)["delta"] is not None:
+                entries[entry["number"]] = entry
+        found: list[Attempt] = []
+        for entry in sorted(entries.values(), key=lambda entry: _number(entry["value"])):
+            if found and deadline.passed:
+                break
+            found.append(self._attempt(entry))
+        if found:
+            self._certify(min(found, key=lambda attempt: attempt.value), deadline)
+        return sorted(found, key=lambda attempt: attempt.number)
+
+    def _certify(self, attempt: Attempt, deadline: Deadline) -> None:
+        assert attempt.delta is not None
+        curve = attempt.trajectory.curve(attempt.delta)
+        with suppress(OutOfTime):
+            if not certify(self.search.model.robot, curve, self.search.constraints, check=deadline.check).certified:
+                raise self._damaged(f"the motion of start {attempt.number} breaks a limit")
 
     def append(self, attempt: Attempt) -> None:
-        """One more start, on disk at once."""
+        """One more start, on disk at once; one without a motion is not kept."""
+        if attempt.delta is None:
+            return
         entry = dict(vars(attempt))
         del entry["complete"], entry["cancelled"], entry["trajectory"]  # complete ones, of the search's own family
         entry["duration"] = attempt.trajectory.duration
-        entry["delta"] = None if attempt.delta is None else attempt.delta.tolist()
+        entry["delta"] = attempt.delta.tolist()
         entry["history"] = [[seconds, _or_none(value)] for seconds, value in attempt.history]
         entry |= {name: _or_none(entry[name]) for name in ("value", "first_feasible")}
         line = json.dumps(entry, allow_nan=False)
         try:
-            with self.path.open("a+b") as file:
+            with _opened(self.path, "a+b") as file:
                 if not self._end_whole_line(file):
                     line = f"{self.header}\n{line}"
                 file.write(f"{line}\n".encode())
@@ -165,7 +189,7 @@ class Checkpoint:
         if self.path.is_symlink() or not self.path.is_file():  # folders, pipes, devices, files elsewhere
             raise self._damaged("it is not a regular file")
         try:
-            with self.path.open("rb") as file:
+            with _opened(self.path, "rb") as file:
                 while line := file.readline(LONGEST_LINE + 1):
                     if len(line) > LONGEST_LINE:
                         raise self._damaged(f"a line is longer than {LONGEST_LINE / 1e6:g} MB")
@@ -181,46 +205,56 @@ class Checkpoint:
 
     def _read(self, line: str) -> dict[str, Any]:
         try:
-            entry = json.loads(line, parse_constant=_refused)
+            entry = json.loads(line, parse_constant=_refused, object_pairs_hook=unique_keys)
         except (ValueError, RecursionError):
             raise self._damaged("a line is no JSON") from None
         if not isinstance(entry, dict):
             raise self._damaged("a line is no JSON object")
         return entry
 
-    def _attempt(self, entry: dict[str, Any]) -> Attempt:
+    def _checked(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """All that a start has, each of its kind; nothing is computed yet."""
         try:
             number, evaluations, obstacle = entry["number"], entry["evaluations"], entry["obstacle"]
             kinds = {type(number), type(evaluations)} == {int} and type(obstacle) is str
             if not (kinds and number >= 0 and evaluations >= 0 and obstacle.isprintable()):
                 raise ValueError("number, evaluations or obstacle")
-            family, delta = self._motion(_number(entry["duration"]), entry["delta"])
-            value = np.inf if delta is None else self.search.value(family, delta)
-            claimed = _number(entry["value"])
-            if not np.isclose(claimed, value, rtol=SAME_VALUE, atol=SAME_VALUE):
-                raise ValueError(f"its motion is worth {value:.9g}, not {claimed:.9g}")
-            return Attempt(
-                number=number,
-                trajectory=family,
-                delta=delta,
-                value=value,
-                evaluations=evaluations,
-                seconds=_number(entry["seconds"]),
-                first_feasible=_number(entry["first_feasible"]),
-                history=tuple((_number(seconds), _number(f)) for seconds, f in entry["history"]),
-                complete=True,
-                obstacle=obstacle,
-            )
+            for name in ("duration", "value", "seconds", "first_feasible"):
+                _number(entry[name])
+            if entry["delta"] is None and entry["value"] is not None:
+                raise ValueError("a value without a motion")
+            return {**entry, "history": tuple((_number(seconds), _number(f)) for seconds, f in entry["history"])}
         except KeyError as missing:
             raise self._damaged(f"a start has no {missing}") from None
-        except (ValueError, TypeError, AttributeError, OverflowError, ExciterError) as error:
+        except (ValueError, TypeError, AttributeError, OverflowError) as error:
             raise self._damaged(f"a start cannot be read ({error})") from None
 
-    def _motion(self, duration: float, delta: Any) -> tuple[Trajectory, Array | None]:
+    def _attempt(self, entry: dict[str, Any]) -> Attempt:
+        """Of an entry with a motion, its value computed again."""
+        checked = self._checked(entry)
+        try:
+            family, delta = self._motion(_number(entry["duration"]), entry["delta"])
+            value, claimed = self.search.value(family, delta), _number(entry["value"])
+            if not np.isclose(claimed, value, rtol=SAME_VALUE, atol=SAME_VALUE):
+                raise ValueError(f"its motion is worth {value:.9g}, not {claimed:.9g}")
+        except (ValueError, TypeError, AttributeError, OverflowError, ExciterError) as error:
+            raise self._damaged(f"a start cannot be read ({error})") from None
+        return Attempt(
+            number=checked["number"],
+            trajectory=family,
+            delta=delta,
+            value=value,
+            evaluations=checked["evaluations"],
+            seconds=_number(checked["seconds"]),
+            first_feasible=_number(checked["first_feasible"]),
+            history=checked["history"],
+            complete=True,
+            obstacle=checked["obstacle"],
+        )
+
+    def _motion(self, duration: float, delta: Any) -> tuple[Trajectory, Array]:
         """A motion of the search's own family, of another duration where that is free."""
         family, stretch = self.search.trajectory, self.search.stretch
-        if delta is None:
-            return family, None
         low, high = stretch or (1.0, 1.0)
         if not low - SAME_VALUE <= duration / family.duration <= high + SAME_VALUE:
             raise ValueError(f"a duration of {duration:g} s")
@@ -228,7 +262,7 @@ class Checkpoint:
             family = family.with_duration(duration)
         given = np.array(delta, dtype=float)
         shape = (self.search.model.n, family.coefficients)
-        if given.shape != shape or not (np.abs(given) < LARGEST_STORED_COEFFICIENT).all():
+        if given.shape != shape or not (np.abs(given) < LARGEST_OF_A_ROBOT).all():
             raise ValueError(f"coefficients of shape {given.shape}, or too large ones")
         kept = family.free @ np.linalg.lstsq(family.free, given.T)[0]  # rest, or smoothness, where the family has it
         if np.abs(kept - given.T).max() > SAME_VALUE * max(1.0, float(np.abs(given).max())):

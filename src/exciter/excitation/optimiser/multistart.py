@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from pathlib import Path
 
 from exciter.excitation.deadline import NEVER, Deadline
 from exciter.excitation.optimiser.checkpoint import Checkpoint
@@ -46,17 +45,17 @@ def run_starts(
     jobs: int = 1,
     deadline: Deadline = NEVER,
     certificate_seconds: float = 0.0,
-    checkpoint: Path | None = None,
+    checkpoint: Checkpoint | None = None,
+    before: Sequence[Attempt] = (),
     progress: Callable[[Progress], None] | None = None,
 ) -> Attempts:
-    """Run ``starts`` starts; those found complete in the checkpoint file are not run again.
+    """Run ``starts`` starts, but for those of ``before``, which were read from the checkpoint; it keeps the others.
 
     The deadline and Ctrl-C end the search early: the start under way keeps what it has reached.
     certificate_seconds: what a certificate takes, so that a start ends in time for it.
     """
     began = deadline.clock()
-    saved = None if checkpoint is None else Checkpoint.opened(checkpoint, search)
-    done = {} if saved is None else {attempt.number: attempt for attempt in saved.attempts(starts, deadline)}
+    done = {attempt.number: attempt for attempt in before}
     missing = [number for number in range(starts) if number not in done]
 
     def tell(number: int, iteration: int, value: float) -> None:
@@ -72,8 +71,8 @@ def run_starts(
                     done[attempt.number] = attempt
                     tell(attempt.number, 0, attempt.value)
                 cancelled = cancelled or attempt.cancelled
-                if saved is not None and attempt.complete:
-                    saved.append(attempt)
+                if checkpoint is not None and attempt.complete:
+                    checkpoint.append(attempt)
     except KeyboardInterrupt:
         if not done:
             raise

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from exciter.errors import ExciterError
 from exciter.excitation.config.robot_part import read_section
-from exciter.excitation.config.section import LARGEST_SEED, Section, per_joint
+from exciter.excitation.config.section import LARGEST_SEED, Section, per_joint, says_none
 from exciter.experiment.recording import AnalogFilter, Payload
 from exciter.experiment.virtual.control import ComputedTorque, Control, GravityPD
 from exciter.experiment.virtual.draw import Spread, draw
@@ -167,7 +167,7 @@ def control_of(section: Section, robot: Robot) -> Control:
 
 
 def _encoder(section: Section, robot: Robot) -> Encoder:
-    none = section.get("counts") == "none"
+    none = says_none(section.get("counts"))
     counts = None if none else _joints(section, "counts", robot, Encoder.counts)
     on_motor = section.word("side", ("motor", "joint"), "motor") == "motor"
     noise = _joints(section, "noise", robot, Encoder.noise)

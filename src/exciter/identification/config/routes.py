@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from exciter.errors import ExciterError, shown
-from exciter.excitation.config.section import Section
+from exciter.excitation.config.section import Section, says_none
 from exciter.excitation.trajectories.fourier import MOST_HARMONICS
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import HIGHEST, FilteredDifferences
@@ -62,7 +62,7 @@ def filter_of(top: Section, parts: Iterable[Processed]) -> ParallelFilter | None
     the band of the motion, or what the positions went through if that is less."""
     pieces = tuple(parts)
     torque = min((piece.torque_bandwidth for piece in pieces), default=float("inf"))
-    if top.get("filter") == "none":
+    if says_none(top.get("filter")):
         return None
     if "filter" in top:
         if isinstance(top.get("filter"), str):

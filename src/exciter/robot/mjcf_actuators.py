@@ -1,0 +1,148 @@
+"""What actuators of an MJCF file do to their joints, through the gear: rotor inertia, friction, and the torque they can
+give.
+
+MuJoCo's torque at a joint is gear · force, summed over its actuators and clamped to the joint's ``actuatorfrcrange``.
+The force of each is clamped to ``forcerange``; that of a motor (a fixed gain, no bias) is gain · control, or gain ·
+activation, and these are clamped to ``ctrlrange`` and ``actrange``. Servos and muscles have no other bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element
+
+from exciter.errors import RobotError
+from exciter.robot.mjcf_settings import Classes, Compiler, Options, resolved
+from exciter.robot.mjcf_vocabulary import drive_joint
+from exciter.robot.plain import named
+from exciter.robot.xml_safety import number, numbers
+
+Range = tuple[float, float]
+ANY: Range = (-math.inf, math.inf)
+FOLLOWING = ("filter", "filterexact")  # activations that follow the control, and stay within its range
+OF_OTHERS = ("kp", "ki", "kv", "dampratio", "timeconst", "area", "diameter", "bias", "motorconst", "force", "gain")
+
+
+@dataclass(frozen=True)
+class Drive:
+    """An actuator as its joint feels it; joint: None where it acts on something else (a tendon, a site, a body).
+
+    rotor_inertia [kg·m², kg] and viscous [N·m·s/rad, N·s/m] that it adds; torque: the least and the most that it can
+    give [N·m, N], infinite where nothing bounds it. enabled: False where its group is switched off.
+    """
+
+    name: str
+    kind: str
+    joint: str | None
+    rotor_inertia: float = 0.0
+    viscous: float = 0.0
+    torque: Range = ANY
+    enabled: bool = True
+
+
+def read_drives(root: Element, classes: Classes, compiler: Compiler, options: Options) -> tuple[Drive, ...]:
+    """All actuators of a file, in its order."""
+    found: list[Drive] = []
+    for section in root.findall("actuator"):
+        for element in section:
+            drive = resolved(element, classes, "main", "actuator")
+            name = element.get("name") or f"actuator {len(found) + 1}"
+            found.append(_drive(drive, name, compiler, options))
+    return tuple(found)
+
+
+def _drive(drive: Element, name: str, compiler: Compiler, options: Options) -> Drive:
+    owner, joint = f"actuator '{name}'", drive_joint(drive)
+    armature, damping = number(drive, "armature", owner), numbers(drive, "damping", None, owner) or (0.0,)
+    gear = (numbers(drive, "gear", None, owner) or (1.0,))[0]
+    enabled = options.actuation and int(number(drive, "group", owner)) not in options.actuators_off
+    if joint is None:
+        return Drive(name, drive.tag, None, enabled=enabled)
+    if any(damping[1:]):
+        raise RobotError(f"{owner} has damping beyond the linear one, which is not supported; remove it")
+    torque = _scaled(_force(drive, compiler, options, owner), gear)
+    return Drive(name, drive.tag, joint, gear**2 * armature, gear**2 * damping[0], torque, enabled)
+
+
+# -- the torque that a drive can give ----------------------------------------------------------------------------------
+
+
+def _force(drive: Element, compiler: Compiler, options: Options, owner: str) -> Range:
+    """Before the gear."""
+    force = _clamp(drive, "force", compiler, owner)
+    gain = _fixed_gain(drive, owner)
+    if gain is None:
+        return force
+    control = _clamp(drive, "ctrl", compiler, owner) if options.controls_clamped else ANY
+    dynamics = "none" if drive.tag == "motor" else drive.get("dyntype", "none")
+    if dynamics != "none":
+        activation = _clamp(drive, "act", compiler, owner)
+        control = _common(control, activation) if dynamics in FOLLOWING else activation
+    return _common(force, _scaled(control, gain))
+
+
+def _fixed_gain(drive: Element, owner: str) -> float | None:
+    """Force per control, where the force depends on nothing else; None for servos, muscles and the like."""
+    if drive.tag == "motor":  # whatever a default class of other kinds says
+        return 1.0
+    if drive.tag != "general" or any(drive.get(word) is not None for word in OF_OTHERS):  # of a default of other kinds
+        return None
+    biased = drive.get("biastype", "none") != "none" and any(numbers(drive, "biasprm", None, owner) or ())
+    if drive.get("gaintype", "fixed") != "fixed" or biased:
+        return None
+    return (numbers(drive, "gainprm", None, owner) or (1.0,))[0]
+
+
+def _clamp(drive: Element, what: str, compiler: Compiler, owner: str) -> Range:
+    """forcerange, ctrlrange or actrange, where it is in force; MuJoCo takes infinity for an end."""
+    text = drive.get(f"{what}range")
+    if text is None:
+        return ANY
+    finite = Element(drive.tag, {f"{what}range": text.lower().replace("infinity", "inf").replace("inf", "1e300")})
+    low, high = numbers(finite, f"{what}range", 2, owner) or ANY
+    given = drive.get(f"{what}limited", "auto")
+    limited = given == "true" or (given == "auto" and compiler.autolimits and low < high)
+    return (low, high) if limited else ANY
+
+
+def _scaled(bounds: Range, factor: float) -> Range:
+    if factor == 0.0:
+        return 0.0, 0.0
+    low, high = sorted(factor * end for end in bounds)
+    return low, high
+
+
+def _common(one: Range, other: Range) -> Range:
+    return max(one[0], other[0]), min(one[1], other[1])
+
+
+# -- all drives of a joint ---------------------------------------------------------------------------------------------
+
+
+def joint_torque(drives: Iterable[Drive], joint: str) -> float:
+    """What the drives of a joint can give in both directions [N·m, N]; infinite where they have no bound, or none in
+    one of them, or where there are none."""
+    ranges = [drive.torque for drive in drives if drive.enabled and drive.joint == joint]
+    most = min(-sum(low for low, _ in ranges), sum(high for _, high in ranges)) if ranges else math.inf
+    return most if most > 0.0 else math.inf
+
+
+def drive_notes(drives: Iterable[Drive], clamped: Iterable[str]) -> list[str]:
+    """Drives whose limits are no torque limit of a joint, in words; clamped: joints with an actuatorfrcrange, for which
+    those of their own drives do not matter."""
+    known, enabled = set(clamped), [drive for drive in drives if drive.enabled]
+    open_, one_way, notes = [], [], []
+    for drive in enabled:
+        if drive.joint is None or (math.inf in map(abs, drive.torque) and drive.joint not in known):
+            open_.append(f"'{drive.name}' ({drive.kind}{'' if drive.joint else ', not on a joint'})")
+    for joint in dict.fromkeys(drive.joint for drive in enabled if drive.joint is not None):
+        ranges = [drive.torque for drive in enabled if drive.joint == joint]
+        if min(-sum(low for low, _ in ranges), sum(high for _, high in ranges)) <= 0.0 and joint not in known:
+            one_way.append(joint)
+    if open_:
+        notes.append(f"no torque limit can be read of actuators {', '.join(open_)}: give limits: torque where they act")
+    if one_way:
+        notes.append(f"actuators push {named(one_way)} one way at most: no torque limit is read; give limits: torque")
+    return notes

@@ -1,0 +1,193 @@
+"""The torque that a joint can get is what MuJoCo's actuators can give it; what cannot be read is said."""
+
+import itertools
+import re
+
+import mujoco
+import numpy as np
+import pytest
+
+from exciter.cli import main
+from exciter.commands.starting_configuration import starting_configuration
+from exciter.errors import RobotError
+from exciter.robot import load
+from exciter.robot.options import RobotOptions
+
+FILE = """<mujoco>{top}<option gravity="0 0 0"/>
+<worldbody><body name="b"><joint name="j" axis="0 1 0" {joint}/><geom size="0.1" pos="0.2 0 0"/><site name="s"/>
+<body name="c" pos="0 0 1"><joint name="k" axis="0 1 0" actuatorfrcrange="-9 9" actuatorfrclimited="true"/>
+<geom size="0.1"/></body></body></worldbody>
+<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>
+<actuator>{actuators}</actuator></mujoco>"""
+
+#: Words of the joint, actuators, words before all.
+BOUNDED = {
+    "control": ("", '<motor joint="j" ctrlrange="-3 4"/>', ""),
+    "gear": ("", '<motor joint="j" ctrlrange="-1 1" gear="50"/>', ""),
+    "a gear that turns the other way": ("", '<motor joint="j" ctrlrange="-1 2" gear="-50 3 3"/>', ""),
+    "force": ("", '<motor joint="j" forcerange="-2 3" gear="10"/>', ""),
+    "force before control": ("", '<motor joint="j" forcerange="-2 3" ctrlrange="-5 5" gear="10"/>', ""),
+    "control before force": ("", '<motor joint="j" forcerange="-20 30" ctrlrange="-5 5"/>', ""),
+    "the joint before its drive": ('actuatorfrcrange="-2 5"', '<motor joint="j" ctrlrange="-3 3"/>', ""),
+    "the drive before its joint": ('actuatorfrcrange="-7 7"', '<motor joint="j" ctrlrange="-3 3"/>', ""),
+    "the joint alone": ('actuatorfrcrange="-7 6"', '<position joint="j" kp="1e9"/>', ""),
+    "a joint that is not limited": (
+        'actuatorfrcrange="-1 1" actuatorfrclimited="false"', '<motor joint="j" ctrlrange="-3 3"/>', "",
+    ),
+    "a control that is not limited": (
+        "", '<motor joint="j" ctrllimited="false" ctrlrange="-1 1" forcerange="-9 9"/>', "",
+    ),
+    "limits that have to be said": (
+        "", '<motor joint="j" ctrllimited="true" ctrlrange="-4 4"/>', '<compiler autolimits="false"/>',
+    ),
+    "a range without width": ("", '<motor joint="j" ctrlrange="-6 6" forcerange="0 0"/>', ""),
+    "infinite controls": ("", '<motor joint="j" ctrlrange="-inf Inf" forcerange="-3 3"/>', ""),
+    "two drives": (
+        "", '<motor joint="j" ctrlrange="-3 4"/><motor joint="j" ctrlrange="-1 1" gear="-2"/>', "",
+    ),
+    "one way and the other": (
+        "", '<motor joint="j" ctrlrange="0 4"/><motor joint="j" ctrlrange="0 1" gear="-2"/>', "",
+    ),
+    "two drives at a joint with a limit": (
+        'actuatorfrcrange="-4 4"', '<motor joint="j" ctrlrange="-3 3"/><motor joint="j" ctrlrange="-3 3"/>', "",
+    ),
+    "a servo with a force": ("", '<position joint="j" kp="1e9" forcerange="-8 9"/>', ""),
+    "a velocity servo with a force": ("", '<velocity joint="j" kv="1e9" forcerange="-8 9" gear="2"/>', ""),
+    "a general one": ("", '<general joint="j" gainprm="3" ctrlrange="-2 2"/>', ""),
+    "a negative gain": ("", '<general joint="j" gainprm="-3" ctrlrange="-2 1"/>', ""),
+    "a bias of nothing": ("", '<general joint="j" biastype="affine" biasprm="0 0 0" ctrlrange="-2 2"/>', ""),
+    "a filter": ("", '<general joint="j" dyntype="filter" dynprm="0.1" gainprm="3" ctrlrange="-2 2"/>', ""),
+    "a filter that is limited": (
+        "", '<general joint="j" dyntype="filter" dynprm="0.1" ctrlrange="-2 2" actrange="-1 1"/>', "",
+    ),
+    "an integrator": ("", '<general joint="j" dyntype="integrator" actrange="-2 2" ctrlrange="-50 50"/>', ""),
+    "seen from the parent": ("", '<motor jointinparent="j" ctrlrange="-3 3"/>', ""),
+    "a motor after defaults of others": (
+        "", '<motor joint="j" ctrlrange="-3 3"/>',
+        '<default><general gainprm="7" biastype="affine" biasprm="1 2 3" dyntype="integrator"/></default>',
+    ),
+    "ranges of defaults": (
+        "", '<motor joint="j" class="x"/>',
+        '<default><motor gear="2" ctrlrange="-1 1"/><default class="x"><motor ctrlrange="-4 4"/></default></default>',
+    ),
+    "a drive whose group is off": (
+        "", '<motor joint="j" ctrlrange="-3 3"/><motor joint="j" group="2" ctrlrange="-5 5"/>',
+        '<option actuatorgroupdisable="2 3"/>',
+    ),
+    "controls that are not clamped": (
+        "", '<motor joint="j" ctrlrange="-1 1" forcerange="-5 5"/>',
+        '<option><flag clampctrl="disable"/></option>',
+    ),
+}  # fmt: skip
+
+#: And what is said of them; nothing bounds these.
+OPEN = {
+    "a motor without limits": ("", '<motor name="m" joint="j"/>', "", r"of actuators 'm' \(motor\)"),
+    "a position servo": ("", '<position name="m" joint="j" kp="9" ctrlrange="-1 1"/>', "", r"'m' \(position\)"),
+    "a velocity servo": ("", '<velocity name="m" joint="j" kv="9" ctrlrange="-1 1"/>', "", r"'m' \(velocity\)"),
+    "an affine gain": (
+        "", '<general name="m" joint="j" gaintype="affine" gainprm="1 2 3" ctrlrange="-1 1"/>', "", "'m'",
+    ),
+    "a bias": ("", '<general name="m" joint="j" biastype="affine" biasprm="0 -1" ctrlrange="-1 1"/>', "", "'m'"),
+    "a damper": ("", '<damper name="m" joint="j" kv="2" ctrlrange="0 1"/>', "", r"'m' \(damper\)"),
+    "a muscle": ("", '<muscle name="m" joint="j" lengthrange="0 1"/>', "", r"'m' \(muscle\)"),
+    "an integrator without an end": (
+        "", '<general name="m" joint="j" dyntype="integrator" ctrlrange="-1 1"/>', "", "'m'",
+    ),
+    "a servo by a default class": (
+        "", '<general name="m" joint="j" ctrlrange="-1 1"/>', '<default><position kp="7"/></default>', "'m'",
+    ),
+    "controls that are not clamped": (
+        "", '<motor name="m" joint="j" ctrlrange="-1 1"/>', '<option><flag clampctrl="disable"/></option>', "'m'",
+    ),
+    "a second one without limits": (
+        "", '<motor joint="j" ctrlrange="-1 1"/><position name="m" joint="j"/>', "", "'m'",
+    ),
+    "one way": ("", '<motor joint="j" ctrlrange="0 1"/>', "", "push 'j' one way"),
+    "no gear": ("", '<motor joint="j" gear="0" ctrlrange="-1 1"/>', "", "push 'j' one way"),
+    "a tendon": ("", '<motor name="m" tendon="t" ctrlrange="-1 1"/>', "", r"'m' \(motor, not on a joint\)"),
+    "a site": ("", '<motor name="m" site="s" ctrlrange="-1 1"/>', "", r"'m' \(motor, not on a joint\)"),
+    "nothing": ("", "", "", "no torque limit .* for 'j': taken as unlimited"),
+}  # fmt: skip
+
+
+def written(path, joint, actuators, top):
+    path.write_text(FILE.format(joint=joint, actuators=actuators, top=top), encoding="utf-8")
+    return path
+
+
+def given_by_mujoco(path) -> float:
+    """What the drives of the joint give in both directions, whatever is asked of them and however it moves."""
+    model = mujoco.MjModel.from_xml_path(str(path))
+    seen = [0.0]
+    for signs in itertools.product((-1e6, 1e6), repeat=model.nu):
+        data = mujoco.MjData(model)
+        data.ctrl[:] = signs
+        for _ in range(1000 if model.na else 1):
+            mujoco.mj_step(model, data)
+        data.qvel[:] = 0.0
+        mujoco.mj_forward(model, data)
+        seen.append(float(data.qfrc_actuator[0]))
+    return min(-min(seen), max(seen))
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_the_torque_limit_is_what_mujocos_drives_can_give(tmp_path, name):
+    path = written(tmp_path / "m.xml", *BOUNDED[name])
+    robot = load(path)
+    assert robot.joints[robot.index("j")].limits.torque == pytest.approx(given_by_mujoco(path), rel=1e-6)
+    assert not [remark for remark in robot.remarks if "actuators" in remark or "torque limit" in remark]
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_drives_without_a_torque_limit_are_said(tmp_path, name):
+    *words, says = OPEN[name]
+    path = written(tmp_path / "m.xml", *words)
+    mujoco.MjModel.from_xml_path(str(path))
+    robot = load(path)
+    assert np.isinf(robot.joints[robot.index("j")].limits.torque)
+    assert robot.joints[robot.index("k")].limits.torque == 9.0
+    text = "\n".join(robot.remarks)
+    assert re.search(says, text), text
+    assert "no torque limit (actuatorfrcrange, or ctrlrange or forcerange of motors) for 'j': taken as" in text
+
+
+def test_a_servo_at_a_joint_with_a_limit_of_its_own_needs_no_word(tmp_path):
+    robot = load(written(tmp_path / "m.xml", 'actuatorfrcrange="-2 2"', '<position joint="j" kp="9"/>', ""))
+    assert robot.joints[0].limits.torque == 2.0
+    assert not [remark for remark in robot.remarks if "actuators" in remark]
+
+
+def test_an_actuator_of_a_joint_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(RobotError, match="drives joint 'x', which is not there"):
+        load(written(tmp_path / "m.xml", "", '<motor joint="x" ctrlrange="-1 1"/>', ""))
+
+
+# -- velocities, of which MJCF has none --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def path(tmp_path):
+    return written(tmp_path / "m.xml", "", '<motor joint="j" ctrlrange="-1 1"/>', "")
+
+
+def test_limits_that_were_given_are_not_said_to_be_missing(path):
+    assert "no velocity limit (MJCF has none) for 'j', 'k': give limits: velocity" in load(path).remarks
+    part = load(path, RobotOptions(limits={"velocity": {"j": 2.0}}))
+    assert "no velocity limit (MJCF has none) for 'k': give limits: velocity" in part.remarks
+    whole = load(path, RobotOptions(limits={"velocity": 2.0}))
+    assert not [remark for remark in whole.remarks if "velocity limit" in remark]
+    assert not [remark for remark in load(path).with_limits(velocity=2.0).remarks if "velocity limit" in remark]
+    locked = load(path, RobotOptions(limits={"velocity": {"j": 2.0}}, lock={"k": 0.0}))
+    assert not [remark for remark in locked.remarks if "velocity limit" in remark]
+
+
+def test_init_says_that_a_design_needs_velocities(path, capsys):
+    with pytest.raises(SystemExit):
+        main(["init", str(path), "-o", str(path.with_name("exciter.yaml"))])
+    assert "give the limits in it that it calls required, then exciter design" in capsys.readouterr().out
+    text = starting_configuration(load(path), "m.xml")
+    assert "  # velocity: 1.0             # required: the description has none; or give acceleration" in text
+    assert "required" not in starting_configuration(load("panda"), "panda")
+    given = starting_configuration(load(path, RobotOptions(limits={"velocity": {"j": 2.0}})), "m.xml")
+    assert "required for 'k'" in given
