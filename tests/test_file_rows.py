@@ -17,8 +17,16 @@ import pytest
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.files.csv_file import csv_text, parse_csv
 from exciter.excitation.files.exact_file import exact_curve, exact_data
-from exciter.excitation.files.export import RATE, export, rates, same_curve
-from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.export import (
+    NODES_PER_ROW,
+    RATE,
+    TIMED_ROWS,
+    export,
+    export_seconds,
+    rates,
+    same_curve,
+)
+from exciter.excitation.files.read import ROS2_JSON, ROS2_YAML, TABLE, read_trajectory
 from exciter.excitation.files.ros2_file import _number, _time, message_as_written, parse_ros2, ros2_yaml
 from exciter.excitation.files.rounding import Rounding
 from exciter.excitation.files.samples import MOST_ROWS, Samples, check_rows, sample
@@ -56,6 +64,25 @@ def test_more_rows_than_can_be_read_are_refused() -> None:
     assert rates(100.0, MOST_ROWS / 1000.0)[-1] == 1000.0
     assert rates(100.0, MOST_ROWS / 999.0)[-1] == 800.0
     assert RATE == 200.0
+
+
+def test_the_time_of_an_export_is_that_of_a_few_rows_and_of_a_certificate_with_more_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read, module = list[str](), sys.modules["exciter.excitation.files.export"]
+
+    def noted(path: Path, robot: Any) -> Curve:
+        read.append(path.name)
+        return read_trajectory(path, robot)
+
+    monkeypatch.setattr(module, "read_trajectory", noted)
+    curve = ramped()
+    count = len(sample(curve, 50.0).time)
+    for nodes, share in ((100, NODES_PER_ROW * count / 100), (0, NODES_PER_ROW * count), (10**6, 1.0)):
+        clock = iter([10.0, 13.0])
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda clock=clock: next(clock)))
+        assert export_seconds(ROBOT, curve, 50.0, 2.0, nodes) == pytest.approx(3.0 * count / TIMED_ROWS + 2.0 * share)
+    assert read == [TABLE, ROS2_YAML, ROS2_JSON] * 3
 
 
 def rows(count: int, *, qd: bool) -> Samples:
