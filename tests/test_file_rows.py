@@ -154,6 +154,9 @@ def test_a_message_says_all_of_every_point() -> None:
     bare = {"positions": [0, 0, 0], "accelerations": [1, 1, 1]}
     with pytest.raises(MotionError, match="accelerations but no velocities"):
         parsed(*({**bare, "time_from_start": {"sec": k}} for k in range(5)))
+    for no_point in (3, None, "x", [0, 0, 0]):
+        with pytest.raises(MotionError, match="has no list of points"):
+            parsed(point(0), no_point, point(2))
     for wrong in ({"positions": [0, 0]}, {"velocities": [0, 0, 0, 0]}, {"velocities": []}, {"velocities": 3}):
         with pytest.raises(MotionError, match="point 2 must have 3"):
             parsed(point(0), point(1, **wrong))
@@ -199,6 +202,16 @@ def test_numbers_have_a_point_that_yaml_wants() -> None:
     lines = text.splitlines()
     for changed in (lines[1:], [lines[0], *lines[2:]], [*lines[:2], *lines[3:]], [*lines, lines[-1]], [*lines, "x: 1"]):
         assert message_as_written("\n".join(changed)) is None
+
+
+@pytest.mark.parametrize("name", ["trajectory.csv", "another.csv"])
+def test_no_motion_is_read_from_a_folder_whose_writer_was_stopped(name: str, tmp_path: Path) -> None:
+    """Also where design.json has no hash of it: which of two designs it is of, nobody knows."""
+    (tmp_path / name).write_text(csv_text(table(ramped(), 5), JOINTS), encoding="utf-8")
+    assert read_trajectory(tmp_path / name, ROBOT).n == ROBOT.n
+    (tmp_path / "design.json").write_text('{"unfinished": "design", "sha256": {}}', encoding="utf-8")
+    with pytest.raises(ExciterError, match="is not whole: the run that wrote it was stopped"):
+        read_trajectory(tmp_path / name, ROBOT)
 
 
 @pytest.mark.parametrize("key", ["sec", "nanosec"])
