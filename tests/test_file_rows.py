@@ -17,8 +17,16 @@ import pytest
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.files.csv_file import csv_text, parse_csv
 from exciter.excitation.files.exact_file import exact_curve, exact_data
-from exciter.excitation.files.export import RATE, export, rates, same_curve
-from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.export import (
+    NODES_PER_ROW,
+    RATE,
+    TIMED_ROWS,
+    export,
+    export_seconds,
+    rates,
+    same_curve,
+)
+from exciter.excitation.files.read import ROS2_JSON, ROS2_YAML, TABLE, read_trajectory
 from exciter.excitation.files.ros2_file import _number, _time, message_as_written, parse_ros2, ros2_yaml
 from exciter.excitation.files.rounding import Rounding
 from exciter.excitation.files.samples import MOST_ROWS, Samples, check_rows, sample
@@ -56,6 +64,25 @@ def test_more_rows_than_can_be_read_are_refused() -> None:
     assert rates(100.0, MOST_ROWS / 1000.0)[-1] == 1000.0
     assert rates(100.0, MOST_ROWS / 999.0)[-1] == 800.0
     assert RATE == 200.0
+
+
+def test_the_time_of_an_export_is_that_of_a_few_rows_and_of_a_certificate_with_more_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read, module = list[str](), sys.modules["exciter.excitation.files.export"]
+
+    def noted(path: Path, robot: Any) -> Curve:
+        read.append(path.name)
+        return read_trajectory(path, robot)
+
+    monkeypatch.setattr(module, "read_trajectory", noted)
+    curve = ramped()
+    count = len(sample(curve, 50.0).time)
+    for nodes, share in ((100, NODES_PER_ROW * count / 100), (0, NODES_PER_ROW * count), (10**6, 1.0)):
+        clock = iter([10.0, 13.0])
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda clock=clock: next(clock)))
+        assert export_seconds(ROBOT, curve, 50.0, 2.0, nodes) == pytest.approx(3.0 * count / TIMED_ROWS + 2.0 * share)
+    assert read == [TABLE, ROS2_YAML, ROS2_JSON] * 3
 
 
 def rows(count: int, *, qd: bool) -> Samples:
@@ -127,6 +154,9 @@ def test_a_message_says_all_of_every_point() -> None:
     bare = {"positions": [0, 0, 0], "accelerations": [1, 1, 1]}
     with pytest.raises(MotionError, match="accelerations but no velocities"):
         parsed(*({**bare, "time_from_start": {"sec": k}} for k in range(5)))
+    for no_point in (3, None, "x", [0, 0, 0]):
+        with pytest.raises(MotionError, match="has no list of points"):
+            parsed(point(0), no_point, point(2))
     for wrong in ({"positions": [0, 0]}, {"velocities": [0, 0, 0, 0]}, {"velocities": []}, {"velocities": 3}):
         with pytest.raises(MotionError, match="point 2 must have 3"):
             parsed(point(0), point(1, **wrong))
@@ -172,6 +202,16 @@ def test_numbers_have_a_point_that_yaml_wants() -> None:
     lines = text.splitlines()
     for changed in (lines[1:], [lines[0], *lines[2:]], [*lines[:2], *lines[3:]], [*lines, lines[-1]], [*lines, "x: 1"]):
         assert message_as_written("\n".join(changed)) is None
+
+
+@pytest.mark.parametrize("name", ["trajectory.csv", "another.csv"])
+def test_no_motion_is_read_from_a_folder_whose_writer_was_stopped(name: str, tmp_path: Path) -> None:
+    """Also where design.json has no hash of it: which of two designs it is of, nobody knows."""
+    (tmp_path / name).write_text(csv_text(table(ramped(), 5), JOINTS), encoding="utf-8")
+    assert read_trajectory(tmp_path / name, ROBOT).n == ROBOT.n
+    (tmp_path / "design.json").write_text('{"unfinished": "design", "sha256": {}}', encoding="utf-8")
+    with pytest.raises(ExciterError, match="is not whole: the run that wrote it was stopped"):
+        read_trajectory(tmp_path / name, ROBOT)
 
 
 @pytest.mark.parametrize("key", ["sec", "nanosec"])

@@ -12,7 +12,7 @@ from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.files import Samples, export, read_trajectory, sample
 from exciter.excitation.files.csv_file import csv_text
-from exciter.excitation.files.exact_file import exact_data
+from exciter.excitation.files.exact_file import exact_curve, exact_data
 from exciter.excitation.files.export import rates, same_curve
 from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
 from exciter.excitation.files.rounding import Rounding
@@ -368,13 +368,79 @@ def test_a_file_whose_pieces_are_not_what_it_says_of_them_is_refused(tmp_path, o
 
 
 def test_pieces_of_another_motion_than_the_coefficients_are_refused(tmp_path, of_a_family):
-    """At the same times: one number of the exciting part, or all of it run at another speed."""
+    """Wherever a number of the exciting part differs; what rounding does to it is no difference."""
     data, _ = of_a_family
-    for piece in data["pieces"]:
-        name = "offset" if piece["kind"] == "fourier" else "coefficients"
-        piece[name] = (np.array(piece[name]) + 1e-4).tolist()
-    with pytest.raises(MotionError, match="times through the trajectory"):
+    exciting = next(
+        k for k, piece in enumerate(data["pieces"]) if piece["kind"] == "fourier" or len(piece["knots"]) > 2
+    )
+    piece = data["pieces"][exciting]
+    fourier = piece["kind"] == "fourier"
+
+    def changed(name, at, factor):
+        values = np.array(piece[name], dtype=float)
+        values[at] += (factor - 1.0) * np.abs(values).max()
+        pieces = [*data["pieces"][:exciting], {**piece, name: values.tolist()}, *data["pieces"][exciting + 1 :]]
+        return write(tmp_path / "t.json", json.dumps({**data, "pieces": pieces}))
+
+    for name in ("a", "b", "offset", "omega") if fourier else ("coefficients",):
+        shape = np.shape(piece[name])
+        for at in (tuple(0 for _ in shape), tuple(k - 1 for k in shape)):
+            if name == "coefficients":
+                at = (*at[:2], 0)  # in a constant: higher powers add less the shorter their span is
+            with pytest.raises(MotionError, match="times through the trajectory"):
+                read_trajectory(changed(name, at, 1.001), ROBOT, jumps=True)
+            read_trajectory(changed(name, at, 1.0 + 1e-9), ROBOT, jumps=True)
+
+
+def other_span(piece):
+    knots = np.array(piece["knots"])
+    knots[1] += 0.01 * (knots[2] - knots[1])
+    return {**piece, "knots": knots.tolist()}
+
+
+CHANGED_PIECES = {
+    "other harmonics": (Fourier(5.0, (1, 3)), lambda piece: {**piece, "harmonics": [1, 2]}),
+    "more harmonics": (
+        Fourier(5.0, (1, 3)),
+        lambda piece: {**piece, "harmonics": [1, 3, 4], **{x: [[*row, 0.0] for row in piece[x]] for x in "ab"}},
+    ),
+    "another kind": (BSpline(4.0, 5), lambda piece: {**FOURIER, "start": 0.0, "end": 4.0, "phase_time": 0.0}),
+    "spans of other lengths": (BSpline(4.0, 5), other_span),
+    "a polynomial instead of a series": (
+        Fourier(5.0, (1, 3)),
+        lambda piece: {"kind": "polynomial", "knots": [0.0, 5.0], "coefficients": [[[0.0, 0.0]]] * 3},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED_PIECES)
+def test_pieces_of_another_form_are_not_those_of_the_family(tmp_path, name):
+    family, change = CHANGED_PIECES[name]
+    delta = 0.01 * np.random.default_rng(1).standard_normal((3, family.free.shape[1])) @ family.free.T
+    data = json.loads(json_text(exact_data(family.curve(delta), ROBOT, family, delta)))
+    del data["periods"]  # one, unless it is said
+    assert same_curve(exact_curve(data, ROBOT, "file"), family.curve(delta))
+    with pytest.raises(MotionError, match="do not run 1 times through the trajectory"):
+        exact_curve({**data, "pieces": [change(data["pieces"][0])]}, ROBOT, "file")
+
+
+def test_coefficients_for_no_joint_in_particular_are_refused(tmp_path):
+    """Three numbers for three joints would pass for a joint of three coefficients."""
+    data = {**by_periods(1, Fourier(8.0, 1)), "coefficients": dict.fromkeys(JOINTS, 0.1)}
+    with pytest.raises(MotionError, match=r"coefficients of shape \(3,\); this trajectory has 3 for each of 3 joints"):
         read_trajectory(write(tmp_path / "t.json", json.dumps(data)), ROBOT)
+
+
+def test_the_duration_is_compared_relative_to_itself(tmp_path):
+    for period in (0.01, 1000.0):
+        data = by_periods(1, Fourier(period, 1))
+        for share, refused in ((1.0 + 5e-7, False), (1.0 + 2e-6, True), (1.0 - 2e-6, True)):
+            path = write(tmp_path / "t.json", json.dumps({**data, "duration": share * period}))
+            if refused:
+                with pytest.raises(MotionError, match="its motion lasts"):
+                    read_trajectory(path, ROBOT)
+            else:
+                read_trajectory(path, ROBOT)
 
 
 def test_a_duration_that_contradicts_a_hand_written_file_is_refused(tmp_path):

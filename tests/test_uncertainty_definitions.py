@@ -444,6 +444,19 @@ def test_parameters_that_are_given_have_no_variance_and_no_part_in_that_of_other
     assert not found.covariance[:, 1].any()
 
 
+def test_one_joint_whose_errors_never_fade_is_enough_to_say_so() -> None:
+    equations, _ = example()
+    values = fitted(equations).values
+    stuck = [
+        (run, Rows.of(r.time, r.w, r.y + np.array([0.0, 100.0]), r.rate, JOINTS, NAMES)) for run, r in equations.pieces
+    ]
+    changed = Plain(tuple(stuck))
+    fit = LinearFit.of(changed.compressed, values, WEIGHTS, np.arange(3))
+    assert {j: {c.fading[j].faded for c in correlations(changed, fit)} for j in (0, 1)} == {0: {True}, 1: {False}}
+    assert not sandwich(changed, fit, StationaryErrors()).faded
+    assert sandwich(equations, fitted(equations), StationaryErrors()).faded
+
+
 @pytest.mark.parametrize("errors", [StationaryErrors(5), HeteroscedasticErrors(5)])
 def test_what_is_told_are_the_numbers_of_the_sandwich(errors: CorrelatedErrors) -> None:
     equations, parts = example()
@@ -519,3 +532,13 @@ def test_columns_that_cannot_be_told_apart_are_named() -> None:
     twice = [(run, Rows.of(r.time, r.w[..., [0, 1, 1]], r.y, r.rate, JOINTS, NAMES)) for run, r in equations.pieces]
     with pytest.raises(ParameterError, match=r"do not determine all 3 parameters: .*b"):
         LinearFit.of(Plain(tuple(twice)).compressed, np.ones(3), WEIGHTS, np.arange(3))
+
+
+def test_least_squares_is_recognised_where_columns_are_nearly_alike() -> None:
+    """One σ in a direction is one σ, also where single parameters are hardly known."""
+    mixing = np.array([[1.0, 0.0, 0.0], [1.0, 0.1, 0.0], [0.0, 1.0, 0.1]]).T
+    alike = [(run, Rows.of(r.time, r.w @ mixing, r.y, r.rate, JOINTS, NAMES)) for run, r in example()[0].pieces]
+    fit = fitted(Plain(tuple(alike)))
+    for k in range(3):
+        assert replace(fit, values=fit.values + 0.0099 * fit.inverse_root[:, k]).is_least_squares
+        assert not replace(fit, values=fit.values + 0.0101 * fit.inverse_root[:, k]).is_least_squares

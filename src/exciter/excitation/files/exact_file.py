@@ -152,44 +152,32 @@ def _family_curve(data: Mapping[str, Any], joints: list[str]) -> Curve:
 
 
 def _times_run(curve: Curve, one: Curve) -> float:
-    """How often a curve runs through the pieces of another one; a Fourier series may be entered at any phase."""
-    own, at, count = one.pieces, 0, 0.0
-    while at < len(curve.pieces):
-        turns = _turns(curve.pieces[at : at + len(own)], own)
-        count += turns
-        at += len(own) if turns else 1
-    return count
+    """How often a curve runs through another one of a single piece; a Fourier series may be entered at any phase."""
+    (own,) = one.pieces
+    return sum(_turns(piece, own) for piece in curve.pieces)
 
 
-def _turns(pieces: tuple[Piece, ...], own: tuple[Piece, ...]) -> float:
-    if len(own) == 1 and isinstance(own[0], FourierPiece) and isinstance(pieces[0], FourierPiece):
-        same = _same_series(pieces[0], own[0])
-        return (pieces[0].end - pieces[0].start) / (own[0].end - own[0].start) if same else 0.0
-    same = len(pieces) == len(own) and all(_same_piece(*pair) for pair in zip(pieces, own, strict=True))
-    return 1.0 if same else 0.0
+def _turns(piece: Piece, own: Piece) -> float:
+    if isinstance(piece, FourierPiece) and isinstance(own, FourierPiece):
+        numbers = ("harmonics", "omega", "a", "b", "offset")
+        same = all(_close(getattr(piece, name), getattr(own, name)) for name in numbers)
+        return float(np.ptp(piece.knots) / np.ptp(own.knots)) if same else 0.0
+    if isinstance(piece, PolynomialPiece) and isinstance(own, PolynomialPiece):
+        return float(_close(np.diff(piece.knots), np.diff(own.knots)) and _close(_ways(piece), _ways(own)))
+    return 0.0
 
 
-def _same_series(piece: FourierPiece, own: FourierPiece) -> bool:
-    if piece.harmonics.tolist() != own.harmonics.tolist():
-        return False
-    return all(_close(getattr(piece, name), getattr(own, name)) for name in ("omega", "a", "b", "offset"))
-
-
-def _same_piece(piece: Piece, own: Piece) -> bool:
-    """Equal states at the knots and between them, which is all that polynomials of these degrees can differ in."""
-    if len(piece.knots) != len(own.knots) or not _close(np.diff(piece.knots), np.diff(own.knots)):
-        return False
-    span = np.arange(len(own.knots) - 1)
-    return all(
-        _close(*(one.derivatives(span, one.knots[:-1] + share * np.diff(one.knots), 2)[order] for one in (piece, own)))
-        for share in (0.0, 0.5, 1.0)
-        for order in range(3)
-    )
+def _ways(piece: PolynomialPiece) -> Array:
+    """(n, S, d + 1): what every power adds to the position until the end of its span [rad or m]."""
+    ways: Array = piece.coefficients * np.diff(piece.knots)[:, None] ** np.arange(piece.degree + 1)
+    return ways
 
 
 def _close(given: Any, own: Any) -> bool:
-    """Whether numbers are those of another machine: relative to the largest of them."""
-    return bool(np.abs(np.subtract(given, own)).max() <= SAME_MOTION * max(1.0, np.abs(own).max()))
+    """Whether numbers are those of another machine, relative to the largest of them."""
+    if np.shape(given) != np.shape(own):
+        return False
+    return bool(np.abs(np.subtract(given, own)).max() <= SAME_MOTION * np.abs(own).max())
 
 
 def _guarded(build: Callable[[], Curve], source: str) -> Curve:
