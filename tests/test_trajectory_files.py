@@ -308,6 +308,7 @@ FAMILIES = {
     "a spline": (BSpline(4.0, 5), 1),
     "a spline, again and again": (BSpline(4.0, 5), 3),
     "quintics": (Quintic((0.0, 1.0, 1.5, 3.5)), 2),
+    "quintics of short spans": (Quintic((0.0, 0.01, 0.02, 0.03)), 1),
     "accelerations": (AccelerationSequence(4.0, 6), 2),
     "stops": (Stops(((0.2, 0.1, 0.5), (0.3, 0.0, 0.2)), 0.5), 2),
 }
@@ -378,7 +379,8 @@ def test_pieces_of_another_motion_than_the_coefficients_are_refused(tmp_path, of
 
     def changed(name, at, factor):
         values = np.array(piece[name], dtype=float)
-        values[at] += (factor - 1.0) * np.abs(values).max()
+        size = np.abs(values[..., 0] if name == "coefficients" else values).max()
+        values[at] += (factor - 1.0) * size
         pieces = [*data["pieces"][:exciting], {**piece, name: values.tolist()}, *data["pieces"][exciting + 1 :]]
         return write(tmp_path / "t.json", json.dumps({**data, "pieces": pieces}))
 
