@@ -306,6 +306,10 @@ def start_of(qd: float, qdd: float, *, end: bool) -> Curve:
         ({"velocity": 0.25}, 0.26e-6, 0.0, False),
         ({"acceleration": 8.0}, 0.0, 8e-3, True),
         ({"acceleration": 8.0}, 0.0, 8.1e-3, False),
+        ({"velocity": 1e8}, 0.9e-4, 0.0, True),  # what is no limit excuses nothing
+        ({"velocity": 1e8}, 1.1e-4, 0.0, False),
+        ({"acceleration": 1e8}, 0.0, 0.09, True),
+        ({"acceleration": 1e8}, 0.0, 0.11, False),
     ],
 )
 def test_rest_is_said_of_either_end_and_changes_no_verdict(

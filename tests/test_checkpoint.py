@@ -225,3 +225,37 @@ def test_the_command_says_it_in_one_line(capsys, tmp_path):
     assert said.count("\n") == 1
     assert "damaged one" in said
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.json"]
+
+
+def interrupted(progress):
+    raise KeyboardInterrupt
+
+
+def test_a_new_search_that_finds_nothing_leaves_what_an_earlier_one_found(lines, tmp_path):
+    """Forgotten --resume, a short time limit, Ctrl-C: finished starts are not lost before others take their place."""
+    file = tmp_path / "checkpoint.json"
+    file.write_bytes(b"".join(lines))
+    with pytest.raises(ExciterError, match="in 1e-06 s"):
+        designed(file, resume=False, time_limit=1e-6)
+    assert file.read_bytes() == b"".join(lines)
+    designed(file, resume=False, starts=1, progress=interrupted)  # with the motion of half a start
+    assert file.read_bytes() == b"".join(lines)
+    again = designed(file, resume=False, starts=1)  # the first start takes the place of all
+    assert [json.loads(line).get("number") for line in file.read_bytes().splitlines()] == [None, 0]
+    assert len(again.attempts) == 1
+
+
+def test_a_new_motion_has_no_checkpoint_of_another_beside_it(lines, tmp_path):
+    """None of its starts was complete, and what is left is of another problem: --resume would refuse it."""
+    file = tmp_path / "checkpoint.json"
+    file.write_bytes(b"".join(lines))
+    designed(file, resume=False, starts=1, seed=1, progress=interrupted)
+    assert not file.exists()
+
+
+def test_a_new_search_without_a_motion_takes_its_own_starts_along(tmp_path, monkeypatch):
+    file = tmp_path / "checkpoint.json"
+    monkeypatch.setattr("exciter.excitation.design.promises", lambda *_: {"value": np.inf, "parameters": ("ZZ1",)})
+    with pytest.raises(ExciterError, match="the criterion is infinite"):
+        designed(file, resume=False, starts=1)
+    assert not file.exists()

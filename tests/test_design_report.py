@@ -215,19 +215,19 @@ def test_what_is_not_checked_is_said():
     ]
     assert missing(torque, pairs)[-2:] == [mounted, around]
     wall = Wall("floor", np.array([0.0, 0.0, 1.0]), -0.1)
-    assert missing(torque, CapsuleDistance(robot, obstacles=[wall])) == kept_apart
-    assert missing(torque, CapsuleDistance(robot, pairs=(), obstacles=[wall])) == ["self-collision"]
+    assert missing(torque, CapsuleDistance(robot, obstacles=[wall])) == [*kept_apart, around]
+    assert missing(torque, CapsuleDistance(robot, pairs=(), obstacles=[wall])) == ["self-collision", around]
     height = HalfSpace(robot, "flange", np.array([0.0, 0.0, 1.0]), 0.0)
-    assert missing(torque, pairs, AnyOf((height,))) == [*kept_apart, mounted]
+    assert missing(torque, pairs, AnyOf((height,))) == [*kept_apart, mounted, around]
     bare = replace(robot, capsules=robot.capsules[:2], collision_pairs=()).with_limits(torque={"joint_2": np.inf})
     seen = CapsuleDistance(bare, pairs=(), obstacles=[wall])
     without = ", ".join(seen.uncovered)
     told = missing(TorqueLimits.of(bare), seen, robot=bare)
-    assert told == ["torque of joint_2", "self-collision", f"collisions of the bodies of {without}"]
+    assert told == ["torque of joint_2", "self-collision", f"collisions of the bodies of {without}", around]
     assert "joint_7" in without
     assert missing(torque, pairs, height, certificate=Certificate((), 1.0, 1))[0] == "any limit"
     moving = replace(held, starts_at_rest=False)
-    assert "the motion starts while moving" in unchecked(robot, (torque, pairs, height), moving)[-1]
+    assert "the motion starts with a velocity" in unchecked(robot, (torque, pairs, height), moving)[-1]
 
 
 @pytest.mark.parametrize("assumed", [True, False])

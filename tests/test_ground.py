@@ -131,8 +131,8 @@ def test_no_ground_on_request_and_not_checked_says_so(ground):
     for given, words in (
         ({"ground": ground}, [mounted, around]),
         ({"ground": ground, "obstacles": ball}, [mounted]),
-        ({"ground": ground, "workspace": [{"frame": "flange", "z_min": -3}]}, [mounted]),
-        ({"ground": ground, "obstacles": [{"half_space": {"normal": [0, 0, 2], "offset": -1}}]}, []),
+        ({"ground": ground, "workspace": [{"frame": "flange", "z_min": -3}]}, [mounted, around]),
+        ({"ground": ground, "obstacles": [{"half_space": {"normal": [0, 0, 2], "offset": -1}}]}, [around]),
         ({"ground": ground, "obstacles": [{"half_space": {"normal": [1, 0, 0.5], "offset": -9}}]}, [mounted]),
         ({}, [around]),
     ):

@@ -248,23 +248,66 @@ def shaped() -> Robot:
 
 def test_nothing_is_said_where_all_is_covered() -> None:
     robot = shaped()
-    torque, apart, wall = TorqueLimits.of(robot), CapsuleDistance(robot), CapsuleDistance(
-        robot, (), obstacles=(Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0),)
-    )  # fmt: skip
-    assert told(robot, [torque, apart, wall]) == []
-    assert told(robot, [AnyOf((torque, AnyOf((apart, wall))))]) == []  # also within alternatives
     mounted, people = "what the robot is mounted on", "people and whatever stands around"
-    assert told(robot, [torque, apart, HalfSpace(robot, "j3", np.array([0.0, 0.0, 1.0]), -9.0)]) == [mounted]
-    ball = CapsuleDistance(robot, obstacles=(Round.sphere("ball", np.array([9.0, 0, 0]), 0.1),))
-    assert told(robot, [torque, ball]) == [mounted]
+    floor = Wall("floor", np.array([0.0, 0.0, 1.0]), -2.0)
+    ball = Round.sphere("ball", np.array([9.0, 0, 0]), 0.1)
+    torque, apart = TorqueLimits.of(robot), CapsuleDistance(robot)
+    around = CapsuleDistance(robot, (), obstacles=(floor, ball))
+    assert told(robot, [torque, apart, around]) == []
+    assert told(robot, [AnyOf((torque, AnyOf((apart, around))))]) == []  # also within alternatives
     assert told(robot, [torque, apart]) == [mounted, people]
-    ground = mounting_plane(robot, -9.0)
+    assert told(robot, [torque, CapsuleDistance(robot, obstacles=(ball,))]) == [mounted]
+    assert told(robot, [torque, CapsuleDistance(robot, obstacles=(floor,))]) == [people]
+    border = HalfSpace(robot, "j3", np.array([0.0, 0.0, 1.0]), -2.0)  # of a frame: other bodies may go anywhere
+    assert told(robot, [torque, apart, border]) == [mounted, people]
+    ground = mounting_plane(robot, -0.06)
     assert ground is not None
     assert told(robot, [torque, apart, ground]) == [people]
     assert told(robot, [torque, ground]) == ["self-collision", people]  # a ground is no pair of bodies
-    assert told(robot, [apart, wall]) == ["torque"]
+    assert told(robot, [apart, around]) == ["torque"]
     assert told(robot, []) == ["torque", "self-collision", mounted, people]
     assert "no pair of bodies" in " ".join(unchecked(replace(robot, collision_pairs=()), [], certify_still(robot)))
+
+
+@pytest.mark.parametrize(
+    ("normal", "offset", "against", "takes_its_place"),
+    [
+        ((0, 0, 1), -2.9, None, True),
+        ((0, 0.1, 1), 0.0, None, True),
+        ((0, 0, 1), -3.1, None, False),  # too far away to carry anything
+        ((0.8, 0, 0.6), 0.0, None, False),
+        ((0, 0, -1), 2.0, None, False),
+        ((0, 0, 1), 0.0, ("c3",), False),  # for one body only
+    ],
+)
+def test_only_a_level_half_space_takes_the_place_of_the_ground(
+    normal: tuple[float, ...], offset: float, against: tuple[str, ...] | None, takes_its_place: bool
+) -> None:
+    robot = shaped()
+    wall = CapsuleDistance(robot, obstacles=(Wall("wall", np.array(normal), offset, against),))
+    expected = "people and whatever stands around" if takes_its_place else "what the robot is mounted on"
+    assert told(robot, [TorqueLimits.of(robot), wall]) == [expected]
+
+
+def test_what_carries_a_robot_above_its_ground_is_named() -> None:
+    """From the ground to where the capsules of the base end, or to its origin; unless the user knows what is there."""
+    robot = shaped()  # its base ends 5 cm below the origin
+
+    def carried(robot: Robot, height: float, *others: Round) -> list[str]:
+        ground = mounting_plane(robot, height)
+        assert ground is not None
+        parts = [ground, *([CapsuleDistance(robot, (), obstacles=others)] if others else [])]
+        return [s for s in unchecked(robot, parts, certify_still(robot)) if s.startswith("what carries")]
+
+    [sentence] = carried(robot, -0.7)
+    assert sentence.startswith("what carries the robot between z = -0.7 and -0.05 m of the base")
+    assert carried(robot, -0.09) == []
+    assert len(carried(robot, -0.11)) == 1
+    assert carried(robot, -0.7, Round.sphere("pedestal", np.array([0.0, 0.0, -0.4]), 0.1)) == []
+    bare = replace(robot, capsules=robot.capsules[1:], collision_pairs=())
+    assert "-0.7 and 0 m" in carried(bare, -0.7)[0]
+    assert "-0.7 and -0.3 m" in carried(replace(bare, base_bottom=-0.3), -0.7)[0]
+    assert carried(replace(bare, base_bottom=-0.7), -0.7) == []
 
 
 def test_what_constraints_say_themselves_is_passed_on_once() -> None:
@@ -368,8 +411,8 @@ def test_a_point_of_a_mass_is_a_mass() -> None:
 
 def test_limits_that_are_missing_are_named_with_their_joints() -> None:
     robot = shaped()
-    wall = Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0)
-    constraints = [TorqueLimits.of(robot), CapsuleDistance(robot, obstacles=(wall,))]
+    floor, ball = Wall("floor", np.array([0.0, 0.0, 1.0]), -2.0), Round.sphere("ball", np.array([9.0, 0, 0]), 0.1)
+    constraints = [TorqueLimits.of(robot), CapsuleDistance(robot, obstacles=(floor, ball))]
     free = [5.0, np.inf, 5.0]
     assert told(robot.with_limits(velocity=free), constraints) == ["velocity of j2"]
     assert told(robot.with_limits(acceleration=free), constraints) == ["acceleration of j2"]
@@ -435,5 +478,5 @@ def test_the_way_to_a_motion_that_does_not_rest_is_not_checked(starts: bool, end
     robot = shaped()
     certificate = replace(certify_still(robot), starts_at_rest=starts, ends_at_rest=ends)
     found = [s for s in unchecked(robot, [], certificate) if s.startswith("the way from rest")]
-    expected = f"the way from rest and back: the motion {words} while moving; add ramps"
+    expected = f"the way from rest and back: the motion {words} with a velocity or an acceleration; add ramps"
     assert found == ([] if words is None else [expected])

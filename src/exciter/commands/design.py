@@ -27,7 +27,7 @@ from exciter.excitation.deadline import NEVER, Deadline
 from exciter.excitation.design import Design, design
 from exciter.excitation.files.export import Exported, export
 from exciter.excitation.files.read import DESIGN, MOTION_FILES
-from exciter.excitation.optimiser.checkpoint import discard
+from exciter.excitation.optimiser.checkpoint import discard, refuse_foreign
 from exciter.excitation.optimiser.multistart import Progress as SearchProgress
 from exciter.excitation.validation_motion.draw import RandomMotion, draw
 from exciter.excitation.validation_motion.drawn_design import drawn_design
@@ -89,37 +89,33 @@ def run(arguments: argparse.Namespace) -> int:
 def _design(config: DesignConfig, robot: Robot, checkpoint: Path, deadline: Deadline, *, resume: bool) -> Design:
     """The design of a configuration; a checkpoint of before counts only when it is to be resumed."""
     model, chosen = config.model(robot), config.trajectory()
-    if not resume:
-        discard(checkpoint)
     if isinstance(chosen, RandomPoints | RandomSpline):
-        return _drawn(config, model, chosen)
-    try:
-        with progress_bar(config.starts) as tell:
-            designed = design(
-                model,
-                chosen,
-                criterion=config.criterion(model),
-                noise=config.noise_of(robot),
-                constraints=config.constraints(model),
-                formulation=config.formulation_of(),
-                prior=config.prior_information(model),
-                samples=config.samples,
-                ramps=config.ramps(robot),
-                periods=config.periods,
-                duration_range=config.duration_range,
-                seed=config.seed,
-                starts=config.starts,
-                jobs=config.jobs,
-                time_limit=deadline,
-                file_rate=config.rate,
-                checkpoint=checkpoint,
-                progress=tell,
-            )
-        return designed
-    except ExciterError:
-        if not resume:
-            discard(checkpoint)  # starts that lead nowhere
-        raise
+        refuse_foreign(checkpoint)
+        drawn = _drawn(config, model, chosen)
+        discard(checkpoint)
+        return drawn
+    with progress_bar(config.starts) as tell:
+        return design(
+            model,
+            chosen,
+            criterion=config.criterion(model),
+            noise=config.noise_of(robot),
+            constraints=config.constraints(model),
+            formulation=config.formulation_of(),
+            prior=config.prior_information(model),
+            samples=config.samples,
+            ramps=config.ramps(robot),
+            periods=config.periods,
+            duration_range=config.duration_range,
+            seed=config.seed,
+            starts=config.starts,
+            jobs=config.jobs,
+            time_limit=deadline,
+            file_rate=config.rate,
+            checkpoint=checkpoint,
+            resume=resume,
+            progress=tell,
+        )
 
 
 def _drawn(config: DesignConfig, model: DynamicModel, settings: RandomMotion) -> Design:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,7 @@ def design(
     time_limit: float | Deadline | None = None,
     file_rate: float | None = None,
     checkpoint: Path | None = None,
+    resume: bool = True,
     progress: Callable[[Progress], None] | None = None,
 ) -> Design:
     """Minimise a criterion (D-optimality unless given) over the motions of a family, within all limits for all time.
@@ -112,8 +114,9 @@ def design(
     over one duration, 100 per second unless given. prior (b, b): information of earlier experiments. duration_range
     [s]: makes the duration free. starts, from different seeds, over ``jobs`` processes; the best one is returned.
     time_limit [s] (or a ``Deadline``) and Ctrl-C end the search early with what was reached; a checkpoint file keeps
-    completed starts: the best of them is what is returned, certified, when no time is left for more. The limit is that
-    of the whole design; with file_rate [Hz], of ``export`` at that rate too.
+    completed starts: the best of them is what is returned, certified, when no time is left for more (resume: False to
+    begin anew; an earlier file stays until a start takes its place). The limit is that of the whole design; with
+    file_rate [Hz], of ``export`` at that rate too.
     """
     deadline = time_limit if isinstance(time_limit, Deadline) else Deadline.after(time_limit)
     began = deadline.clock()
@@ -133,8 +136,8 @@ def design(
         )
     search = Search(trajectory, objective, tuple(constraints), samples, seed, stretch)
     execution = _Execution(robot, tuple(constraints), periods, ramps)
-    kept = None if checkpoint is None else Checkpoint.opened(checkpoint, search)
-    with deadline.kept(), threadpool_limits(limits=1):
+    kept = None if checkpoint is None else Checkpoint.opened(checkpoint, search, resume=resume)
+    with nullcontext() if kept is None else kept.in_use(), deadline.kept(), threadpool_limits(limits=1):
         before = [] if kept is None else kept.attempts(starts, deadline)
         beginning = NEVER if before else deadline  # what was found already is not lost for want of time
         beginning.check()
@@ -156,11 +159,13 @@ def design(
             raise ExciterError(_failure(found.attempts))
         family, delta, curve, certificate = _in_time(feasible, execution, deadline, rehearsal)
         promised = promises(objective, family, delta, samples)
+        if not np.isfinite(promised["value"]):
+            log = motion(family, delta, family.sample_times(samples))
+            names = ", ".join(objective.unexcited(log) or promised["parameters"])
+            raise ExciterError(
+                f"the criterion is infinite: within these limits no motion was found that excites {names}"
+            )
     unsearched = rehearsal is not None and delta is rehearsal.attempt.delta and not before
-    if not np.isfinite(promised["value"]):
-        log = motion(family, delta, family.sample_times(samples))
-        names = ", ".join(objective.unexcited(log) or promised["parameters"])
-        raise ExciterError(f"the criterion is infinite: within these limits no motion was found that excites {names}")
     return Design(
         model=model,
         trajectory=family,

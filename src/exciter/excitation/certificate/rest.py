@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 #: Velocity and acceleration below this part of their limit are none. A controller that interpolates positions and
 #: velocities starts a motion from rest with a small acceleration, of the order of the square of its sampling time.
 AT_REST = {"velocity": 1e-6, "acceleration": 1e-3}
+#: [rad/s, m/s] and [rad/s², m/s²] that are never none: a limit may be a placeholder.
+MOST_AT_REST = {"velocity": 1e-4, "acceleration": 0.1}
 
 
 def rests(robot: Robot, curve: Curve) -> tuple[bool, bool]:
@@ -50,9 +52,10 @@ def end_jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
 
 def _at_the_ends(robot: Robot, curve: Curve, what: str) -> tuple[Array, Array]:
     """Magnitude (n, 2) at the start and at the end, and up to which it is none (n,): by the size of the limit or,
-    where there is none, of what the joint reaches."""
+    where there is none, of what the joint reaches, within reason."""
     order = list(AT_REST).index(what) + 1
     span, time = np.array([0, len(curve.knots) - 2]), np.array([curve.start, curve.end])
     limit = robot.limit(what)
     size = np.where(np.isfinite(limit), limit, np.maximum(1.0, curve.extremum(order).size))
-    return np.abs(curve.derivatives(span, time, order)[order]), AT_REST[what] * size
+    allowed = np.minimum(AT_REST[what] * size, MOST_AT_REST[what])
+    return np.abs(curve.derivatives(span, time, order)[order]), allowed

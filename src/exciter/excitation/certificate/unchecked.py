@@ -17,9 +17,8 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.constraints.ground import Ground, has_a_floor
+from exciter.excitation.constraints.ground import Ground, has_a_floor, pedestal, replaces_ground
 from exciter.excitation.constraints.mesh import MeshDistance
-from exciter.excitation.constraints.region import Region
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.robot.body_names import body_name
 from exciter.robot.limits import TIME_TO_FULL_SPEED
@@ -40,6 +39,11 @@ def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Cert
     if not has_a_floor(robot, parts):
         found.append(
             "what the robot is mounted on: nothing keeps it away from that; give constraints: {ground: HEIGHT}"
+        )
+    if gap := pedestal(robot, parts):
+        found.append(
+            f"what carries the robot between z = {gap[0]:.4g} and {gap[1]:.4g} m of the base: nothing keeps it away "
+            "from that; give constraints: {obstacles: [{box: …}]}"
         )
     if not any(_knows_surroundings(part) for part in parts):
         found.append(
@@ -161,12 +165,15 @@ def _named(pairs: list[tuple[Solid, Solid]]) -> str:
 
 
 def _knows_surroundings(part: Constraint) -> bool:
-    obstacles = [obstacle for obstacle in getattr(part, "obstacles", ()) if not isinstance(obstacle, Ground)]
-    return isinstance(part, Region) or bool(obstacles)
+    """Obstacles other than the mounting and what stands in for it; borders of a frame say nothing of other bodies."""
+    return any(not (isinstance(one, Ground) or replaces_ground(one)) for one in getattr(part, "obstacles", ()))
 
 
 def _ends(certificate: Certificate) -> list[str]:
-    """A motion that begins or ends moving says nothing of how to get there, or to rest."""
+    """A motion that begins or ends moving says nothing of how to get there, or to rest; where that is a broken limit
+    it is said there."""
     states = (("starts", certificate.starts_at_rest), ("ends", certificate.ends_at_rest))
     moving = " and ".join(word for word, at_rest in states if not at_rest)
-    return [f"the way from rest and back: the motion {moving} while moving; add ramps"] if moving else []
+    if not moving or any(limit.what.endswith(" rest") for limit in certificate.limits):
+        return []
+    return [f"the way from rest and back: the motion {moving} with a velocity or an acceleration; add ramps"]

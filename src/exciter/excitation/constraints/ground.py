@@ -30,6 +30,9 @@ OUT_OF_THE_MOUNTING = (0.0, 0.0, 1.0)
 POINT_RADIUS = 1e-6  # [m] of a frame's origin taken as a capsule
 LEVEL_AXIS = 1e-4  # [rad] descriptions print π/2 with few digits: 0.1 mm of height for 1 m of arm, below any clearance
 SWEPT_POSITIONS = 361  # of one joint over its range
+COSINE_OF_A_LEVEL = 0.99  # cosine between two normals from which on planes are parallel: 8 degrees
+LOWEST_PEDESTAL = 0.05  # [m] a plate below this is part of the floor
+FARTHEST_GROUND = 3.0  # [m] below the base's origin; what is farther away carries no robot
 COSINE_OF_A_WALL = 0.5  # cosine between normal and gravity beyond which a plane is no wall
 
 
@@ -78,13 +81,35 @@ def grounds(constraints: Iterable[object]) -> tuple[Ground, ...]:
 
 
 def has_a_floor(robot: Robot, constraints: Iterable[object]) -> bool:
-    """Whether something keeps the robot from what it is mounted on: a ground, a wall that faces the same way, or that
-    none of its bodies can change its height."""
-    out = np.array(OUT_OF_THE_MOUNTING)
-    obstacles = (obstacle for constraint in constraints for obstacle in getattr(constraint, "obstacles", ()))
-    walls = [obstacle for obstacle in obstacles if isinstance(obstacle, Wall) and obstacle.against is None]
-    level = any(float(out @ wall.normal) > COSINE_OF_A_WALL * float(np.linalg.norm(wall.normal)) for wall in walls)
-    return bool(grounds(constraints)) or level or not _moved(robot, out)
+    """Whether something keeps the robot from what it is mounted on: a ground, a level wall in place of it, or that none
+    of its bodies can change its height."""
+    obstacles = [obstacle for constraint in constraints for obstacle in getattr(constraint, "obstacles", ())]
+    walls = any(isinstance(one, Ground) or replaces_ground(one) for one in obstacles)
+    return walls or not _moved(robot, np.array(OUT_OF_THE_MOUNTING))
+
+
+def replaces_ground(obstacle: object) -> bool:
+    """A half-space that all bodies keep out of, level as the mounting, and not somewhere far below."""
+    if not isinstance(obstacle, Wall) or obstacle.against is not None:
+        return False
+    level = float(np.dot(OUT_OF_THE_MOUNTING, obstacle.normal)) > COSINE_OF_A_LEVEL
+    return level and obstacle.offset > -FARTHEST_GROUND
+
+
+def pedestal(robot: Robot, constraints: Iterable[object]) -> tuple[float, float] | None:
+    """Heights [m] between which something must carry the base: from a ground up to where its capsules end, or to its
+    origin; None where nothing is missing, or where something else than planes stands around."""
+    obstacles = [obstacle for constraint in constraints for obstacle in getattr(constraint, "obstacles", ())]
+    levels = [
+        plane.offset
+        for plane in obstacles
+        if isinstance(plane, Ground) and replaces_ground(replace(plane, against=None))
+    ]
+    if not levels or any(not isinstance(obstacle, Wall) for obstacle in obstacles):
+        return None
+    foot = min((min(c.start[2], c.end[2]) - c.radius for c in robot.capsules if c.joint == BASE), default=0.0)
+    foot = min(foot, robot.base_bottom, 0.0)
+    return (max(levels), float(foot)) if max(levels) < foot - LOWEST_PEDESTAL else None
 
 
 def _word(robot: Robot, normal: Array) -> str:

@@ -11,8 +11,8 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -61,14 +61,14 @@ def _listed(array: Array | None) -> Any:
     return None if array is None else array.tolist()
 
 
-def _opened(path: Path, mode: Literal["rb", "a+b"]) -> BinaryIO:
+def _opened(path: Path, mode: Literal["rb", "a+b", "w+b"]) -> BinaryIO:
     """The file itself: a link of its name, made at whatever moment, leads nowhere (OSError)."""
     follow_no_link = getattr(os, "O_NOFOLLOW", 0)  # 0: of systems that have none
     return open(path, mode, opener=lambda name, flags: os.open(name, flags | follow_no_link, 0o666))
 
 
-def discard(path: Path) -> None:
-    """Remove a checkpoint of before; a file of that name that is somebody else's is refused."""
+def refuse_foreign(path: Path) -> None:
+    """A file of that name that is somebody else's is not to be replaced."""
     if not (path.is_symlink() or path.exists()):
         return
     own = not path.is_symlink() and path.is_file()
@@ -77,7 +77,12 @@ def discard(path: Path) -> None:
             own = BEGINNING_OF_HEADER.startswith(file.read(len(BEGINNING_OF_HEADER)))  # killed: perhaps less of it
     if not own:
         raise ExciterError(f"'{path}' is not a checkpoint of a design; remove it, or choose another folder")
-    path.unlink()
+
+
+def discard(path: Path) -> None:
+    """Remove a checkpoint of before, if there is one."""
+    refuse_foreign(path)
+    path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +96,20 @@ class Checkpoint:
     path: Path
     search: Search
     header: str
+    resumed: bool = True
+    appended: list[int] = field(default_factory=list)  # numbers of the starts of this run
 
     @classmethod
-    def opened(cls, path: Path, search: Search) -> Checkpoint:
-        """For a file that is there, or may be made; a file of another problem is refused."""
+    def opened(cls, path: Path, search: Search, *, resume: bool = True) -> Checkpoint:
+        """For a file that is there, or may be made; a file of another problem is refused.
+
+        resume: False for a new search. What an earlier one has left then stays until a start takes its place.
+        """
         header = json.dumps({"exciter": "checkpoint", "fingerprint": fingerprint(search)})
-        found = cls(path, search, header)
+        found = cls(path, search, header, resume)
+        if not resume:
+            refuse_foreign(path)
+            return found
         if not (path.exists() or path.is_symlink()):
             return found
         first = next(found._lines(), header)
@@ -116,7 +129,7 @@ class Checkpoint:
         The one that claims to be the best is always among them; after the deadline the others are left to be run again,
         and the certificate to whoever executes it.
         """
-        if not os.path.lexists(self.path):
+        if not self.resumed or not os.path.lexists(self.path):
             return []
         entries: dict[int, dict[str, Any]] = {}
         for line in islice(self._lines(), 1, None):
@@ -156,12 +169,32 @@ class Checkpoint:
         entry |= {name: _or_none(entry[name]) for name in ("value", "first_feasible")}
         line = json.dumps(entry, allow_nan=False)
         try:
-            with _opened(self.path, "a+b") as file:
+            with _opened(self.path, "a+b" if self.resumed or self.appended else "w+b") as file:
                 if not self._end_whole_line(file):
                     line = f"{self.header}\n{line}"
                 file.write(f"{line}\n".encode())
+            self.appended.append(attempt.number)
         except OSError as error:
             raise ExciterError(f"cannot write '{self.path}': {error.strerror}; choose another folder") from None
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """For a new search: when it ends with a motion, what was left by one of another problem is of no use beside it;
+        when it ends without one, its own starts lead nowhere, and what was there before stays."""
+        try:
+            yield
+        except ExciterError:
+            if not self.resumed and self.appended:
+                discard(self.path)
+            raise
+        if not self.resumed and not self.appended and not self._is_of_this_problem():
+            discard(self.path)
+
+    def _is_of_this_problem(self) -> bool:
+        if not os.path.lexists(self.path):
+            return False
+        with _opened(self.path, "rb") as file:
+            return file.read(len(self.header)) == self.header.encode()
 
     @staticmethod
     def _end_whole_line(file: BinaryIO) -> bool:
