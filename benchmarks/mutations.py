@@ -50,7 +50,7 @@ HARMLESS = Path(__file__).with_name("mutations_harmless.yaml")
 MOTIONS = (
     "certificate", "certificate_parts", "certificate_joints", "certificate_search", "unchecked", "distances",
     "constraints", "constraint_settings", "ground", "trajectory_files", "file_rows", "slowed", "points",
-    "validation_motion", "design_config", "gear_load",
+    "validation_motion", "design_config", "gear_load", "placeholders", "collision_shapes",
 )  # fmt: skip
 #: Folders that are mutated, and the tests (test_….py) that are asked.
 TESTS = {
