@@ -135,3 +135,19 @@ def test_locking_hides_no_placeholder() -> None:
     first = random_robot(4, 3, prismatic=0.0)
     bare = replace(first, joints=(replace(first.joints[0], inertia=np.zeros(10)), *first.joints[1:]))
     assert lock(bare, {"j1": 0.0}).lacking == ()
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_what_lies_between_two_joints_of_one_body_is_no_body(tmp_path: Path, own: bool) -> None:
+    """MJCF has several joints in a body; the link between them is the reader's, and lacks no mass. A body of its own
+    does."""
+    hinge = '<joint name="{0}" axis="{1}" range="-1 1" damping="1" frictionloss="1" actuatorfrcrange="-50 50"/>'
+    roll, lift = hinge.format("roll", "1 0 0"), hinge.format("lift", "0 1 0")
+    inside = '<inertial mass="2" pos="0.2 0 0" diaginertia=".02 .02 .02"/>'
+    body = f'<body name="b">{roll}<body name="c">{lift}{inside}</body></body>'
+    if not own:
+        body = f'<body name="c">{roll}{lift}{inside}</body>'
+    path = tmp_path / "arm.xml"
+    path.write_text(f'<mujoco><compiler angle="radian"/><worldbody>{body}</worldbody></mujoco>', encoding="utf-8")
+    assert any("no mass for the bodies of roll" in sentence for sentence in told(load(path))) is own
+    assert told(load(path)) == [] or own

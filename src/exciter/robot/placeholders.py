@@ -57,11 +57,12 @@ def is_physical(phi: ArrayLike) -> bool:
 def bare_bodies(robot: Robot) -> tuple[int, ...]:
     """Bodies, by joint, that have no mass of their own or a placeholder's.
 
-    A body between joints that meet in a point may really have next to none, but a file cannot say so: it counts. Where
-    only a moment of inertia enters any torque, papers give that alone, and a mass of 0.
+    A body between joints that meet in a point may really have next to none, but a file cannot say so: it counts. What
+    lies between two joints of one MJCF body is none. Where only a moment of inertia enters any torque, papers give that
+    alone, and a mass of 0.
     """
-    total = moved_mass(robot.inertias)
-    bare = [j for j, joint in enumerate(robot.joints) if weighs_nothing(joint.inertia[0], total)]
+    total, real = moved_mass(robot.inertias), {"", *robot.frame_names}  # a link that no frame stands for is a reader's
+    bare = [j for j, joint in enumerate(robot.joints) if joint.link in real and weighs_nothing(joint.inertia[0], total)]
     return tuple(j for j in bare if robot.joints[j].inertia[0] > 0.0 or not _enough_is_known(robot, j, total))
 
 
