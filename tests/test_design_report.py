@@ -156,6 +156,8 @@ def test_open_limits_are_counted_beside_broken_ones():
         "NOT certified: of 4 limits, 1 broken and 2 open (neither proved nor broken)"
     )
     assert [reached_words(limit) for limit in limits] == ["0.9", "0.9, at most 1.2", "0.9, no bound", "0.9"]
+    loose = replace(limits[3], bound=0.94), replace(limits[3], bound=0.96)  # of a limit of 1: 0.04 and 0.06 apart
+    assert [reached_words(limit) for limit in loose] == ["0.9", "0.9, at most 0.96"]
     assert verdict(Certificate((limits[3],), 1.0, 5)).startswith("certified: 1 limit holds at every instant of 1.000 s")
     assert verdict(Certificate((), 1.0, 5)).startswith("nothing to certify")
     margins = [margin_words(replace(limits[0], margin=m)) for m in (-0.5, -10.0, -10.1, 12.0, 9.0)]

@@ -6,6 +6,7 @@ import math
 
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
 
+CLOSE_PART, CLOSE_LENGTH = 0.05, 0.005  #: of a limit, and [m]: a bound this close to what is reached says no more
 MOST = 10.0  #: a margin beyond ten times the limit says no more than that
 
 
@@ -17,8 +18,11 @@ def margin_words(limit: LimitVerdict) -> str:
 
 
 def reached_words(limit: LimitVerdict) -> str:
-    """What is reached; where a limit is open, also how far the proof came."""
-    if limit.status != "open":
+    """What is reached; also how far the proof came, where a limit is open or its margin is not that of what is
+    reached."""
+    beyond = limit.bound - limit.reached if limit.upper else limit.reached - limit.bound
+    close = beyond <= (CLOSE_LENGTH if limit.is_length else CLOSE_PART * abs(limit.limit))
+    if limit.status == "broken" or (limit.status != "open" and close):
         return f"{limit.reached:.6g}"
     side = "at most" if limit.upper else "at least"
     return (
