@@ -107,7 +107,7 @@ def sealed_state(name: str) -> Callable[[Path, Path, Path], str]:
     def state(folder: Path, old: Path, new: Path) -> str:
         seal = Seal(name, (), "again")
         try:
-            seal.refuse_changed(folder)
+            seal.refuse_changed(folder, {})
         except ExciterError:
             return "refused"
         recorded = seal.recorded(folder)
