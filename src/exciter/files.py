@@ -122,6 +122,15 @@ class Seal:
     def is_there(self, folder: Path) -> bool:
         return os.path.lexists(folder / self.name)
 
+    def owns(self, path: Path) -> bool:
+        """Whether a file is the seal beside it, one of its companions, or can be one: a seal that is damaged, or of an
+        earlier version, does not name them. Names count in any case, as they do on some file systems."""
+        folder, name = path.absolute().parent, path.name.casefold()
+        if not self.is_there(folder):
+            return False
+        named = (self.name, *self.recorded(folder))
+        return name in map(str.casefold, named) or any(fnmatchcase(name, pattern) for pattern in self.own)
+
     def _content(self, folder: Path) -> dict[str, Any]:
         """Of a seal, empty where there is none; ValueError: it cannot be read as one."""
         path = folder / self.name
