@@ -1,6 +1,7 @@
 """The command as a user meets it: what it prints, the JSON it promises, and one clear line when something is wrong."""
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -257,6 +258,66 @@ def test_help_is_quick_and_a_closed_pipe_is_no_error():
     pipe = f"{sys.executable} -m exciter base panda | head -1"
     done = subprocess.run(["bash", "-c", pipe], capture_output=True, text=True, check=True)
     assert done.stderr == ""
+
+
+READERS_LEAVE = """
+import json, os, sys
+import exciter.commands.check, exciter.commands.inspect
+from exciter.cli import main
+
+codes = []
+for words, stream in json.load(sys.stdin):
+    sys.stderr.flush()
+    if (pid := os.fork()) == 0:
+        reader, writer = os.pipe()
+        os.dup2(writer, stream)
+        os.close(writer)
+        os.close(reader)
+        main(words)  # leaves as a command does: what is buffered is written once more at the end
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+print(json.dumps(codes))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made in another way here")
+def test_the_verdict_is_the_exit_code_when_nobody_reads_to_the_end(tmp_path):
+    """A broken trajectory is no good one because its table went through ``head``; nor is a log without torques."""
+    robot = write(tmp_path / "arm.urdf", ONE_JOINT.format(**GOOD))
+    moves = {"bad": "0,0,0\n1,0.5,9\n2,0,0\n", "good": "0,0,0\n20,0.5,0\n40,0,0\n"}
+    bad, good = (write(tmp_path / f"{name}.csv", f"time,j.q,j.qd\n{rows}") for name, rows in moves.items())
+    rows = "".join(f"{0.01 * k},{math.sin(0.03 * k)},0\n" for k in range(500))
+    log = write(tmp_path / "log.csv", f"time,j.q,j.tau\n{rows}")
+    none = tmp_path / "none.csv"
+    cases = [
+        (("check", robot, bad), 1, 1),
+        (("check", robot, bad), 2, 1),
+        (("check", robot, bad, "--json"), 1, 1),
+        (("check", robot, good), 1, 0),
+        (("check", robot, good, "--json"), 1, 0),
+        (("check", robot, none), 1, 2),
+        (("check", robot, none), 2, 2),
+        (("inspect", robot, log), 1, 1),
+        (("inspect", robot, log, "--json"), 1, 1),
+    ]
+    asked = [([str(word) for word in words], stream) for words, stream, _ in cases]
+    done = subprocess.run(
+        [sys.executable, "-c", READERS_LEAVE],
+        env={**os.environ, "EXCITER_ENGINE": "numpy"},
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    codes = json.loads(done.stdout.splitlines()[-1])
+    assert codes == [code for _, _, code in cases]
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+@pytest.mark.parametrize("redirect", ["2> /dev/full", "> /dev/full 2> /dev/full"])
+def test_an_error_that_cannot_be_shown_is_one(redirect):
+    command = f"{sys.executable} -m exciter base no-such-robot {redirect}"
+    assert subprocess.run(["bash", "-c", command]).returncode == 2
 
 
 def test_flags_go_before_the_file_and_into_the_reading(capsys, tmp_path):

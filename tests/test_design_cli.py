@@ -251,6 +251,36 @@ def test_remarks_and_what_is_not_checked_stand_beside_the_verdict(capsys, tmp_pa
     assert (json.loads(out)["not_checked"], json.loads(out)["remarks"]) == (data["not_checked"], data["remarks"])
 
 
+def test_rows_without_velocities_are_certified_with_a_word_of_how_they_are_joined(capsys, tmp_path):
+    """As a spline; a controller that joins them by straight lines does something else. Files of ``slow`` have all."""
+    robot, says = bare(tmp_path), "how a controller joins rows without velocities: a spline through the positions was"
+    rows = [(k, 0.1 * (3 * (k / 4) ** 2 - 2 * (k / 4) ** 3), 0.15 * (k / 4) * (1 - k / 4)) for k in range(5)]
+    keys = ("positions", "velocities")
+    files = {}
+    for count in (1, 2):
+        table, message = files[count] = tmp_path / f"t{count}.csv", tmp_path / f"t{count}.json"
+        header = ",".join(["time", "j.q", "j.qd"][: 1 + count])
+        table.write_text("\n".join([header, *(",".join(map(str, row[: 1 + count])) for row in rows)]))
+        points = [
+            {"time_from_start": {"sec": k}} | {key: [value] for key, value in zip(keys[:count], values, strict=False)}
+            for k, *values in rows
+        ]
+        message.write_text(json.dumps({"joint_names": ["j"], "points": points}))
+    for file in files[1]:
+        code, out, _ = run(capsys, "check", robot, file)
+        assert (code, f"not checked: {says}" in out) == (0, True)
+        data = json.loads(run(capsys, "check", robot, file, "--json")[1])
+        assert any(text.startswith(says) for text in data["not_checked"])
+        slow = tmp_path / f"slow{file.suffix}"
+        code, out, _ = run(capsys, "slow", robot, file, "--speed", 50, "-o", slow)
+        assert (code, f"not checked: of {file.name}, {says}" in out) == (0, True)
+        assert any(says in text for text in json.loads((slow / "design.json").read_text())["not_checked"])
+        files[2] = (*files[2], slow / "trajectory.csv", slow / "trajectory.json", slow / "trajectory.ros2.json")
+    for file in files[2]:
+        code, out, _ = run(capsys, "check", robot, file)
+        assert (code, says in out) == (0, False)
+
+
 def test_a_motion_without_any_limit_is_not_called_certified(capsys, tmp_path):
     robot = bare(tmp_path, kind="continuous")
     (tmp_path / "t.csv").write_text("time,j.q,j.qd\n0,0,0\n1,1,0")

@@ -39,6 +39,42 @@ from test_trajectory_files import JOINTS, ROBOT, YES, ramped, series, table
 Array = np.ndarray
 
 
+# -- lines ------------------------------------------------------------------------------------------------------------
+
+HIDDEN_ENDS = ["\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+TWO_ROWS = "{a},0,0,0,0,0,0{end}{b},0,0,0,0,0,0"
+
+
+def moved(*rows: str) -> str:
+    header = ["time", *(f"{name}.{word}" for name in JOINTS for word in ("q", "qd"))]
+    return "\n".join([",".join(header), *rows])
+
+
+@pytest.mark.parametrize("mark", HIDDEN_ENDS, ids=ascii)
+def test_no_row_is_read_that_other_readers_do_not_see(mark: str, tmp_path: Path) -> None:
+    """Nor is one left out: where some end a line and others do not, nobody knows what is executed."""
+    rest = (TWO_ROWS.format(a=0, b=1, end="\n"), TWO_ROWS.format(a=4, b=5, end="\n"))
+    message = ros2_yaml(table(ramped(), 5), JOINTS)
+    for name, text, line in (
+        ("rows.csv", moved(rest[0], TWO_ROWS.format(a=2, b=3, end=mark), rest[1]), 4),
+        ("comment.csv", moved(rest[0], f"# away{mark}2,0,0,0,0,0,0", rest[1]), 4),
+        ("blank.csv", moved(rest[0], mark, rest[1]), 4),
+        ("end.csv", moved(rest[0], *rest[1:]) + mark, 5),
+        ("message.yaml", f"# away{mark}\n{message}", 1),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+        with pytest.raises(MotionError, match=rf"line {line} has the character .*; remove it") as error:
+            read_trajectory(tmp_path / name, ROBOT)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=ascii)
+def test_lines_end_as_all_systems_end_them(end: str, tmp_path: Path) -> None:
+    text = moved(*(f"{k},0,0,0,0,0,0" for k in range(4)), "").replace("\n", end)
+    (tmp_path / "rows.csv").write_text(text, encoding="utf-8", newline="")
+    assert read_trajectory(tmp_path / "rows.csv", ROBOT).knots.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
 # -- rows -------------------------------------------------------------------------------------------------------------
 
 
@@ -168,6 +204,8 @@ def test_a_message_says_all_of_every_point() -> None:
         ({"sec": 2, "nanosec": 500_000_000}, 2.5),
         ({"secs": 2, "nsecs": 500_000_000}, 2.5),
         ({"sec": 2, "nanosec": 5, "secs": 2, "nsecs": 5}, 2.000000005),
+        ({"sec": 2, "secs": 3}, None),
+        ({"nanosec": 5, "nsecs": 6}, None),
         ({"sec": 3}, 3.0),
         ({"nanosec": 1}, 1e-9),
         ({"sec": 2.5}, None),

@@ -190,6 +190,56 @@ def test_a_file_that_is_not_the_one_of_design_json_is_refused_by_every_command(r
     assert "trajectory.csv' is not the file that design.json beside it was written with" in refused()
 
 
+def entries(folder):
+    """Content and identity of every file below a folder."""
+    return {path: (path.read_bytes(), path.stat().st_ino) for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["simulate", "MOTION", "-o", "HERE/trajectory.csv"], "trajectory.csv"),
+        (["simulate", "MOTION", "-o", "HERE/Trajectory.CSV"], "Trajectory.CSV"),
+        (["simulate", "MOTION", "-o", "NEW/log.csv", "--motion", "HERE/trajectory.csv"], "trajectory.csv"),
+        (["simulate", "MOTION", "-o", "NEW/log.csv", "--truth", "HERE/design.json"], "design.json"),
+        (["simulate", "MOTION", "-o", "NEW/log.csv", "--truth", "HERE/checkpoint.json"], "checkpoint.json"),
+        (["simulate", "MOTION", "-o", "HERE/trajectory.ros2.csv"], "trajectory.ros2.yaml"),
+        (["simulate", "MOTION", "-o", "FOUND/robot.csv"], "robot.csv"),
+        (["inspect", "LOG", "-o", "HERE/trajectory.csv"], "trajectory.csv"),
+        (["inspect", "LOG", "-o", "HERE/trajectory.ros2.csv"], "trajectory.ros2.yaml"),
+        (["init", "--force", "-o", "HERE/trajectory.ros2.yaml"], "trajectory.ros2.yaml"),
+        (["init", "--force", "-o", "FOUND/robot.yaml"], "robot.yaml"),
+        (["export", "--format", "ros2", "-o", "HERE/trajectory.ros2.yaml"], "trajectory.ros2.yaml"),
+        (["export", "--format", "json", "-o", "HERE/checked/validation.json"], "validation.json"),
+        (["export", "--format", "c", "-o", "FOUND/motor.c"], "motor.h"),
+        (["export", "--format", "json", "-o", "HERE/papers/rackl-2012.json"], "rackl-2012.json"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_no_command_writes_one_file_over_a_file_of_a_result(words, name, design, tmp_path, capsys):
+    """Neither a motion that was certified, nor its seal, nor what a search can go on from; told before any work."""
+    (design / "checkpoint.json").write_text("{}")
+    sets = {"found/result.json": ["motor.h"], "design/checked/validation.json": [], "design/papers/rackl-2012.json": []}
+    for path, companions in sets.items():
+        (tmp_path / path).parent.mkdir()
+        write_json(tmp_path / path, {HASHES: dict.fromkeys(companions, "0" * 64)})
+    places = {"HERE": design, "FOUND": tmp_path / "found", "NEW": tmp_path / "new"}
+    for key, place in places.items():
+        words = [word.replace(key, str(place)) for word in words]
+    files = {"MOTION": str(design / "trajectory.json"), "LOG": str(design / "trajectory.csv")}
+    command, *rest = [files.get(word, word) for word in words]
+    before = entries(tmp_path)
+    with pytest.raises(SystemExit) as left:
+        main([command, str(design) if command == "export" else ROBOT_NAME, *rest])
+    error = capsys.readouterr().err
+    assert left.value.code == 2
+    assert error.count("\n") == 1
+    assert f"/{name}' is " in error
+    assert "choose another name" in error
+    assert entries(tmp_path) == before
+    assert not (tmp_path / "new").exists()
+
+
 def seals(text):
     """Seals that show nothing, of the text of a good one."""
     data = json.loads(text)

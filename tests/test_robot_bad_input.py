@@ -91,6 +91,18 @@ URDF_CASES = {
     "xacro": (GANTRY, END, '<xacro:arm name="a"/></robot>', "is a xacro file; expand it first"),
     "xacro expression": (GANTRY, 'effort="800"', 'effort="${force}"', "is a xacro file; expand it first"),
     "odd shape": (GANTRY, '<cylinder radius="0.04"', '<torus radius="0.04"', "has the geometry <torus>"),
+    "two shapes in one": (
+        GANTRY,
+        '<geometry><cylinder radius="0.05"',
+        '<geometry><sphere radius="9"/><cylinder radius="0.05"',
+        "has 2 shapes in one <collision>; give each of them its own",
+    ),
+    "two geometries in one": (
+        GANTRY,
+        '<geometry><cylinder radius="0.05"',
+        '<geometry><sphere radius="9"/></geometry><geometry><cylinder radius="0.05"',
+        "has 2 shapes in one <collision>",
+    ),
     "negative radius": (GANTRY, '<cylinder radius="0.04"', '<cylinder radius="-1"', "must be given and positive"),
 }
 

@@ -1,6 +1,7 @@
 """Trajectory files: what is written is what is read, what other tools write is understood, what is wrong is refused."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -602,6 +603,73 @@ def test_bad_data_gets_one_line(tmp_path, data, says):
     with pytest.raises(MotionError, match=says) as error:
         read_trajectory(write(tmp_path / "t.json", json.dumps(data)), ROBOT)
     assert "\n" not in str(error.value)
+
+
+def goal(**beside):
+    return {"trajectory": message(), "goal_time_tolerance": {"sec": 1, "nanosec": 0}, **beside}
+
+
+OTHER = message(points=[])  # without a single point it is another motion all the same
+TWO_MOTIONS = {
+    "a goal around a message": message(trajectory=OTHER),
+    "a robot trajectory around a message": message(joint_trajectory=OTHER),
+    "a list of trajectories beside a message": message(trajectory=[OTHER]),
+    "nothing beside a message": message(trajectory=None),
+    "points beside a goal": goal(points=OTHER["points"]),
+    "names beside a goal": goal(joint_names=list(JOINTS)),
+    "two kinds of goal": goal(joint_trajectory=OTHER),
+    "two kinds of goal within one": {"joint_trajectory": goal(joint_trajectory=OTHER)},
+    "pieces beside points": message(pieces=exact()["pieces"]),
+    "pieces beside a goal": goal(**exact()),
+    "coefficients beside points": message(coefficients={}),
+    "a body that floats": goal(multi_dof_trajectory={"joint_names": ["base"], "points": [{}]}),
+    "points beside pieces": {**exact(), "points": OTHER["points"]},
+    "a message beside pieces": {**exact(), "joint_trajectory": {"points": []}},
+}
+
+
+@pytest.mark.parametrize("name", TWO_MOTIONS)
+@pytest.mark.parametrize("kind", ["json", "yaml"])
+def test_a_file_with_two_motions_is_refused_for_nobody_knows_which_is_executed(tmp_path, name, kind):
+    text = {"json": json.dumps, "yaml": yaml.safe_dump}[kind](TWO_MOTIONS[name])
+    with pytest.raises(MotionError, match="two motions in one file") as error:
+        read_trajectory(write(tmp_path / f"t.{kind}", text), ROBOT, jumps=True)
+    assert "\n" not in str(error.value)
+
+
+def test_what_a_goal_says_beside_its_motion_is_no_other_motion(tmp_path):
+    empty = {"joint_names": [], "points": []}
+    for data in (goal(multi_dof_trajectory=empty), {"joint_trajectory": message(header={"frame_id": "base"})}):
+        assert read_trajectory(write(tmp_path / "t.json", json.dumps(data)), ROBOT).duration == 2.0
+
+
+NO_NUMBERS = [True, False, "0", "1e-05", None, [0], 10**400]
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda value: str(value)[:9])
+def test_numbers_of_a_motion_are_numbers(tmp_path, value):
+    """NumPy takes true for 1 and "0" for 0; a controller may not."""
+    points = [{**message()["points"][k], "positions": [0, value, 0]} for k in range(3)]
+    coefficients = [[[0, value]], [[0, 0.1]], [[0, 0.1]]]
+    family = {"joints": list(JOINTS), "trajectory": Fourier(1.0, 1).to_dict()}
+    rows = {joint: [value, 0.1, 0.1] for joint in JOINTS}
+    for data in (
+        message(points=points),
+        exact(coefficients=coefficients),
+        exact(knots=[0, value]),
+        {**family, "coefficients": rows},
+    ):
+        for kind, text in (("json", json.dumps), ("yaml", yaml.safe_dump)):
+            with pytest.raises(MotionError) as error:
+                read_trajectory(write(tmp_path / f"t.{kind}", text(data)), ROBOT, jumps=True)
+            assert "\n" not in str(error.value)
+
+
+def test_names_of_joints_are_words(tmp_path):
+    joints = tuple(replace(joint, name=str(k)) for k, joint in enumerate(ROBOT.joints))
+    data = message(joint_names=[0, 1, 2])
+    with pytest.raises(MotionError, match="joint_names"):
+        read_trajectory(write(tmp_path / "t.json", json.dumps(data)), replace(ROBOT, joints=joints))
 
 
 def test_bad_files_get_one_line(tmp_path):

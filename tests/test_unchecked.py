@@ -368,9 +368,11 @@ def test_pairs_of_bodies_that_nothing_keeps_apart_are_named() -> None:
 
 
 def test_a_link_with_a_mass_but_without_a_shape_hides_behind_no_other(tmp_path: Path) -> None:
-    """A tool fixed on a link that has a shape, a link whose tool has one, a mesh that is not there; a frame with no
+    """A tool fixed on a link that has a shape, a link whose tool has one, a mesh that is not there, a <collision> that
+    is empty; a frame with no
     mass, or with the least that some tools demand, is nothing that could hit."""
     solid = "<collision><geometry><sphere radius='0.1'/></geometry></collision>"
+    empty = ["<collision><geometry/></collision>", "<collision/>"]
     lost = "<collision><geometry><mesh filename='lost.stl'/></geometry></collision>"
     weight = "<inertial><mass value='{}'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/></inertial>"
     parts = {
@@ -382,10 +384,13 @@ def test_a_link_with_a_mass_but_without_a_shape_hides_behind_no_other(tmp_path: 
         "fore": weight.format(3),
         "hand": solid + weight.format(1),
         "cam": lost + weight.format(1),
+        "half": solid + empty[0] + weight.format(1),
+        "grip": empty[1] + solid,
+        "cover": empty[0],
     }
     links = "".join(f"<link name='{name}'>{inside}</link>" for name, inside in parts.items())
     turns = ["base arm", "arm fore"]
-    fixed = ["arm tool", "tool tip", "tip dot", "fore hand", "hand cam"]
+    fixed = ["arm tool", "tool tip", "tip dot", "fore hand", "hand cam", "hand half", "hand grip", "hand cover"]
     limit = "<axis xyz='0 1 0'/><limit lower='-1' upper='1' effort='1' velocity='1'/>"
     joints = "".join(
         f"<joint name='{ends}' type='{'revolute' if ends in turns else 'fixed'}'><parent link='{ends.split()[0]}'/>"
@@ -394,7 +399,8 @@ def test_a_link_with_a_mass_but_without_a_shape_hides_behind_no_other(tmp_path: 
     )
     (tmp_path / "r.urdf").write_text(f"<robot name='r'>{links}{joints}</robot>")
     robot = load(str(tmp_path / "r.urdf"))
-    assert set(robot.unshaped) == {"tool", "fore", "cam"}
+    assert set(robot.unshaped) == {"tool", "fore", "cam", "half", "grip", "cover"}
+    assert any("without a shape on 'half', 'grip', 'cover':" in note for note in robot.notes)
     wall = Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0)
     [sentence] = CapsuleDistance(robot, (), obstacles=(wall,)).unchecked
     assert sentence == f"collisions of the links {', '.join(robot.unshaped)}: no capsule stands for them"

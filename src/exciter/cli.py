@@ -10,17 +10,22 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from exciter.arguments import parser
 from exciter.errors import ExciterError, visible
 
+STDERR = 2  #: its number in the operating system
+
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line; leaves with 0, 1 when a check fails, 2 on wrong input, 130 when interrupted."""
+    """Run the command line; leaves with 0, 1 when a check fails, 2 on wrong input, 130 when interrupted, whatever
+    becomes of its output: see ``Unread``."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the shell
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  as long as the process
+        elif getattr(sys, name) is getattr(sys, f"__{name}__"):  # a test may have put another one there
+            setattr(sys, name, heeding_no_reader(getattr(sys, name)))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters shows question marks
@@ -35,11 +40,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         leave(2, str(error))
     except KeyboardInterrupt:
         leave(130, "interrupted")
-    except BrokenPipeError:  # the reader (head, less) has seen enough
-        code = 0
-        discard_output()
     except OSError as error:
-        discard_output()
+        discard(sys.stdout.fileno())
         leave(2, f"cannot write the output: {error.strerror or error}")
     sys.exit(code or 0)
 
@@ -66,6 +68,33 @@ def leave(code: int, message: str) -> NoReturn:
     sys.exit(code)
 
 
-def discard_output() -> None:
+class Unread(io.FileIO):
+    """A stream whose reader (head, less) may leave when it has seen enough. That ends no command: a check goes on to
+    its verdict, which is the exit code, and a design to its files; the rest of what is said goes nowhere. An error
+    that cannot be shown leaves with its code all the same."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            if self.fileno() != STDERR and not isinstance(error, ConnectionError):  # a full disk is told
+                raise
+            discard(self.fileno())
+            return super().write(data)
+
+
+def heeding_no_reader(stream: io.TextIOWrapper) -> io.TextIOWrapper:
+    """The same stream as an ``Unread``; a console of Windows is another kind, and has no reader."""
+    if not isinstance(getattr(stream.buffer, "raw", stream.buffer), io.FileIO):
+        return stream
+    return io.TextIOWrapper(
+        io.BufferedWriter(Unread(stream.fileno(), "w", closefd=False)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering or stream.write_through,
+    )
+
+
+def discard(stream: int) -> None:
     """Nothing more can be written: keep the interpreter from trying once again at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)

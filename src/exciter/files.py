@@ -30,6 +30,8 @@ HIDDEN = re.compile(re.escape(PREFIX) + r"[a-z0-9_]{8}")  #: as ``tempfile.mkdte
 HASHES, OPEN = "sha256", "unfinished"  #: keys of a seal
 DIGEST = re.compile(r"[0-9a-f]{64}")
 MOST_SEAL_BYTES = 300_000_000
+HIDDEN_LINE_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+HIDDEN_END = "at which some readers begin a new line and others do not; remove it"
 FOR_PEOPLE = (".html",)  #: nothing is read of these, and another result may write its own
 
 
@@ -121,6 +123,15 @@ class Seal:
 
     def is_there(self, folder: Path) -> bool:
         return os.path.lexists(folder / self.name)
+
+    def owns(self, path: Path) -> bool:
+        """Whether a file is the seal beside it, one of its companions, or can be one: a seal that is damaged, or of an
+        earlier version, does not name them. Names count in any case, as they do on some file systems."""
+        folder, name = path.absolute().parent, path.name.casefold()
+        if not self.is_there(folder):
+            return False
+        named = (self.name, *self.recorded(folder))
+        return name in map(str.casefold, named) or any(fnmatchcase(name, pattern) for pattern in self.own)
 
     def _content(self, folder: Path) -> dict[str, Any]:
         """Of a seal, empty where there is none; ValueError: it cannot be read as one."""
@@ -370,7 +381,21 @@ def _finite(data: Any) -> Any:
     return data
 
 
-# -- headings of tables ------------------------------------------------------------------------------------------------
+# -- lines and headings of tables --------------------------------------------------------------------------------------
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, which end in \\n, \\r\\n or \\r. ``str.splitlines`` and a few other readers end them at
+    further characters, too, and find rows that nobody else sees: see ``hidden_end``."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def hidden_end(text: str) -> str | None:
+    """What is wrong with a text that has a character at which some readers end a line and others do not."""
+    if not any(mark in text for mark in HIDDEN_LINE_ENDS):
+        return None
+    number, mark = next((k, c) for k, line in enumerate(lines_of(text), 1) for c in line if c in HIDDEN_LINE_ENDS)
+    return f"line {number} has the character {shown(mark)}, {HIDDEN_END}"
 
 
 def csv_line(cells: Iterable[str]) -> str:

@@ -16,6 +16,7 @@ from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.config.design_config import DesignConfig, read_config
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.rounding import Rounding
+from exciter.excitation.files.samples import unchecked_rows
 from exciter.files import json_text
 from exciter.report.verdict_words import margin_words, reached_words, verdict
 from exciter.robot import load
@@ -36,7 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     curve = read_trajectory(arguments.trajectory, robot, jumps=True)
     constraints = config.constraints(config.model(robot))
     certificate = certify(robot, curve, constraints, from_rest=True)
-    missing, rounded = unchecked(robot, constraints, certificate), Rounding.of(curve)
+    missing = (*unchecked(robot, constraints, certificate), *unchecked_rows(curve))
+    rounded = Rounding.of(curve)
     if arguments.json:
         data = {"robot": robot.name, "trajectory": str(arguments.trajectory), **certificate.to_dict()}
         print(json_text({**data, "remarks": robot.remarks, "not_checked": missing}), end="")

@@ -128,10 +128,6 @@ class _Console(Console):
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else visible(text, keep="\n\t"), style, control)
 
-    def on_broken_pipe(self) -> None:
-        """The reader has seen enough, which is no failure: see ``exciter.cli``."""
-        raise BrokenPipeError
-
 
 def console() -> Console:
     """For people: as wide as the terminal; a file or a pipe gets long lines, so that searching finds them."""

@@ -16,6 +16,7 @@ from rich.text import Text
 from exciter.commands.check import chosen_config
 from exciter.commands.common import console, description_hash, output_folder, print_notes, versions
 from exciter.commands.progress import bar_with
+from exciter.commands.result_files import CHECKPOINT
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
@@ -40,7 +41,6 @@ from exciter.report.tool_frame import tool_frame
 from exciter.report.verdict_words import verdict
 from exciter.robot import Robot, load
 
-CHECKPOINT = "checkpoint.json"
 INTERRUPTED = 130
 BEST = TextColumn("{task.fields[best]}")
 WRITTEN = (*MOTION_FILES, DESIGN.name, "report.html")

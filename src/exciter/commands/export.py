@@ -8,8 +8,8 @@ from os.path import isdir  # false, too, for a name that is too long
 from pathlib import Path
 
 from exciter.commands.common import console, output_folder
+from exciter.commands.result_files import refuse_parts_of_results
 from exciter.errors import ExciterError
-from exciter.excitation.files.read import DESIGN
 from exciter.export.c_code import write_c
 from exciter.export.data import write_json_result, write_yaml_result
 from exciter.export.mjcf import mjcf_text
@@ -18,8 +18,7 @@ from exciter.export.ros2 import write_joint_trajectory
 from exciter.export.sdf import sdf_text
 from exciter.export.text_files import require_suffix, write_texts
 from exciter.export.urdf import identified_urdf
-from exciter.files import Seal
-from exciter.identification.identified import SEALED, IdentifiedModel
+from exciter.identification.identified import IdentifiedModel
 
 Written = tuple[Path, ...]
 
@@ -30,9 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ExciterError(f"-o is '{path}', a folder; give the name of a file")
     if not isdir(folder):
         raise ExciterError(f"there is no folder '{folder}'; give one that exciter identify or exciter design wrote")
-    beside = folder.resolve() == path.absolute().parent.resolve() and path.name in OURS
-    if beside or any(is_of(seal, path) for seal in (DESIGN, SEALED)):
-        raise ExciterError(f"'{path}' is a file of the result itself; choose another name")
+    refuse_parts_of_results(path, *([path.with_suffix(".h")] if arguments.format == "c" else []))
     with output_folder(path.absolute().parent):
         if arguments.format == "ros2":
             written: Written = (write_joint_trajectory(path, folder),)
@@ -40,12 +37,6 @@ def run(arguments: argparse.Namespace) -> int:
             written = WRITERS[arguments.format](IdentifiedModel.read(folder), path)
     console().print(f"written: {', '.join(map(str, written))}", markup=False)
     return 0
-
-
-def is_of(seal: Seal, path: Path) -> bool:
-    """Whether a name is one of a set of files that belong together."""
-    folder = path.absolute().parent
-    return seal.is_there(folder) and path.name in (seal.name, *seal.recorded(folder))
 
 
 def _urdf(found: IdentifiedModel, path: Path) -> Written:
@@ -79,7 +70,6 @@ def _python(found: IdentifiedModel, path: Path) -> Written:
     return (write_python(path, found.model, found.values, std=found.estimate.std),)
 
 
-OURS = ("result.json", "robot.urdf", "robot.xml", "robot.mjcf", "robot.yaml", "design.json", "trajectory.json")
 WRITERS: dict[str, Callable[[IdentifiedModel, Path], Written]] = {
     "urdf": _urdf,
     "mjcf": _mjcf,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from exciter.commands.common import console, output_folder
+from exciter.commands.result_files import refuse_parts_of_results
 from exciter.commands.starting_configuration import starting_configuration
 from exciter.errors import ExciterError
 from exciter.files import staged
@@ -17,6 +18,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ExciterError(f"-o is '{path}'; give the name of a file that ends in .yaml")
     if path.exists() and not arguments.force:
         raise ExciterError(f"'{path}' exists; give another name with -o, or --force to write over it")
+    refuse_parts_of_results(path)
     robot = load(arguments.robot)
     text = starting_configuration(robot, arguments.robot)
     with output_folder(path.absolute().parent) as folder, staged(folder) as stage:

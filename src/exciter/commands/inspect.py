@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.commands.common import chosen_robot, console, print_notes
+from exciter.commands.result_files import refuse_parts_of_results
 from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
@@ -30,6 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     """0 when every log is usable, 1 when one has a problem; with -o what is written decides."""
     if arguments.output is not None and len(arguments.logs) > 1:
         raise ExciterError(f"-o writes one recording, {len(arguments.logs)} logs are given; repair them one by one")
+    if arguments.output is not None:
+        refuse_parts_of_results(*written(arguments.output))
     robot = chosen_robot(arguments)
     planned = None if arguments.planned is None else read_trajectory(arguments.planned, robot)
     usable, reports, out = True, [], console()
@@ -59,14 +62,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 def refuse_overwriting(file: RecordingFile, output: Path) -> None:
     """Neither the repaired log nor what is written beside it may be what it is read from."""
-    written = [output] if output.suffix.lower() == ".npz" else [output, output.with_suffix(".yaml")]
     read = [file.path, file.path.with_suffix(".yaml"), *(path for _, path in file.files)]
     for path in read:
-        for target in written:
+        for target in written(output):
             if exists(path) and (same(path, target) or (isdir(path) and path.resolve() in target.resolve().parents)):
                 raise ExciterError(
                     f"-o {output} would write over {path}, which the log is read from; give another name"
                 )
+
+
+def written(output: Path) -> tuple[Path, ...]:
+    """The repaired log, and what is written beside a table."""
+    return (output,) if output.suffix.lower() == ".npz" else (output, output.with_suffix(".yaml"))
 
 
 def same(a: Path, b: Path) -> bool:

@@ -16,7 +16,8 @@ from rich.text import Text
 
 from exciter.commands.common import console, output_folder, versions
 from exciter.commands.progress import steps
-from exciter.files import Seal, json_text, staged
+from exciter.commands.result_files import paper_seal
+from exciter.files import json_text, staged
 from exciter.reproduction import NAMES
 from exciter.reproduction.finding import text_of
 from exciter.reproduction.markdown import page
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 def write(one: Reproduced, folder: Path) -> None:
     """A paper as soon as it is complete: what interrupts the next one does not take it away."""
     name = one.paper.name
-    seal = Seal(f"{name}.json", (f"{name}.html", f"{name}.*.csv"), f"exciter reproduce {name}")
+    seal = paper_seal(name)
     with staged(folder, seal) as stage:
         write_report(one, stage / f"{name}.html", versions())
         write_tables(one, stage)

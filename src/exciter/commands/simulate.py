@@ -16,6 +16,7 @@ from rich.text import Text
 from exciter import __version__
 from exciter.commands.common import chosen_robot, console, output_folder, print_notes
 from exciter.commands.progress import bar_with
+from exciter.commands.result_files import refuse_parts_of_results
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.experiment.recording.native import check_beside, write_recording, written_beside
@@ -127,6 +128,7 @@ def check_paths(arguments: argparse.Namespace) -> None:
             for other, file in taken.items():
                 if file is not None and name.resolve() == file.resolve():
                     raise ExciterError(f"{flag} {path} would write '{name}', the file of {other}; choose another name")
+        refuse_parts_of_results(path, beside)
         check_beside(path)
         taken |= {flag: path, f"{flag}, too": beside}
 

@@ -9,6 +9,7 @@ from exciter.commands.common import console, description_hash, output_folder, pr
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.files.read import DESIGN, MOTION_FILES, read_trajectory
+from exciter.excitation.files.samples import unchecked_rows
 from exciter.excitation.files.slowed import export_slowed
 from exciter.files import staged
 from exciter.report.verdict_words import verdict
@@ -31,7 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
             lambda motion: certify(robot, motion, constraints, from_rest=True),
             rate=config.rate,
         )
-        missing = unchecked(robot, constraints, certificate)
+        given = (f"of {arguments.trajectory.name}, {text}" for text in unchecked_rows(curve))
+        missing = (*unchecked(robot, constraints, certificate), *given)
         DESIGN.write(
             stage,
             {

@@ -18,8 +18,9 @@ from rich.text import Text
 from exciter.commands.common import console, output_folder, print_notes, shown, versions
 from exciter.commands.identify_logs import Logs
 from exciter.commands.progress import Step, steps
+from exciter.commands.result_files import VALIDATED
 from exciter.errors import RecordingError
-from exciter.files import Seal, json_text, staged
+from exciter.files import json_text, staged
 from exciter.identification.config.evaluation import judged_words
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
@@ -30,8 +31,7 @@ from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matri
 from exciter.validation.simulation import SimulatedRun, simulate_run
 from exciter.validation.validation import RunValidation, Validation, validate
 
-REPORT, DATA = "report.html", "validation.json"
-SEALED = Seal(DATA, (REPORT,), "validate again")
+REPORT, DATA = "report.html", VALIDATED.name
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ def validation_data(found: IdentifiedModel, checked: Checked, logs: Logs, folder
 def write(
     found: IdentifiedModel, checked: Checked, logs: Logs, runs: tuple[Run, ...], data: dict[str, Any], folder: Path
 ) -> dict[str, Any]:
-    with staged(folder, SEALED) as stage:
+    with staged(folder, VALIDATED) as stage:
         write_validation_report(
             found,
             checked.validation,
@@ -153,7 +153,7 @@ def write(
             inertia_matrix=checked.inertia,
             simulation=checked.simulations,
         )
-        return SEALED.write(stage, data)
+        return VALIDATED.write(stage, data)
 
 
 # -- what is printed -------------------------------------------------------------------------------------------------

@@ -210,7 +210,7 @@ def _unshaped(
 ) -> tuple[str, ...]:
     """Links that move and have a mass or a shape, of which something could not be measured. It is settled here: later
     they are part of a body whose other links may have shapes."""
-    shaped = {link for link, shape in shapes if shape.collides and link not in failed}
+    shaped = {link for link, shape in shapes if shape.collides and link not in failed} - plain.shapeless
     there = {link for link, phi in plain.inertias.items() if phi[0] > MASS_OF_A_FRAME} | plain.solid
     return tuple(link for link in links if links[link].joint != BASE and link in there - shaped)
 

@@ -9,6 +9,7 @@ and drivers add (gazebo, transmission, ros2_control) is left alone, and noted wh
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -62,7 +63,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
             facts[joint.get("name", "")] = _facts(joint)
     if not facts:
         raise RobotError(f"'{path}' has no moving joint; at least one revolute, continuous or prismatic is needed")
-    shapes = read_shapes(root, path.parent, mesh_root or path.parent)
+    shapes, shapeless = read_shapes(root, path.parent, mesh_root or path.parent)
     return PlainDescription(
         name=plain.get("name", ""),
         xml=tostring(plain, encoding="unicode"),
@@ -74,12 +75,19 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         ),
         shapes=shapes,
         inertias={link.get("name", ""): _inertia(link) for link in plain.findall("link")},
-        solid=frozenset(link for link, _ in shapes),
+        solid=frozenset((*shapeless, *(link for link, _ in shapes))),
+        shapeless=frozenset(shapeless),
         couplings=_mimics(joints, facts),
-        notes=_unused_limits(joints),
+        notes=(*_unused_limits(joints), *_shapeless_notes(shapeless)),
         lacking=_simulator_forces(root, joints),
         unlimited=UNLIMITED,
     )
+
+
+def _shapeless_notes(links: Sequence[str]) -> tuple[str, ...]:
+    if not links:
+        return ()
+    return (f"a <collision> without a shape on {named(links)}: what it stands for is kept away from nothing; give one",)
 
 
 def _end(joint: Element, which: str) -> str:

@@ -20,13 +20,15 @@ LinkShapes = tuple[tuple[str, Shape], ...]
 GREY: Colour = (0.7, 0.7, 0.7, 1.0)
 
 
-def read_shapes(root: Element, folder: Path, mesh_root: Path) -> LinkShapes:
-    """Visual shapes and collision shapes, each with its link and placed in the link's frame."""
+def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShapes, tuple[str, ...]]:
+    """Visual shapes and collision shapes, each with its link and placed in the link's frame; and the links with a
+    <collision> that says of no shape, so that something is there and nobody knows what."""
     for texture in root.iter("texture"):
         if texture.get("filename"):
             asset_path(texture.get("filename", ""), folder, mesh_root)
     colours = {m.get("name", ""): _colour(m, {}) for m in root.findall("material")}
     found: list[tuple[str, Shape]] = []
+    shapeless: dict[str, None] = {}
     for link in root.findall("link"):
         name = link.get("name", "")
         for role in ("visual", "collision"):
@@ -34,7 +36,9 @@ def read_shapes(root: Element, folder: Path, mesh_root: Path) -> LinkShapes:
                 shape = _shape(element, f"link '{name}'", folder, mesh_root, colours)
                 if shape is not None:
                     found.append((name, replace(shape, role=role)))
-    return tuple(found)
+                elif role == "collision":
+                    shapeless[name] = None
+    return tuple(found), tuple(shapeless)
 
 
 def rpy_rotation(rpy: tuple[float, ...]) -> Array:
@@ -45,16 +49,18 @@ def rpy_rotation(rpy: tuple[float, ...]) -> Array:
 
 
 def _shape(element: Element, owner: str, folder: Path, mesh_root: Path, colours: dict[str, Colour]) -> Shape | None:
-    geometry = element.find("geometry")
-    if geometry is None or len(geometry) == 0:
+    solids = [solid for geometry in element.findall("geometry") for solid in geometry]
+    if not solids:
         return None
+    if len(solids) > 1:
+        raise RobotError(f"{owner} has {len(solids)} shapes in one <{element.tag}>; give each of them its own")
+    [solid] = solids
     origin = element.find("origin")
     xyz = (0.0, 0.0, 0.0) if origin is None else (numbers(origin, "xyz", 3, owner) or (0.0, 0.0, 0.0))
     rpy = (0.0, 0.0, 0.0) if origin is None else (numbers(origin, "rpy", 3, owner) or (0.0, 0.0, 0.0))
     rotation, translation = rpy_rotation(rpy), np.array(xyz)
     material = element.find("material")
     colour = GREY if material is None else _colour(material, colours)
-    solid = geometry[0]
     if solid.tag == "mesh":
         scale = numbers(solid, "scale", 3, owner) or (1.0, 1.0, 1.0)
         path = asset_path(solid.get("filename", ""), folder, mesh_root)

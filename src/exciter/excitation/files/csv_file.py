@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import MotionError
 from exciter.excitation.files.samples import Samples
-from exciter.files import csv_cells, csv_line
+from exciter.files import csv_cells, csv_line, lines_of
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -41,7 +41,7 @@ def csv_text(samples: Samples, joints: tuple[str, ...]) -> str:
 
 def parse_csv(text: str, robot: Robot, source: str) -> Samples:
     """The rows of a CSV file, columns in the robot's order; one line when it does not fit the robot."""
-    numbered = enumerate(text.lstrip("\ufeff").splitlines(), start=1)
+    numbered = enumerate(lines_of(text.lstrip("\ufeff")), start=1)
     lines = [(number, line) for number, line in numbered if line.strip()]
     if not lines:
         raise MotionError(f"{source} is empty; expected a header (time, <joint>.q, …) and rows of numbers")

@@ -37,6 +37,7 @@ PIECES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 }
 
 FAMILY_KEYS = ("trajectory", "labels", "coefficients", "periods")
+MESSAGE_KEYS = ("points", "joint_trajectory")  # of ROS 2
 
 
 def exact_data(
@@ -65,6 +66,9 @@ def is_exact(data: Any) -> bool:
 
 def exact_curve(data: Mapping[str, Any], robot: Robot, source: str) -> Curve:
     """The curve of a trajectory.json, joints in the robot's order; it may jump (``Curve.breaks``)."""
+    for key in MESSAGE_KEYS:
+        if key in data:  # whoever executes the file may take the other one
+            raise MotionError(f"{source} has {key} beside a trajectory.json: two motions in one file; keep one")
     joints = data.get("joints")
     names = list(robot.joint_names)
     if not isinstance(joints, list) or sorted(joints, key=str) != sorted(names):
@@ -111,7 +115,7 @@ def _check_duration(data: Mapping[str, Any], curve: Curve) -> None:
 
 def _piece(entry: Mapping[str, Any], order: list[int]) -> Piece:
     cls, names = PIECES[entry["kind"]]
-    values = {name: np.array(entry[name], dtype=float) for name in names}
+    values = {name: _numbers(entry[name], name) for name in names}
     for name, value in values.items():
         if value.size and not np.abs(value).max() <= LARGEST_OF_A_ROBOT:  # NaN included
             raise MotionError(f"{name} of a piece has NaN, infinity, or a number beyond {LARGEST_OF_A_ROBOT:g}")
@@ -128,12 +132,24 @@ def _piece(entry: Mapping[str, Any], order: list[int]) -> Piece:
     return piece
 
 
+def _numbers(given: Any, name: str) -> Array:
+    """As an array: neither words nor true and false, which NumPy would turn into numbers."""
+    rest = [given]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, list):
+            rest += one
+        elif type(one) not in (int, float):
+            raise MotionError(f"{name} has {shown(one)} where a number is expected")
+    return np.array(given, dtype=float)
+
+
 def _family_curve(data: Mapping[str, Any], joints: list[str]) -> Curve:
     """Once through the motion of a family, joints in the robot's order."""
     trajectory, rows = trajectory_from(data["trajectory"]), data["coefficients"]
     if not isinstance(rows, Mapping) or sorted(rows) != sorted(joints):
         raise MotionError(f"coefficients must be given for {', '.join(joints)}, by name, and for no others")
-    delta = np.array([rows[name] for name in joints], dtype=float)
+    delta = _numbers([rows[name] for name in joints], "coefficients")
     if delta.shape != (len(joints), trajectory.coefficients):
         raise MotionError(
             f"coefficients of shape {delta.shape}; this trajectory has {trajectory.coefficients} for each of "

@@ -11,7 +11,7 @@ from exciter.excitation.files.csv_file import parse_csv
 from exciter.excitation.files.exact_file import exact_curve, is_exact
 from exciter.excitation.files.ros2_file import is_ros2, message_as_written, parse_ros2
 from exciter.excitation.trajectories.curve import Curve
-from exciter.files import Seal
+from exciter.files import Seal, hidden_end
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import read_bytes
 from exciter.robot.yaml_file import parse_json, parse_yaml
@@ -65,6 +65,8 @@ def _read(path: Path, robot: Robot) -> Curve:
 
 def curve_of(text: str, suffix: str, robot: Robot, source: str) -> Curve:
     """The same of the text of a file; suffix: of its name, source: what messages call it."""
+    if suffix != ".json" and (wrong := hidden_end(text)) is not None:  # lines mean nothing in JSON
+        raise MotionError(f"{source}: {wrong}")
     if suffix in TABLES:
         return parse_csv(text, robot, source).curve()
     try:

@@ -17,6 +17,9 @@ from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
 WRAPPERS = ("trajectory", "joint_trajectory")  # FollowJointTrajectory goal, RobotTrajectory
+MESSAGE = ("joint_names", "points")
+OTHER_MOTIONS = ("joints", "pieces", "coefficients")  # of a trajectory.json
+MULTI_DOF = ("multi_dof_trajectory", "multi_dof_joint_trajectory")  # of bodies without joints, beside that of joints
 KINDS = ("positions", "velocities", "accelerations")
 LARGEST_TIME_FIELD = 2**32 - 1  # sec and nanosec have 32 bits
 # lines of ``ros2_yaml``: names, numbers and times that JSON and YAML 1.1 read alike; times as large as messages hold
@@ -88,17 +91,33 @@ def is_ros2(data: Any) -> bool:
 
 
 def _unwrapped(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    for key in WRAPPERS:
-        if isinstance(data.get(key), Mapping):
-            return _unwrapped(data[key])
-    return data
+    key = _wrapper(data)
+    return data if key is None else _unwrapped(data[key])
+
+
+def _wrapper(data: Mapping[str, Any]) -> str | None:
+    return next((key for key in WRAPPERS if isinstance(data.get(key), Mapping)), None)
+
+
+def _refuse_two_motions(data: Mapping[str, Any], source: str) -> None:
+    """Whoever executes the file may take the other one."""
+    key = _wrapper(data)
+    own = MESSAGE if key is None else (key,)
+    motions = [other for other in (*MESSAGE, *WRAPPERS, *OTHER_MOTIONS) if other in data and other not in own]
+    floating = [other for other in MULTI_DOF if isinstance(data.get(other), Mapping) and data[other].get("points")]
+    if motions or floating:
+        others = ", ".join((*motions, *floating))
+        raise MotionError(f"{source} has {others} beside {' and '.join(own)}: two motions in one file; keep one")
+    if key is not None:
+        _refuse_two_motions(data[key], source)
 
 
 def parse_ros2(data: Mapping[str, Any], robot: Robot, source: str) -> Samples:
     """The points of a message, joints in the robot's order."""
+    _refuse_two_motions(data, source)
     message = _unwrapped(data)
     names, points = message["joint_names"], message.get("points")
-    if not isinstance(names, list) or sorted(map(str, names)) != sorted(robot.joint_names):
+    if not isinstance(names, list) or sorted(names, key=str) != sorted(robot.joint_names):
         raise MotionError(
             f"{source} has joint_names {shown(names)}; expected the joints {', '.join(robot.joint_names)}"
         )
@@ -122,18 +141,22 @@ def _block(points: Sequence[Mapping[str, Any]], kind: str, order: list[int], sou
     for k, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != len(order):
             raise MotionError(f"{source}: point {k + 1} must have {len(order)} {kind}, one per joint, as others have")
-    try:
-        return np.array(rows, dtype=float)[:, order]
-    except (TypeError, ValueError):
-        raise MotionError(f"{source} has {kind} that are not numbers") from None
+        if not set(map(type, row)) <= {int, float}:
+            raise MotionError(
+                f"{source}: point {k + 1} has {kind} {shown(row)} that are not numbers; write them without quotes, in "
+                "YAML with a point (1.0e-05)"
+            )
+    return np.array(rows, dtype=float)[:, order]
 
 
 def _time(given: Any, index: int, source: str) -> float:
     """Seconds of {sec, nanosec}, of ROS 1's {secs, nsecs}."""
     if isinstance(given, Mapping):
-        parts = [given.get(new, given.get(old, 0)) for new, old in (("sec", "secs"), ("nanosec", "nsecs"))]
+        names = (("sec", "secs"), ("nanosec", "nsecs"))
+        parts = [given.get(new, given.get(old, 0)) for new, old in names]
         whole = all(type(part) is int and abs(part) <= LARGEST_TIME_FIELD for part in parts)
-        if whole and set(given) <= {"sec", "secs", "nanosec", "nsecs"}:
+        agree = all(given.get(old, part) == part for (_, old), part in zip(names, parts, strict=True))
+        if whole and agree and set(given) <= {"sec", "secs", "nanosec", "nsecs"}:
             return float((parts[0] * NANOSECONDS + parts[1]) / NANOSECONDS)
     raise MotionError(
         f"{source}: point {index + 1} has time_from_start {shown(given)}; expected {{sec: …, nanosec: …}}, "

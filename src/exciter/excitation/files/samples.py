@@ -2,7 +2,8 @@
 
 With q, q̇, q̈ in every row a controller interpolates by quintics, with q and q̇ by cubics; both match the rows on
 either side. Positions alone say nothing of the way between them: they are joined by the cubic spline with continuous
-acceleration (not-a-knot at both ends, so that no rest is assumed that the file does not speak of).
+acceleration (not-a-knot at both ends, so that no rest is assumed that the file does not speak of). Controllers join
+them in ways of their own, many by straight lines: ``unchecked_rows`` says so beside a certificate.
 """
 
 from __future__ import annotations
@@ -26,6 +27,20 @@ SHORTEST_STEP = 0.5 / NANOSECONDS  # [s] between rows: less is no time at all to
 SPLINE_ROWS = 4  # fewer points than this leave a cubic undetermined
 
 
+class PositionSpline(PolynomialPiece):
+    """The spline through rows without velocities."""
+
+
+def unchecked_rows(curve: Curve) -> tuple[str, ...]:
+    """What a certificate of a file's motion does not speak of; nothing where its rows say how they are joined."""
+    if not any(isinstance(piece, PositionSpline) for piece in curve.pieces):
+        return ()
+    return (
+        "how a controller joins rows without velocities: a spline through the positions was certified; straight lines "
+        "jump in velocity at every row; give velocities",
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """time (N,) [s], increasing; q (N, n) [rad or m], and q̇, q̈ (N, n) where the file has them."""
@@ -40,7 +55,7 @@ class Samples:
         if self.qd is not None:
             return Curve((PolynomialPiece.from_samples(self.time, self.q, self.qd, self.qdd),))
         spline = CubicSpline(self.time, self.q)  # powers fall along the first axis
-        return Curve((PolynomialPiece(self.time, np.ascontiguousarray(spline.c[::-1].transpose(2, 1, 0))),))
+        return Curve((PositionSpline(self.time, np.ascontiguousarray(spline.c[::-1].transpose(2, 1, 0))),))
 
     def checked(self, source: str, row: Callable[[int], str]) -> Samples:
         """Itself, or one line about the first thing that cannot be a motion; ``row`` names a row as people count."""

@@ -13,7 +13,8 @@ from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.pieces import equal_blocks
 from exciter.experiment.sources.source import MOST_COLUMNS, Source
 from exciter.experiment.sources.text_layout import DECIMAL_COMMA, TextSettings, decimal_comma, find_layout
-from exciter.experiment.sources.text_lines import Notation, cells, numbered_lines, text_pieces
+from exciter.experiment.sources.text_lines import HIDDEN_ENDS, Notation, cells, numbered_lines, text_pieces
+from exciter.files import HIDDEN_END
 
 Array = NDArray[np.float64]
 
@@ -75,7 +76,10 @@ class DelimitedText(Source):
             yield self._carefully(max(start, first), cut, columns) if table is None else table
 
     def _unusual(self, text: str) -> bool:
-        """Quotes, words for missing values, and points where numbers have commas are looked at cell by cell."""
+        """Quotes, words for missing values, points where numbers have commas, and characters at which others begin a
+        new line are looked at cell by cell."""
+        if any(mark in text for mark in HIDDEN_ENDS):
+            return True
         decimal, words = self.layout.notation.decimal, self.layout.notation.missing
         if '"' in text or (decimal != "." and ("." in text or decimal == self.layout.delimiter)):
             return True
@@ -107,6 +111,8 @@ class DelimitedText(Source):
         for line_number, line in enumerate(lines, start=start):
             if not line or line.isspace():
                 continue
+            if any(mark in line for mark in HIDDEN_ENDS):
+                raise RecordingError(f"{self.path}: line {line_number} has a character {HIDDEN_END}")
             row = cells(line, self.layout.delimiter)
             if len(row) != self._width:
                 raise RecordingError(

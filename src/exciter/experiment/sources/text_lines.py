@@ -10,7 +10,7 @@ from pathlib import Path
 
 from exciter.errors import RecordingError
 from exciter.experiment.sources.source import MOST_COLUMNS
-from exciter.files import csv_cells
+from exciter.files import HIDDEN_LINE_ENDS, csv_cells
 
 PIECE = 1 << 18  # characters read at once
 MOST_CHARACTERS = 1 << 20  # of one line; 10 000 columns of 17 digits take a quarter of it
@@ -19,6 +19,7 @@ MISSING = frozenset(
     {"", "nan", "na", "n/a", "null", "none", "nan(ind)", "-nan(ind)"}
 )  # what programs write for no value
 FORTRAN = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))[dD]([+-]?\d+)")  # 1.5D+03
+HIDDEN_ENDS = tuple(mark.encode().decode("latin-1") for mark in HIDDEN_LINE_ENDS)  # every byte is a character
 QUOTED = re.compile(r'"[^"]*"|[^\s"]+')
 
 
