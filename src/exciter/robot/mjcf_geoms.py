@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.geometry import Shape
-from exciter.robot.mjcf_settings import Compiler, orientation
+from exciter.robot.mjcf_settings import Compiler, orientation, rotation_to_axis
 from exciter.robot.place import place_shape
 from exciter.robot.spatial import from_pseudo_inertia, rotation_to, transform_inertia
 from exciter.robot.xml_safety import number, numbers
@@ -48,7 +48,9 @@ def geom_placement(geom: Element, compiler: Compiler, owner: str) -> tuple[Array
     length = float(np.linalg.norm(start - end))
     if length < 1e-12:
         raise RobotError(f"fromto in <{geom.tag}> of {owner} has no length")
-    return rotation_to((start - end) / length), 0.5 * (start + end)  # MuJoCo's z axis points to the first end
+    round_ = geom.tag == "geom" and geom_kind(geom) in ("capsule", "cylinder")  # about z, so that z is all that counts
+    along = (start - end) / length  # MuJoCo's z axis points to the first end
+    return rotation_to(along) if round_ else rotation_to_axis(along, owner), 0.5 * (start + end)
 
 
 def half_sizes(geom: Element, owner: str) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from exciter.errors import RobotError, unknown_name
 from exciter.robot.robot import STANDARD_GRAVITY
-from exciter.robot.spatial import axis_rotation, rotation_to
+from exciter.robot.spatial import SINE_OF_OPPOSITE, axis_rotation, rotation_to
 from exciter.robot.xml_safety import number, numbers
 
 Array = NDArray[np.float64]
@@ -25,6 +25,7 @@ ACTUATORS = (
     "general", "motor", "position", "velocity", "intvelocity", "orientation", "pid", "damper", "cylinder", "muscle",
     "adhesion", "dcmotor", "plugin",
 )  # fmt: skip
+SINE_OF_AMBIGUOUS_ZAXIS = 1e-7  # of the angle to −z: below it MuJoCo 4 turns about x, earlier ones do below 1e-10
 ADVICE = "let MuJoCo write the compiled model (mj_saveLastXML) and read that file"
 
 
@@ -165,12 +166,23 @@ def orientation(element: Element, compiler: Compiler, owner: str) -> Array:
     if given[0] == "axisangle":
         return axis_rotation(_unit(values[:3], owner), values[3] * compiler.angle)
     if given[0] == "zaxis":
-        return rotation_to(_unit(values, owner))
+        return rotation_to_axis(values, owner)
     if given[0] == "xyaxes":
         x = _unit(values[:3], owner)
         y = _unit(values[3:] - x * (x @ values[3:]), owner)
         return np.column_stack([x, y, np.cross(x, y)])
     return quaternion_rotation(_unit(values, owner))
+
+
+def rotation_to_axis(axis: Array, owner: str) -> Array:
+    """The rotation that MuJoCo means by an axis z."""
+    x, y, z = _unit(axis, owner)
+    if z < 0.0 and SINE_OF_OPPOSITE <= math.hypot(x, y) < SINE_OF_AMBIGUOUS_ZAXIS:
+        raise RobotError(
+            f"zaxis or fromto of {owner} points so nearly to -z that MuJoCo's versions turn it about different axes; "
+            "give exactly 0 0 -1, or quat"
+        )
+    return rotation_to([x, y, z])
 
 
 def quaternion_rotation(quaternion: Array) -> Array:
