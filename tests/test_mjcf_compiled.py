@@ -86,6 +86,71 @@ def test_an_axis_that_versions_of_mujoco_read_differently_is_refused(tmp_path: P
     assert capsule.rotation[0, 2] == pytest.approx(sine, rel=1e-9)
 
 
+# -- masses and inertias -----------------------------------------------------------------------------------------------
+
+#: Geoms of a body; those of the group 4 are beyond the second range of groups.
+GEOMS = {
+    "none": "",
+    "a ball": '<geom size=".1" mass="3" pos=".2 0 0"/>',
+    "a ball of another group": '<geom size=".1" mass="3" pos=".2 0 0" group="4"/>',
+    "balls of both": '<geom size=".1" mass="3" pos=".2 0 0"/><geom size=".2" pos="0 .3 0" group="4"/>',
+    "without a mass": '<geom size=".1" mass="0"/><geom type="box" size=".1 .1 .1" density="0"/>',
+    "too light for MuJoCo": '<geom size=".1" mass="9e-15"/>',
+    "a light one": '<geom size=".1" mass="1e-3"/>',
+    "a mesh": '<geom type="mesh" mesh="m"/>',
+    "a mesh beside a ball": '<geom type="mesh" mesh="m"/><geom size=".1" mass="3" pos=".2 0 0"/>',
+    "a mesh of another group": '<geom type="mesh" mesh="m" group="4"/>',
+    "a mesh without a mass": '<geom type="mesh" mesh="m" mass="0"/>',
+    "a height field": '<geom type="hfield" hfield="h"/>',
+}
+OWN_INERTIA = '<inertial mass="2" pos=".1 0 .3" diaginertia="1 1.2 1.4" euler="10 20 30"/>'
+
+
+@pytest.mark.parametrize("setting", ["true", "auto", "false"])
+@pytest.mark.parametrize("groups", ["0 5", "0 2"])
+@pytest.mark.parametrize("bounds", ["", 'boundmass="0.01" boundinertia="0.02"'])
+def test_bodies_have_the_inertia_that_mujoco_compiles_or_it_is_said_to_be_missing(
+    tmp_path: Path, setting: str, groups: str, bounds: str
+) -> None:
+    """Whether <inertial> or geoms count, every way to say it; fixed bodies are part of what carries them."""
+    kinds = [(geoms, own) for geoms in GEOMS.values() for own in ("", OWN_INERTIA)]
+    bodies = "".join(
+        f'<body name="b{k}" pos="{k} 0 1"><joint name="j{k}" axis="0 1 0"/><inertial mass="1e-9" pos="0 0 0" '
+        f'diaginertia="1e-9 1e-9 1e-9"/><body name="part{k}" pos=".1 .2 .3" euler="40 0 20">{own}{geoms}</body></body>'
+        for k, (geoms, own) in enumerate(kinds)
+    )
+    path = tmp_path / "m.xml"
+    path.write_text(
+        f'<mujoco><compiler inertiafromgeom="{setting}" inertiagrouprange="{groups}" {bounds}/><asset><mesh name="m" '
+        'vertex="0 0 0 1 0 0 0 1 0 0 0 1"/><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>'
+        f"<worldbody>{bodies}</worldbody></mujoco>",
+        encoding="utf-8",
+    )
+    robot, model = load(path), mujoco.MjModel.from_xml_path(str(path))
+    said = "".join(remark for remark in robot.lacking if "take their inertia from meshes" in remark)
+    assert not said or ('inertiafromgeom="auto"' in said) == (setting == "true")
+    missing = 0
+    for k in range(len(kinds)):
+        part = model.body(f"part{k}")
+        expected = compiled_inertia(model, f"b{k}")
+        expected = expected + transform_inertia(compiled_inertia(model, f"part{k}"), matrix(part.quat), part.pos)
+        same = np.allclose(robot.joints[k].inertia, expected, rtol=1e-9, atol=1e-12)
+        assert same != (f"'part{k}'" in said), (kinds[k], robot.joints[k].inertia, expected)
+        missing += not same
+    assert (missing > 0) == (setting != "false")
+
+
+def test_a_fixed_body_of_meshes_takes_no_torque_from_anybody(tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    path.write_text(
+        '<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody><body name="foot">'
+        '<geom type="mesh" mesh="m"/><body name="b"><joint name="j"/><geom size=".1"/></body></body></worldbody>'
+        "</mujoco>",
+        encoding="utf-8",
+    )
+    assert load(path).lacking == ()
+
+
 def matrix(quaternion: np.ndarray) -> np.ndarray:
     found = np.empty(9)
     mujoco.mju_quat2Mat(found, quaternion)

@@ -21,7 +21,7 @@ from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.mjcf_actuators import Drive, drive_notes, joint_torque, read_drives
 from exciter.robot.mjcf_assets import absent_assets, asset_meshes
-from exciter.robot.mjcf_geoms import geom_kind, geom_placement, geom_solid, weighs_by_mesh
+from exciter.robot.mjcf_geoms import geom_kind, geom_placement, geom_solid
 from exciter.robot.mjcf_inertia import MASSLESS, Central, body_inertia
 from exciter.robot.mjcf_settings import (
     ADVICE,
@@ -138,11 +138,7 @@ def _walk(
     rotation = orientation(body, found.compiler, owner)
     translation = np.array(numbers(body, "pos", 3, owner) or (0.0, 0.0, 0.0))
     geoms = [resolved(geom, found.classes, childclass) for geom in body.findall("geom")]
-    inertia = body_inertia(body, geoms, found.compiler, owner)
-    if body.find("inertial") is None and any(weighs_by_mesh(geom) for geom in geoms):
-        found.meshed.append(name)
-    else:
-        found.inertias[name] = inertia[0]
+    inertia, meshed = body_inertia(body, geoms, found.compiler, owner)
     joints = [resolved(joint, found.classes, childclass) for joint in body.findall("joint")]
     for index, joint in enumerate(joints):
         last = index == len(joints) - 1
@@ -158,6 +154,10 @@ def _walk(
         parent = _write_body(parent, name, rotation, translation)
         _write_inertia(parent, inertia)
     above += tuple(joint_name for joint_name, _ in found.joints[len(found.joints) - len(joints) :])
+    if meshed and above:
+        found.meshed.append(name)
+    else:
+        found.inertias[name] = inertia[0]
     _refuse_gravity_compensation(body, above, found, owner)
     found.links.append(name)
     _attachments(body, name, geoms, childclass, found)
@@ -333,7 +333,11 @@ def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
     forces = []
     if found.meshed:
         meshed = list(dict.fromkeys(found.meshed))
-        forces.append(f"bodies {named(meshed)} take their inertia from meshes, which are not read: give <inertial>")
+        kept = ' and inertiafromgeom="auto"' if found.compiler.inertia_from_geom == "true" else ""
+        forces.append(
+            f"bodies {named(meshed)} take their inertia from meshes or height fields, which are not weighed: give "
+            f"<inertial>{kept}"
+        )
     if found.springs:
         forces.append(
             f"springs (stiffness) of joints {named(found.springs)} are not part of the robot: its torques lack them"
