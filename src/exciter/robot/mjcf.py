@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from exciter.errors import RobotError
 from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.mjcf_actuators import Drive, drive_notes, joint_torque, read_drives
+from exciter.robot.mjcf_actuators import Drive, drive_notes, joint_torque, read_drives, torque_doubt
 from exciter.robot.mjcf_assets import absent_assets, asset_meshes
 from exciter.robot.mjcf_geoms import geom_kind, geom_placement, geom_solid
 from exciter.robot.mjcf_inertia import MASSLESS, Central, body_inertia
@@ -244,6 +244,7 @@ def _facts(joint: Element, name: str, link: str, found: _Gathered) -> JointFacts
     if force is not None and _limited(joint, "actuatorfrclimited", compiler):
         torque = min(torque, -force[0], force[1])
         found.clamped.append(name)
+    doubt = torque_doubt(found.drives, name) if math.isfinite(torque) else ""
     damping = numbers(joint, "damping", None, owner) or (0.0,)
     terms = (damping[0], number(joint, "frictionloss", owner), number(joint, "armature", owner))
     drives = [drive for drive in found.drives if drive.joint == name]
@@ -253,7 +254,7 @@ def _facts(joint: Element, name: str, link: str, found: _Gathered) -> JointFacts
     return JointFacts(
         kind="prismatic" if not hinge else "continuous" if math.isinf(upper) else "revolute",
         link=link,
-        limits=Limits(lower=lower, upper=upper, torque=torque).checked(name),
+        limits=Limits(lower=lower, upper=upper, torque=torque, torque_doubt=doubt).checked(name),
         viscous=(terms[0] + drag) * options.damping,
         coulomb=terms[1] * options.friction,
         rotor_inertia=terms[2] + rotor,

@@ -229,7 +229,7 @@ class Robot:
         """The notes, forces that are lacking, and what is assumed or missing among the limits as they are now."""
         assumed = [j.name for j in self.joints if j.limits.assumed]
         open_ = list(self.rateless)
-        remarks = (*self._open_limits(), *self.notes, *self.lacking)
+        remarks = (*self._open_limits(), *self.torque_doubts, *self.notes, *self.lacking)
         if assumed:
             remarks += (
                 f"acceleration limits of {self._which(assumed)} are assumed: full speed in {TIME_TO_FULL_SPEED:g} s; "
@@ -239,6 +239,12 @@ class Robot:
             which = self._which(open_)
             remarks += (f"no velocity and no acceleration limit is known for {which}; a design needs one of them",)
         return remarks
+
+    @property
+    def torque_doubts(self) -> tuple[str, ...]:
+        """A sentence for each joint whose drive may not always give the torque of its limit."""
+        doubts = ((joint.name, joint.limits.torque_doubt) for joint in self.joints)
+        return tuple(f"the torque limit of '{name}' is not proved: {doubt}" for name, doubt in doubts if doubt)
 
     @property
     def rateless(self) -> tuple[str, ...]:

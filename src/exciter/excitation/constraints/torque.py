@@ -193,13 +193,17 @@ def _friction_gaps(robot: Robot) -> list[Gap]:
 
 
 def _limit_gaps(robot: Robot) -> tuple[Gap, ...]:
-    """A sentence for each limit that is none."""
+    """A sentence for each limit that is none, or that the drive may not reach."""
     joints: dict[str, list[int]] = {}
     for j in placeholder_torques(robot):
         unit = "N" if robot.joints[j].is_prismatic else "N·m"
         joints.setdefault(f"{robot.joints[j].limits.torque:.4g} {unit}", []).append(j)
     why = "the limit of {} is a placeholder, too much for this robot; give limits: {{torque: …}}"
-    return tuple(Gap(why.format(limit), tuple(concerned)) for limit, concerned in joints.items())
+    doubts = [(joint.limits.torque_doubt, j) for j, joint in enumerate(robot.joints)]
+    return (
+        *(Gap(why.format(limit), tuple(concerned)) for limit, concerned in joints.items()),
+        *(Gap(doubt, (j,)) for doubt, j in doubts if doubt),
+    )
 
 
 def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[Array, Array, Array, Array]:
