@@ -109,7 +109,7 @@ def test_a_description_that_gives_all_has_no_gap() -> None:
         (
             described(friction={"viscous": [1e-3, 1, 1e-3], "coulomb": [1e-2, 1e-2, 1]}).with_limits(velocity=3.0),
             None,
-            "placeholder: at full speed it is below 0.1 % of the limit",
+            "placeholder: at 1 rad/s or m/s it is below 0.1 % of the limit",
             (0,),
         ),
         (described(), (RotorInertia(), Coulomb()), "leaves out the viscous term", (0, 1, 2)),
@@ -170,7 +170,17 @@ def test_friction_is_compared_with_limits_that_are_there() -> None:
     slight = described(friction={"viscous": np.full(3, 1e-4), "coulomb": np.full(3, 1e-4)}).with_limits(velocity=1.0)
     assert list(gaps(slight).values()) == [(0, 1, 2)]
     assert list(gaps(slight.with_limits(torque={"j2": np.inf})).values()) == [(0, 2)]
-    assert list(gaps(slight.with_limits(velocity={"j2": np.inf})).values()) == [(0, 2)]  # nobody knows at full speed
+
+
+@pytest.mark.parametrize("velocity", [1e-3, 1.0, 900.0, 1e9, np.inf])
+def test_friction_that_is_none_is_found_whatever_stands_for_the_velocity_limit(velocity: float) -> None:
+    """MJCF never has one: friction times a missing or made-up speed is as large as anybody likes."""
+    slight = described(friction={"viscous": np.full(3, 1e-4), "coulomb": np.full(3, 1e-4)})
+    [(why, joints)] = gaps(slight.with_limits(velocity=velocity)).items()
+    assert "is a placeholder" in why
+    assert joints == (0, 1, 2)
+    viscous = described(friction={"viscous": np.full(3, 0.2), "coulomb": np.full(3, 1e-4)})
+    assert bool(gaps(viscous.with_limits(velocity=velocity))) == (velocity < 0.1)  # which drags when it moves at all
 
 
 def test_digits_that_were_rounded_make_no_inertia_unreal() -> None:
