@@ -370,6 +370,41 @@ def test_a_link_with_a_mass_but_without_a_shape_hides_behind_no_other(tmp_path: 
     assert f"the links {', '.join(robot.unshaped)} beyond the origins of their frames" in ground.unchecked[0]
 
 
+def test_a_shape_that_cannot_be_measured_hides_behind_no_other(tmp_path: Path) -> None:
+    """Meshes that MJCF writes out or moves, height fields: beside a shape that is measured, too. What is only drawn
+    counts where nothing collides, and what stands still is told as such."""
+    ball, drawn = '<geom size="0.1" mass="1" {}/>', 'contype="0" conaffinity="0"'
+    written = '<geom type="mesh" mesh="{}" mass="0" {}/>'
+    (tmp_path / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n")
+    bodies = {
+        "measured": ball.format("") + written.format("file", ""),
+        "vertices": ball.format("") + written.format("inline", ""),
+        "moved": ball.format("") + written.format("moved", ""),
+        "hills": ball.format("") + '<geom type="hfield" hfield="h" mass="0"/>',
+        "looks": ball.format("") + written.format("inline", drawn),
+        "only_drawn": ball.format(drawn) + written.format("inline", drawn),
+        "hidden": ball.format("") + written.format("inline", f'{drawn} group="3"'),
+    }
+    hinge = '<body name="{0}"><joint name="j_{0}" axis="0 1 0"/>{1}</body>'
+    path = tmp_path / "m.xml"
+    path.write_text(
+        '<mujoco><asset><mesh name="inline" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/><mesh name="file" file="m.obj"/>'
+        '<mesh name="moved" file="m.obj" refpos="1 0 0"/><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>'
+        f'<worldbody><body name="post">{written.format("inline", "")}</body>'
+        f"{''.join(hinge.format(*item) for item in bodies.items())}</worldbody></mujoco>"
+    )
+    robot = load(str(path))
+    assert set(robot.unshaped) == {"vertices", "moved", "hills", "only_drawn", "post"}
+    move = ", ".join(link for link in robot.unshaped if link != "post")
+    wall = Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0)
+    [sentence] = CapsuleDistance(robot, (), obstacles=(wall,)).unchecked
+    assert sentence == f"collisions of the links {move}: no capsule stands for them"
+    ground = mounting_plane(robot, -9.0)
+    assert ground is not None
+    assert f"the links {move} beyond" in ground.unchecked[0]
+    assert "what stands still, post" in told(robot, [])
+
+
 def test_a_point_of_a_mass_is_a_mass() -> None:
     robot = described()
     point = replace(robot.joints[1], inertia=np.array([2.0, *np.zeros(9)]))

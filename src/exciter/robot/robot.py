@@ -101,7 +101,8 @@ class Robot:
     nominal: True when inertias and friction are plausible values rather than the manufacturer's or identified.
     ground: height [m], along z of the base, of the plane that the robot is mounted on; None where it is not known.
     base_bottom: height [m] where the shapes of the base end, 0 unless below its origin: a guess at an unknown ground.
-    unshaped: links with a mass but without a shape that could be measured, on bodies that may have other shapes.
+    unshaped: links of which something could not be measured: with a mass but without a shape, on bodies that may have
+    other shapes, or with a shape that cannot be read; the latter on the base, too.
     source: where kinematics and limits come from. notes: what a reader had to leave out or assume, in words; lacking:
     forces among it, without which no torque is the robot's. unlimited: kinds of limits to be told of where a joint has
     none.

@@ -23,7 +23,7 @@ from exciter.excitation.constraints.region import Region
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.robot.body_names import body_name
 from exciter.robot.limits import TIME_TO_FULL_SPEED
-from exciter.robot.robot import Joint, Robot
+from exciter.robot.robot import BASE, Joint, Robot
 
 MOST_NAMED = 8  #: pairs of bodies in a sentence
 LIMIT_KEYS = {"position": ("lower", "upper"), "velocity": ("velocity",), "acceleration": ("acceleration",)}
@@ -40,6 +40,11 @@ def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Cert
     if not has_a_floor(robot, parts):
         found.append(
             "what the robot is mounted on: nothing keeps it away from that; give constraints: {ground: HEIGHT}"
+        )
+    still = [link for link in robot.unshaped if robot.frame(link).joint == BASE]
+    if still:
+        found.append(
+            f"what stands still, {', '.join(still)}: not all of it could be measured; give constraints: obstacles"
         )
     if not any(_knows_surroundings(part) for part in parts):
         found.append(
