@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -23,7 +24,9 @@ from exciter.excitation.constraints.ground import Ground, grounds, mounting_plan
 from exciter.excitation.design import design
 from exciter.excitation.files.export import export
 from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.validation_motion.draw import draw
 from exciter.excitation.validation_motion.random_spline import RandomSpline
 from exciter.report.surroundings import surroundings
@@ -216,6 +219,46 @@ def test_the_floor_of_an_mjcf_world_is_the_ground(tmp_path):
         robot = read_mjcf(tmp_path / "world.xml")
         assert robot.ground == -0.7
         assert any("no capsule for 'plane of world'" in note for note in robot.notes) == noted
+
+
+def test_the_floor_is_the_highest_level_plane_of_all_that_stands_still(tmp_path):
+    """MuJoCo's planes have no edge, on a table as in the world; what is no floor is said to be there."""
+    text = """<mujoco><asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset><worldbody>
+    <geom type="plane" size="1 1 1" pos="0 0 -5"/><body name="table" pos="0 0 -1" euler="180 0 0">{table}
+    <body name="top" pos="0 0 -0.3" euler="0 180 0">{top}</body></body>
+    <body name="one"><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/><joint name="a" axis="0 1 0"/>
+    <geom type="sphere" size="0.1" pos="0.5 0 0"/></body></worldbody></mujoco>"""
+    plane = '<geom type="plane" size="1 1 1" pos="0 0 0.1" {}/>'
+    cases = (
+        ({}, -5.0, ""),
+        ({"top": plane.format("")}, -0.6, ""),
+        ({"top": plane.format('contype="0" conaffinity="0"')}, -5.0, ""),
+        ({"top": plane.format('zaxis="1 0 1"')}, -5.0, "top"),
+        ({"table": plane.format("")}, -5.0, "table"),  # upside down
+        ({"table": plane.format('zaxis="0 0 -1"')}, -1.1, ""),
+        ({"top": '<geom type="hfield" hfield="h"/>'}, -5.0, "top"),
+    )
+    for words, height, still in cases:
+        path = tmp_path / "world.xml"
+        path.write_text(text.format(**({"table": "", "top": ""} | words)), encoding="utf-8")
+        model = mujoco.MjModel.from_xml_path(str(path))
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
+        planes = [
+            data.geom_xpos[k][2]
+            for k in range(model.ngeom)
+            if model.geom_type[k] == mujoco.mjtGeom.mjGEOM_PLANE
+            and model.geom_contype[k]
+            and data.geom_xmat[k][8] > 1.0 - 1e-12
+        ]
+        robot = read_mjcf(path)
+        assert robot.ground == pytest.approx(height) == pytest.approx(max(planes)), words
+        assert robot.unshaped == ((still,) if still else ()), words
+        at_rest = certify(robot, Curve((PolynomialPiece([0.0, 1.0], np.zeros((robot.n, 1, 2))),)))
+        told = [sentence for sentence in unchecked(robot, [], at_rest) if "what stands still" in sentence]
+        assert told == [f"what stands still, {still}: not all of it could be measured; give constraints: obstacles"] * (
+            still != ""
+        )
 
 
 # -- what of the robot counts --------------------------------------------------------------------------------------

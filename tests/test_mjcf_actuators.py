@@ -9,8 +9,11 @@ import pytest
 
 from exciter.cli import main
 from exciter.commands.starting_configuration import starting_configuration
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import RobotError
+from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.robot import load
+from exciter.robot.mdh_file import write_mdh
 from exciter.robot.options import RobotOptions
 
 FILE = """<mujoco>{top}<option gravity="0 0 0"/>
@@ -78,6 +81,71 @@ BOUNDED = {
         "", '<motor joint="j" ctrlrange="-1 1" forcerange="-5 5"/>',
         '<option><flag clampctrl="disable"/></option>',
     ),
+    "a general one after a motor among the defaults": (
+        "", '<general joint="j"/>', '<default><general gainprm="100"/><motor ctrlrange="-1 1"/></default>',
+    ),
+    "a general one after a general one among the defaults": (
+        "", '<general joint="j"/>', '<default><motor ctrlrange="-1 1"/><general gainprm="100"/></default>',
+    ),
+    "a motor in a class of a servo's": (
+        "", '<general joint="j" class="x"/>',
+        '<default><position kp="100"/><default class="x"><motor ctrlrange="-1 1"/></default></default>',
+    ),
+    "a control that a damper among the defaults limits": (
+        "", '<motor joint="j" ctrlrange="-3 3" forcelimited="true" forcerange="-9 9"/>',
+        '<compiler autolimits="false"/><default><damper kv="1" ctrlrange="0 1"/></default>',
+    ),
+    "a general servo with a force": (
+        "", '<general joint="j" gainprm="1e9" biastype="affine" biasprm="0 -1e9" forcerange="-8 9"/>', "",
+    ),
+}  # fmt: skip
+
+#: Drives that have a bound, and in some posture or at some speed do not reach it.
+POSED = {
+    "a servo with limits of its command": (
+        "", '<position name="m" joint="j" kp="9" ctrlrange="-1 1" forcerange="-8 8"/>', "",
+    ),
+    "a servo that inherits them": (
+        'range="-40 40"', '<position name="m" joint="j" kp="9" inheritrange="1" forcerange="-8 8"/>', "",
+    ),
+    "a servo without a gain": ("", '<position name="m" joint="j" kp="0" forcerange="-8 8"/>', ""),
+    "a servo at a joint with a limit": (
+        'actuatorfrcrange="-8 8"', '<position name="m" joint="j" kp="9" ctrlrange="-1 1"/>', "",
+    ),
+    "a velocity servo": ("", '<velocity name="m" joint="j" kv="9" ctrlrange="-1 1" forcerange="-8 8"/>', ""),
+    "an integrated velocity": (
+        "", '<intvelocity name="m" joint="j" kp="9" actrange="-1 1" forcerange="-8 8"/>', "",
+    ),
+    "a cylinder": (
+        "", '<cylinder name="m" joint="j" area="4" timeconst="0.01" ctrlrange="-1 1" forcerange="-8 8"/>', "",
+    ),
+    "a general servo": (
+        "", '<general name="m" joint="j" gainprm="9" biastype="affine" biasprm="0 -9 -1" ctrlrange="-1 1" '
+        'forcerange="-8 8"/>', "",
+    ),
+    "a constant bias": (
+        "", '<general name="m" joint="j" gainprm="9" biastype="affine" biasprm="5" ctrlrange="-1 1" '
+        'forcerange="-8 8"/>', "",
+    ),
+    "a gain by posture": (
+        "", '<general name="m" joint="j" gaintype="affine" gainprm="9 -9" ctrlrange="-1 1" forcerange="-8 8"/>', "",
+    ),
+    "a damper": ("", '<damper name="m" joint="j" kv="9" ctrlrange="0 1" forcerange="-8 8"/>', ""),
+    "a muscle": (
+        "", '<muscle name="m" joint="j" lengthrange="-1 1" force="90" forcerange="-8 8"/>', "",
+    ),
+    "the activation of a muscle": (
+        "", '<general name="m" joint="j" dyntype="muscle" dynprm="0.01 0.04" gainprm="9" actrange="-1 1" '
+        'forcerange="-8 8"/>', "",
+    ),
+    "one way at a joint with a limit": ('actuatorfrcrange="-8 8"', '<motor name="m" joint="j" ctrlrange="0 9"/>', ""),
+    "a servo beside a motor": (
+        "", '<motor joint="j" ctrlrange="-3 3"/><position name="m" joint="j" kp="9" ctrlrange="-1 1" '
+        'forcerange="-5 5"/>', "",
+    ),
+    "a servo by a default class": (
+        "", '<general name="m" joint="j"/>', '<default><position kp="9" ctrlrange="-1 1" forcerange="-8 8"/></default>',
+    ),
 }  # fmt: skip
 
 #: And what is said of them; nothing bounds these.
@@ -137,6 +205,89 @@ def test_the_torque_limit_is_what_mujocos_drives_can_give(tmp_path, name):
     robot = load(path)
     assert robot.joints[robot.index("j")].limits.torque == pytest.approx(given_by_mujoco(path), rel=1e-6)
     assert not [remark for remark in robot.remarks if "actuators" in remark or "torque limit" in remark]
+
+
+STATES = tuple(itertools.product((-0.7, 0.0, 0.6), (-5.0, 0.0, 5.0)))
+
+
+def given_everywhere(path) -> float:
+    """The least, over postures and speeds, of what the drives of the joint give in both directions."""
+    model = mujoco.MjModel.from_xml_path(str(path))
+    least = np.inf
+    for position, speed in STATES:
+        seen = []
+        for signs in itertools.product((-1e6, 1e6), repeat=model.nu):
+            data = mujoco.MjData(model)
+            data.ctrl[:] = signs
+            for last in range(200 if model.na else 1, -1, -1):
+                data.qpos[0], data.qvel[0] = position, speed
+                mujoco.mj_step(model, data) if last else mujoco.mj_forward(model, data)
+            seen.append(float(data.qfrc_actuator[0]))
+        least = min(least, -min(seen), max(seen))
+    return least
+
+
+@pytest.mark.parametrize("name", POSED)
+def test_a_limit_that_drives_do_not_reach_everywhere_is_not_proved(tmp_path, name):
+    path = written(tmp_path / "m.xml", *POSED[name])
+    robot = load(path)
+    assert robot.joint_names[0] == "j"
+    limits = robot.joints[0].limits
+    assert limits.torque == 8.0
+    assert given_everywhere(path) < 0.999 * limits.torque
+    torque = TorqueLimits(DynamicModel(robot, ()))
+    assert {row.assumed for row in torque.rows if row.where == "j"} == {True}
+    told = [words for words in torque.unchecked if "'m'" in words]
+    assert re.fullmatch(r"torque of j: .*(depends on posture or speed|one way at most); give limits: .*", told[0]), told
+    assert [remark for remark in robot.remarks if "the torque limit of 'j' is not proved" in remark]
+    assert TorqueLimits(torque.model, chi=torque.chi).unchecked == tuple(told)  # whoever gives parameters, too
+    given = robot.with_limits(torque=7.0)
+    assert not given.torque_doubts
+    assert robot.with_limits(velocity=7.0).torque_doubts
+    assert not [words for words in TorqueLimits(DynamicModel(given, ())).unchecked if "'m'" in words]
+
+
+def test_a_doubt_about_a_limit_is_kept_in_a_table(tmp_path):
+    robot = load(written(tmp_path / "m.xml", *POSED["a damper"]))
+    write_mdh(robot, tmp_path / "r.yaml")
+    assert set(robot.torque_doubts) <= set(load(tmp_path / "r.yaml").lacking)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_limit_is_beyond_what_any_drive_gives_unless_that_is_said(tmp_path, seed):
+    """Kinds of drives over defaults of other kinds, with and without limits: what is not doubted, MuJoCo gives
+    everywhere."""
+    random = np.random.default_rng(seed)
+    laws = {
+        "motor": [], "position": ['kp="9"', 'kp="0"', 'kp="1e4"'], "velocity": ['kv="9"', 'kv="1e4"'],
+        "damper": ['kv="9"'], "cylinder": ['area="4" timeconst="0.01"', 'bias="1 0 0"'],
+        "general": [
+            'gainprm="7"', 'gainprm="0.5"', 'biastype="affine"', 'biasprm="1 -3 -1"', 'biasprm="0 0 0"',
+            'dyntype="filter" dynprm="0.01"', 'gaintype="affine"', 'gaintype="fixed"', 'biastype="none"',
+        ],
+    }  # fmt: skip
+
+    def some(kind):
+        words = [word for word in laws[kind] if random.random() < 0.4]
+        words += [w for w in ('ctrlrange="0 2"' if kind == "damper" else 'ctrlrange="-2 2"',) if random.random() < 0.5]
+        words += ['forcerange="-5 6"'] if random.random() < 0.5 else []
+        return kind, " ".join({word.split("=")[0]: word for word in words}.values())
+
+    proved = 0
+    for _ in range(40):
+        *defaults, own = (some(random.choice(list(laws))) for _ in range(random.integers(1, 4)))
+        joint = 'actuatorfrcrange="-4 4"' if random.random() < 0.3 else ""
+        top = f"<default>{''.join(f'<{kind} {words}/>' for kind, words in defaults)}</default>"
+        path = written(tmp_path / "m.xml", joint, f'<{own[0]} joint="j" {own[1]}/>', top)
+        try:
+            reached = given_everywhere(path)
+        except ValueError:  # which MuJoCo refuses
+            continue
+        limits = load(path).joints[0].limits
+        if np.isfinite(limits.torque) and not limits.torque_doubt:
+            assert limits.torque <= reached * (1 + 1e-6), path.read_text(encoding="utf-8")
+            proved += 1
+    assert proved >= 5
 
 
 @pytest.mark.parametrize("name", OPEN)

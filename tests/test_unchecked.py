@@ -109,7 +109,7 @@ def test_a_description_that_gives_all_has_no_gap() -> None:
         (
             described(friction={"viscous": [1e-3, 1, 1e-3], "coulomb": [1e-2, 1e-2, 1]}).with_limits(velocity=3.0),
             None,
-            "placeholder: at full speed it is below 0.1 % of the limit",
+            "placeholder: at 1 rad/s or m/s it is below 0.1 % of the limit",
             (0,),
         ),
         (described(), (RotorInertia(), Coulomb()), "leaves out the viscous term", (0, 1, 2)),
@@ -170,7 +170,17 @@ def test_friction_is_compared_with_limits_that_are_there() -> None:
     slight = described(friction={"viscous": np.full(3, 1e-4), "coulomb": np.full(3, 1e-4)}).with_limits(velocity=1.0)
     assert list(gaps(slight).values()) == [(0, 1, 2)]
     assert list(gaps(slight.with_limits(torque={"j2": np.inf})).values()) == [(0, 2)]
-    assert list(gaps(slight.with_limits(velocity={"j2": np.inf})).values()) == [(0, 2)]  # nobody knows at full speed
+
+
+@pytest.mark.parametrize("velocity", [1e-3, 1.0, 900.0, 1e9, np.inf])
+def test_friction_that_is_none_is_found_whatever_stands_for_the_velocity_limit(velocity: float) -> None:
+    """MJCF never has one: friction times a missing or made-up speed is as large as anybody likes."""
+    slight = described(friction={"viscous": np.full(3, 1e-4), "coulomb": np.full(3, 1e-4)})
+    [(why, joints)] = gaps(slight.with_limits(velocity=velocity)).items()
+    assert "is a placeholder" in why
+    assert joints == (0, 1, 2)
+    viscous = described(friction={"viscous": np.full(3, 0.2), "coulomb": np.full(3, 1e-4)})
+    assert bool(gaps(viscous.with_limits(velocity=velocity))) == (velocity < 0.1)  # which drags when it moves at all
 
 
 def test_digits_that_were_rounded_make_no_inertia_unreal() -> None:
@@ -407,6 +417,41 @@ def test_a_link_with_a_mass_but_without_a_shape_hides_behind_no_other(tmp_path: 
     ground = mounting_plane(robot, -9.0)
     assert ground is not None
     assert f"the links {', '.join(robot.unshaped)} beyond the origins of their frames" in ground.unchecked[0]
+
+
+def test_a_shape_that_cannot_be_measured_hides_behind_no_other(tmp_path: Path) -> None:
+    """Meshes that MJCF writes out or moves, height fields: beside a shape that is measured, too. What is only drawn
+    counts where nothing collides, and what stands still is told as such."""
+    ball, drawn = '<geom size="0.1" mass="1" {}/>', 'contype="0" conaffinity="0"'
+    written = '<geom type="mesh" mesh="{}" mass="0" {}/>'
+    (tmp_path / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n")
+    bodies = {
+        "measured": ball.format("") + written.format("file", ""),
+        "vertices": ball.format("") + written.format("inline", ""),
+        "moved": ball.format("") + written.format("moved", ""),
+        "hills": ball.format("") + '<geom type="hfield" hfield="h" mass="0"/>',
+        "looks": ball.format("") + written.format("inline", drawn),
+        "only_drawn": ball.format(drawn) + written.format("inline", drawn),
+        "hidden": ball.format("") + written.format("inline", f'{drawn} group="3"'),
+    }
+    hinge = '<body name="{0}"><joint name="j_{0}" axis="0 1 0"/>{1}</body>'
+    path = tmp_path / "m.xml"
+    path.write_text(
+        '<mujoco><asset><mesh name="inline" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/><mesh name="file" file="m.obj"/>'
+        '<mesh name="moved" file="m.obj" refpos="1 0 0"/><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>'
+        f'<worldbody><body name="post">{written.format("inline", "")}</body>'
+        f"{''.join(hinge.format(*item) for item in bodies.items())}</worldbody></mujoco>"
+    )
+    robot = load(str(path))
+    assert set(robot.unshaped) == {"vertices", "moved", "hills", "only_drawn", "post"}
+    move = ", ".join(link for link in robot.unshaped if link != "post")
+    wall = Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0)
+    [sentence] = CapsuleDistance(robot, (), obstacles=(wall,)).unchecked
+    assert sentence == f"collisions of the links {move}: no capsule stands for them"
+    ground = mounting_plane(robot, -9.0)
+    assert ground is not None
+    assert f"the links {move} beyond" in ground.unchecked[0]
+    assert "what stands still, post" in told(robot, [])
 
 
 def test_a_point_of_a_mass_is_a_mass() -> None:

@@ -58,9 +58,9 @@ def without_capsule(robot: Robot) -> tuple[str, ...]:
 
 def uncovered(robot: Robot, shaped: Set[int], *, base: bool) -> str:
     """What no shape stands for, in words, or nothing: bodies other than the ``shaped`` ones (joint indices), links of
-    bodies whose other links have one, the base if it is asked for."""
+    bodies whose other links have one (those of the base are told as what stands still), the base if it is asked for."""
     bare = [joint.name for index, joint in enumerate(robot.joints) if index not in shaped]
-    links = [link for link in robot.unshaped if robot.frame(link).joint in shaped]
+    links = [link for link in robot.unshaped if robot.frame(link).joint in shaped - {BASE}]
     told = [f"the bodies of {', '.join(bare)}"] if bare else []
     told += [f"the links {', '.join(links)}"] if links else []
     return " and ".join([*told, *(["the base"] if base and BASE not in shaped else [])])

@@ -208,11 +208,12 @@ def _capsules(given: list[tuple[str, Shape]], links: dict[str, Frame]) -> tuple[
 def _unshaped(
     plain: PlainDescription, shapes: list[tuple[str, Shape]], links: dict[str, Frame], failed: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Links that move and have a mass or a shape, of which something could not be measured. It is settled here: later
-    they are part of a body whose other links may have shapes."""
-    shaped = {link for link, shape in shapes if shape.collides and link not in failed} - plain.shapeless
+    """Links that move and have a mass or a shape, of which something could not be measured, and what stands still with
+    such a shape. It is settled here: later they are part of a body whose other links may have shapes."""
+    shaped = {link for link, shape in shapes if shape.collides and link not in failed}
     there = {link for link, phi in plain.inertias.items() if phi[0] > MASS_OF_A_FRAME} | plain.solid
-    return tuple(link for link in links if links[link].joint != BASE and link in there - shaped)
+    moving = {link for link in there - shaped if links[link].joint != BASE}
+    return tuple(link for link in links if link in moving | plain.unmeasured | failed.keys())
 
 
 def _base_bottom(shapes: list[tuple[str, Shape]], links: dict[str, Frame]) -> float:

@@ -29,6 +29,8 @@ class Limits:
     jerk: float = math.inf
     torque: float = math.inf
     assumed: bool = field(default=False, kw_only=True, compare=False)  #: acceleration is that of the default policy
+    #: why the drive may not always give the torque of the limit, in words, until one is given
+    torque_doubt: str = field(default="", kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         for name in self.names():  # some tools write the largest number there is where there is no limit
@@ -60,9 +62,11 @@ class Limits:
         return self
 
     def replaced(self, joint: str, **values: float) -> Limits:
-        """With other values; an assumed acceleration follows the velocity until it is given."""
+        """With other values; an assumed acceleration follows the velocity until it is given, and a torque that is given
+        is beyond doubt."""
         assumed = self.assumed and "acceleration" not in values
-        new = replace(self, **values, assumed=assumed).checked(joint)
+        doubt = "" if "torque" in values else self.torque_doubt
+        new = replace(self, **values, assumed=assumed, torque_doubt=doubt).checked(joint)
         return replace(new, acceleration=math.inf).with_default_acceleration() if assumed else new
 
     def with_default_acceleration(self) -> Limits:

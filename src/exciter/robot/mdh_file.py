@@ -161,7 +161,8 @@ def _joint_data(robot: Robot, j: int) -> dict[str, Any]:
 def _robot_data(robot: Robot) -> dict[str, Any]:
     on = {i: joint.name for i, joint in enumerate(robot.joints)} | {BASE: "base"}
     data: dict[str, Any] = {"name": robot.name, "source": robot.source, "nominal": robot.nominal}
-    data |= {"notes": list(robot.notes), "lacking": list(robot.lacking), "gravity": robot.gravity.tolist()}
+    lacking = [*robot.lacking, *robot.torque_doubts]  # a table has no other place for a doubt
+    data |= {"notes": list(robot.notes), "lacking": lacking, "gravity": robot.gravity.tolist()}
     data["frames"] = {
         f.name: {"joint": on[f.joint], "xyz": f.translation.tolist(), "rpy": _rpy(f.rotation)} for f in robot.frames
     }

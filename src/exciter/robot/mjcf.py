@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from exciter.errors import RobotError
 from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.mjcf_actuators import Drive, drive_notes, joint_torque, read_drives
+from exciter.robot.mjcf_actuators import Drive, drive_notes, joint_torque, read_drives, torque_doubt
 from exciter.robot.mjcf_assets import absent_assets, asset_meshes
-from exciter.robot.mjcf_geoms import geom_kind, geom_placement, geom_solid, weighs_by_mesh
+from exciter.robot.mjcf_geoms import geom_kind, geom_placement, geom_solid
 from exciter.robot.mjcf_inertia import MASSLESS, Central, body_inertia
 from exciter.robot.mjcf_settings import (
     ADVICE,
@@ -38,7 +38,7 @@ from exciter.robot.mjcf_settings import (
 from exciter.robot.mjcf_vocabulary import missing_forces, refuse_unknown
 from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
 from exciter.robot.robot import Frame
-from exciter.robot.spatial import axis_rotation
+from exciter.robot.spatial import axis_rotation, homogeneous
 from exciter.robot.xml_safety import number, numbers, parse_xml
 
 Array = NDArray[np.float64]
@@ -65,7 +65,7 @@ class _Gathered:
     shapes: list[tuple[str, Shape]] = field(default_factory=list)
     inertias: dict[str, Array] = field(default_factory=dict)
     floors: list[float] = field(default_factory=list)
-    uncovered: list[str] = field(default_factory=list)
+    unmeasured: list[tuple[str, str, bool]] = field(default_factory=list)  # link, kind of geom, whether it collides
     hidden: list[str] = field(default_factory=list)
     meshed: list[str] = field(default_factory=list)
     springs: list[str] = field(default_factory=list)
@@ -93,9 +93,9 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     _write_inertia(world, MASSLESS)
     for worldbody in root.findall("worldbody"):
         geoms = [resolved(geom, found.classes, "main") for geom in worldbody.findall("geom")]
-        _attachments(worldbody, WORLD, geoms, "main", found)
+        _attachments(worldbody, WORLD, geoms, "main", np.eye(4), found)
         for body in worldbody.findall("body"):
-            _walk(body, world, "main", WORLD, (), found)
+            _walk(body, world, "main", WORLD, np.eye(4), (), found)
     refuse_duplicates([*found.links, *found.hidden], "body", str(path))
     refuse_duplicates([name for name, _ in found.joints], "joint", str(path))
     if not found.joints:
@@ -103,6 +103,7 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     facts = dict(found.joints)
     if unknown := [drive.joint for drive in found.drives if drive.joint is not None and drive.joint not in facts]:
         raise RobotError(f"an actuator of '{path}' drives joint '{unknown[0]}', which is not there")
+    unmeasured = frozenset(_unmeasured(found))
     return PlainDescription(
         name=copy.get("model", ""),
         xml=tostring(copy, encoding="unicode"),
@@ -111,7 +112,8 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         frames=tuple(found.frames),
         shapes=tuple(found.shapes),
         inertias=found.inertias,
-        solid=frozenset(link for link, _ in found.shapes),
+        solid=frozenset(link for link, _ in found.shapes) | unmeasured,
+        unmeasured=unmeasured,
         ground=max(found.floors, default=None),
         couplings=_couplings(root, found, str(path)) if options.equalities else (),
         hidden=frozenset(found.hidden),
@@ -125,9 +127,16 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
 
 
 def _walk(
-    body: Element, parent: Element, childclass: str, parent_name: str, above: tuple[str, ...], found: _Gathered
+    body: Element,
+    parent: Element,
+    childclass: str,
+    parent_name: str,
+    fixed: Array,
+    above: tuple[str, ...],
+    found: _Gathered,
 ) -> None:
-    """Write one body, its joints as a chain, then its children. above: the joints that carry it."""
+    """Write one body, its joints as a chain, then its children. fixed: placement (4, 4) of the parent in the world at
+    q = ref; above: the joints that carry it."""
     name = body.get("name") or f"{parent_name}_{len(found.links)}"
     owner = f"body '{name}'"
     childclass = body.get("childclass", childclass)
@@ -137,12 +146,9 @@ def _walk(
         found.moved.append(name)
     rotation = orientation(body, found.compiler, owner)
     translation = np.array(numbers(body, "pos", 3, owner) or (0.0, 0.0, 0.0))
+    fixed = fixed @ homogeneous(rotation, translation)
     geoms = [resolved(geom, found.classes, childclass) for geom in body.findall("geom")]
-    inertia = body_inertia(body, geoms, found.compiler, owner)
-    if body.find("inertial") is None and any(weighs_by_mesh(geom) for geom in geoms):
-        found.meshed.append(name)
-    else:
-        found.inertias[name] = inertia[0]
+    inertia, meshed = body_inertia(body, geoms, found.compiler, owner)
     joints = [resolved(joint, found.classes, childclass) for joint in body.findall("joint")]
     for index, joint in enumerate(joints):
         last = index == len(joints) - 1
@@ -158,11 +164,15 @@ def _walk(
         parent = _write_body(parent, name, rotation, translation)
         _write_inertia(parent, inertia)
     above += tuple(joint_name for joint_name, _ in found.joints[len(found.joints) - len(joints) :])
+    if meshed and above:
+        found.meshed.append(name)
+    else:
+        found.inertias[name] = inertia[0]
     _refuse_gravity_compensation(body, above, found, owner)
     found.links.append(name)
-    _attachments(body, name, geoms, childclass, found)
+    _attachments(body, name, geoms, childclass, None if above else fixed, found)
     for child in body.findall("body"):
-        _walk(child, parent, childclass, name, above, found)
+        _walk(child, parent, childclass, name, fixed, above, found)
 
 
 def _refuse_gravity_compensation(body: Element, above: tuple[str, ...], found: _Gathered, owner: str) -> None:
@@ -244,6 +254,7 @@ def _facts(joint: Element, name: str, link: str, found: _Gathered) -> JointFacts
     if force is not None and _limited(joint, "actuatorfrclimited", compiler):
         torque = min(torque, -force[0], force[1])
         found.clamped.append(name)
+    doubt = torque_doubt(found.drives, name) if math.isfinite(torque) else ""
     damping = numbers(joint, "damping", None, owner) or (0.0,)
     terms = (damping[0], number(joint, "frictionloss", owner), number(joint, "armature", owner))
     drives = [drive for drive in found.drives if drive.joint == name]
@@ -253,7 +264,7 @@ def _facts(joint: Element, name: str, link: str, found: _Gathered) -> JointFacts
     return JointFacts(
         kind="prismatic" if not hinge else "continuous" if math.isinf(upper) else "revolute",
         link=link,
-        limits=Limits(lower=lower, upper=upper, torque=torque).checked(name),
+        limits=Limits(lower=lower, upper=upper, torque=torque, torque_doubt=doubt).checked(name),
         viscous=(terms[0] + drag) * options.damping,
         coulomb=terms[1] * options.friction,
         rotor_inertia=terms[2] + rotor,
@@ -268,9 +279,11 @@ def _limited(joint: Element, attribute: str, compiler: Compiler) -> bool:
 # -- everything else ------------------------------------------------------------------------------------
 
 
-def _attachments(body: Element, name: str, geoms: list[Element], childclass: str, found: _Gathered) -> None:
+def _attachments(
+    body: Element, name: str, geoms: list[Element], childclass: str, fixed: Array | None, found: _Gathered
+) -> None:
     """Sites as frames, geoms as shapes; group 3 and above is MuJoCo's custom for hidden geoms. A geom without contype
-    and conaffinity touches nothing; a level plane of the world is the floor."""
+    and conaffinity touches nothing; a level plane is the floor. fixed: placement (4, 4) of a body that stands still."""
     owner = f"body '{name}'"
     for element in body.findall("site"):
         site = resolved(element, found.classes, childclass)
@@ -280,22 +293,38 @@ def _attachments(body: Element, name: str, geoms: list[Element], childclass: str
     for geom in geoms:
         visible = number(geom, "group", owner) <= 2
         collides = bool(number(geom, "contype", owner, 1) or number(geom, "conaffinity", owner, 1))
-        solid = geom_solid(geom, found.compiler, found.meshes, owner) if visible or collides else None
+        if not visible and not collides:
+            continue
+        solid = geom_solid(geom, found.compiler, found.meshes, owner)
         if solid is not None:
             role: Role = "both" if visible and collides else "visual" if visible else "collision"
             found.shapes.append((name, replace(solid, role=role)))
-        elif collides and (height := _floor_height(geom, name, found.compiler)) is not None:
+        elif geom_kind(geom) != "plane":
+            found.unmeasured.append((name, geom_kind(geom), collides))
+        elif collides and (height := _floor_height(geom, fixed, found.compiler, owner)) is not None:
             found.floors.append(height)
         elif collides:
-            found.uncovered.append(f"{geom_kind(geom)} of {name}")
+            found.unmeasured.append((name, "plane", True))
 
 
-def _floor_height(geom: Element, body: str, compiler: Compiler) -> float | None:
-    """z [m] of a level plane of the world; None for anything else."""
-    if body != WORLD or geom_kind(geom) != "plane":
+def _floor_height(geom: Element, fixed: Array | None, compiler: Compiler, owner: str) -> float | None:
+    """z [m] of a level plane of a body that stands still; None for any other one. MuJoCo's planes have no edge."""
+    if fixed is None:
         return None
-    rotation, translation = geom_placement(geom, compiler, f"body '{body}'")
-    return float(translation[2]) if rotation[2, 2] > 1.0 - LEVEL_PLANE else None
+    at = fixed @ homogeneous(*geom_placement(geom, compiler, owner))
+    return float(at[2, 3]) if at[2, 2] > 1.0 - LEVEL_PLANE else None
+
+
+def _unmeasured(found: _Gathered) -> dict[str, str]:
+    """Links with a shape of which no size is known, and what it is; what is only drawn counts where nothing of the link
+    collides."""
+    solid = {link for link, shape in found.shapes if shape.collides}
+    solid |= {link for link, _, collides in found.unmeasured if collides}
+    kinds: dict[str, list[str]] = {}
+    for link, kind, collides in found.unmeasured:
+        if collides or link not in solid:
+            kinds.setdefault(link, []).append(kind)
+    return {link: ", ".join(dict.fromkeys(words)) for link, words in kinds.items()}
 
 
 def _couplings(root: Element, found: _Gathered, source: str) -> tuple[Coupling, ...]:
@@ -319,9 +348,11 @@ def _notes(found: _Gathered, absent: list[str]) -> tuple[str, ...]:
     notes = drive_notes(found.drives, found.clamped)
     if absent:
         notes.append(f"asset files absent: {len(absent)} (first: {absent[0]})")
-    if found.uncovered:
+    if unmeasured := _unmeasured(found):
+        each = [f"{kinds} of {link}" for link, kinds in unmeasured.items()]
         notes.append(
-            f"no capsule for {named(list(dict.fromkeys(found.uncovered)))}: give what stands there as obstacles"
+            f"no capsule for {named(each)}: what moves needs other shapes (box, sphere, cylinder, capsule, mesh file), "
+            "what stands still can be given as obstacles"
         )
     if found.moved:
         notes.append(f"the mocap bodies {named(found.moved)} are taken as fixed where the file puts them")
@@ -333,7 +364,11 @@ def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
     forces = []
     if found.meshed:
         meshed = list(dict.fromkeys(found.meshed))
-        forces.append(f"bodies {named(meshed)} take their inertia from meshes, which are not read: give <inertial>")
+        kept = ' and inertiafromgeom="auto"' if found.compiler.inertia_from_geom == "true" else ""
+        forces.append(
+            f"bodies {named(meshed)} take their inertia from meshes or height fields, which are not weighed: give "
+            f"<inertial>{kept}"
+        )
     if found.springs:
         forces.append(
             f"springs (stiffness) of joints {named(found.springs)} are not part of the robot: its torques lack them"

@@ -3,7 +3,8 @@ give.
 
 MuJoCo's torque at a joint is gear · force, summed over its actuators and clamped to the joint's ``actuatorfrcrange``.
 The force of each is clamped to ``forcerange``; that of a motor (a fixed gain, no bias) is gain · control, or gain ·
-activation, and these are clamped to ``ctrlrange`` and ``actrange``. Servos and muscles have no other bound.
+activation, and these are clamped to ``ctrlrange`` and ``actrange``. Servos and muscles have no other bound; what they
+reach of it depends on posture and speed, unless a servo can be commanded to any force: that is a doubt about the limit.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from exciter.errors import RobotError
-from exciter.robot.mjcf_settings import Classes, Compiler, Options, resolved
+from exciter.robot.mjcf_settings import KIND, Classes, Compiler, Options, resolved
 from exciter.robot.mjcf_vocabulary import drive_joint
 from exciter.robot.plain import named
 from exciter.robot.xml_safety import number, numbers
@@ -22,7 +23,7 @@ from exciter.robot.xml_safety import number, numbers
 Range = tuple[float, float]
 ANY: Range = (-math.inf, math.inf)
 FOLLOWING = ("filter", "filterexact")  # activations that follow the control, and stay within its range
-OF_OTHERS = ("kp", "ki", "kv", "dampratio", "timeconst", "area", "diameter", "bias", "motorconst", "force", "gain")
+SERVO_GAINS = ("kp", "kv", "gainprm")
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Drive:
     """An actuator as its joint feels it; joint: None where it acts on something else (a tendon, a site, a body).
 
     rotor_inertia [kg·m², kg] and viscous [N·m·s/rad, N·s/m] that it adds; torque: the least and the most that it can
-    give [N·m, N], infinite where nothing bounds it. enabled: False where its group is switched off.
+    give [N·m, N], infinite where nothing bounds it. enabled: False where its group is switched off. posed: True where
+    what it can give of that depends on posture or speed.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Drive:
     viscous: float = 0.0
     torque: Range = ANY
     enabled: bool = True
+    posed: bool = False
 
 
 def read_drives(root: Element, classes: Classes, compiler: Compiler, options: Options) -> tuple[Drive, ...]:
@@ -62,37 +65,55 @@ def _drive(drive: Element, name: str, compiler: Compiler, options: Options) -> D
         return Drive(name, drive.tag, None, enabled=enabled)
     if any(damping[1:]):
         raise RobotError(f"{owner} has damping beyond the linear one, which is not supported; remove it")
-    torque = _scaled(_force(drive, compiler, options, owner), gear)
-    return Drive(name, drive.tag, joint, gear**2 * armature, gear**2 * damping[0], torque, enabled)
+    torque, posed = _force(drive, compiler, options, owner)
+    inertia, friction = gear**2 * armature, gear**2 * damping[0]
+    return Drive(name, drive.tag, joint, inertia, friction, _scaled(torque, gear), enabled, posed)
 
 
 # -- the torque that a drive can give ----------------------------------------------------------------------------------
 
 
-def _force(drive: Element, compiler: Compiler, options: Options, owner: str) -> Range:
-    """Before the gear."""
-    force = _clamp(drive, "force", compiler, owner)
+def _force(drive: Element, compiler: Compiler, options: Options, owner: str) -> tuple[Range, bool]:
+    """Before the gear, and whether it depends on posture or speed how much of it there is."""
+    force, activation = _clamp(drive, "force", compiler, owner), _clamp(drive, "act", compiler, owner)
+    control = _clamp(drive, "ctrl", compiler, owner) if options.controls_clamped else ANY
+    dynamics = drive.get("dyntype", "none")
     gain = _fixed_gain(drive, owner)
     if gain is None:
-        return force
-    control = _clamp(drive, "ctrl", compiler, owner) if options.controls_clamped else ANY
-    dynamics = "none" if drive.tag == "motor" else drive.get("dyntype", "none")
+        free = control == activation == ANY and dynamics in ("none", *FOLLOWING) and _is_servo(drive, owner)
+        return force, not free
+    if dynamics not in ("none", "integrator", *FOLLOWING):
+        return force, True
     if dynamics != "none":
-        activation = _clamp(drive, "act", compiler, owner)
         control = _common(control, activation) if dynamics in FOLLOWING else activation
-    return _common(force, _scaled(control, gain))
+    return _common(force, _scaled(control, gain)), False
 
 
 def _fixed_gain(drive: Element, owner: str) -> float | None:
     """Force per control, where the force depends on nothing else; None for servos, muscles and the like."""
-    if drive.tag == "motor":  # whatever a default class of other kinds says
-        return 1.0
-    if drive.tag != "general" or any(drive.get(word) is not None for word in OF_OTHERS):  # of a default of other kinds
+    if drive.get(KIND, "motor") != "motor" or drive.get("gaintype", "fixed") != "fixed" or _has_inputs(drive):
         return None
-    biased = drive.get("biastype", "none") != "none" and any(numbers(drive, "biasprm", None, owner) or ())
-    if drive.get("gaintype", "fixed") != "fixed" or biased:
+    if drive.get("biastype", "none") != "none" and any(numbers(drive, "biasprm", None, owner) or ()):
         return None
     return (numbers(drive, "gainprm", None, owner) or (1.0,))[0]
+
+
+def _is_servo(drive: Element, owner: str) -> bool:
+    """A fixed gain and a bias by posture and speed: some control gives any force, wherever the joint is."""
+    gains = [values[0] for word in SERVO_GAINS if (values := numbers(drive, word, None, owner))]
+    return (
+        drive.get(KIND, "motor") in ("motor", "position", "velocity")
+        and drive.get("gaintype", "fixed") == "fixed"
+        and drive.get("biastype", "none") in ("none", "affine")
+        and not number(drive, "inheritrange", owner)
+        and not _has_inputs(drive)
+        and all(gains)
+    )
+
+
+def _has_inputs(drive: Element) -> bool:
+    """Whether its control is another one than a force or what a servo follows."""
+    return any(drive.get(word) is not None for word in ("input", "ffrange", "velrange"))
 
 
 def _clamp(drive: Element, what: str, compiler: Compiler, owner: str) -> Range:
@@ -124,25 +145,40 @@ def _common(one: Range, other: Range) -> Range:
 def joint_torque(drives: Iterable[Drive], joint: str) -> float:
     """What the drives of a joint can give in both directions [N·m, N]; infinite where they have no bound, or none in
     one of them, or where there are none."""
-    ranges = [drive.torque for drive in drives if drive.enabled and drive.joint == joint]
-    most = min(-sum(low for low, _ in ranges), sum(high for _, high in ranges)) if ranges else math.inf
+    most = _both_ways([drive for drive in drives if drive.enabled and drive.joint == joint])
     return most if most > 0.0 else math.inf
 
 
+def torque_doubt(drives: Iterable[Drive], joint: str) -> str:
+    """Why the drives of a joint may give less than the limit that is read, in words; empty where they give it."""
+    own = [drive for drive in drives if drive.enabled and drive.joint == joint]
+    if posed := [drive for drive in own if drive.posed]:
+        given = f"what {_called(posed)} can give of it depends on posture or speed"
+    elif _both_ways(own) <= 0.0:
+        given = f"its drives {_called(own)} push one way at most"
+    else:
+        return ""
+    return f"{given}; give limits: {{torque: …}}"
+
+
+def _both_ways(drives: list[Drive]) -> float:
+    ends = [drive.torque for drive in drives]
+    return min(-sum(low for low, _ in ends), sum(high for _, high in ends)) if ends else math.inf
+
+
+def _called(drives: list[Drive]) -> str:
+    return ", ".join(f"'{d.name}' ({d.kind}{'' if d.joint else ', not on a joint'})" for d in drives)
+
+
 def drive_notes(drives: Iterable[Drive], clamped: Iterable[str]) -> list[str]:
-    """Drives whose limits are no torque limit of a joint, in words; clamped: joints with an actuatorfrcrange, for which
-    those of their own drives do not matter."""
-    known, enabled = set(clamped), [drive for drive in drives if drive.enabled]
-    open_, one_way, notes = [], [], []
-    for drive in enabled:
-        if drive.joint is None or (math.inf in map(abs, drive.torque) and drive.joint not in known):
-            open_.append(f"'{drive.name}' ({drive.kind}{'' if drive.joint else ', not on a joint'})")
-    for joint in dict.fromkeys(drive.joint for drive in enabled if drive.joint is not None):
-        ranges = [drive.torque for drive in enabled if drive.joint == joint]
-        if min(-sum(low for low, _ in ranges), sum(high for _, high in ranges)) <= 0.0 and joint not in known:
-            one_way.append(joint)
+    """Drives whose limits are no torque limit of a joint, in words; clamped: joints with an actuatorfrcrange, whose
+    limit is that one, with a doubt where their own drives may not reach it."""
+    known, enabled, notes = set(clamped), [drive for drive in drives if drive.enabled], []
+    open_ = [d for d in enabled if d.joint is None or (math.inf in map(abs, d.torque) and d.joint not in known)]
+    joints = dict.fromkeys(drive.joint for drive in enabled if drive.joint is not None and drive.joint not in known)
+    one_way = [joint for joint in joints if _both_ways([drive for drive in enabled if drive.joint == joint]) <= 0.0]
     if open_:
-        notes.append(f"no torque limit can be read of actuators {', '.join(open_)}: give limits: torque where they act")
+        notes.append(f"no torque limit can be read of actuators {_called(open_)}: give limits: torque where they act")
     if one_way:
         notes.append(f"actuators push {named(one_way)} one way at most: no torque limit is read; give limits: torque")
     return notes

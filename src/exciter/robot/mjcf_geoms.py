@@ -1,7 +1,7 @@
 """The geoms of an MJCF body: shapes to look at and to collide with, and the inertia they give the body.
 
-MuJoCo gives a body without <inertial> the mass of its geoms (1000 kg/m³ unless told otherwise). Meshes do not
-weigh here: such a body needs an <inertial> element, or goes without the mesh's share (noted).
+MuJoCo gives a body without <inertial> the mass of its geoms (1000 kg/m³ unless told otherwise). Meshes and height
+fields do not weigh here: such a body needs an <inertial> element, or goes without their share (noted).
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.geometry import Shape
-from exciter.robot.mjcf_settings import Compiler, orientation
+from exciter.robot.mjcf_settings import Compiler, orientation, rotation_to_axis
 from exciter.robot.place import place_shape
 from exciter.robot.spatial import from_pseudo_inertia, rotation_to, transform_inertia
 from exciter.robot.xml_safety import number, numbers
 
 Array = NDArray[np.float64]
-WEIGHTLESS = ("plane", "hfield", "mesh")  # meshes are noted
+WEIGHTLESS = ("plane", "hfield", "mesh")  # all but planes are noted
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 SMALLEST_SIZE = 1e-30  # [m] whose cube is still a number
+OWN_INERTIA = 'give <inertial>, which the compiler\'s inertiafromgeom="true" would not look at'
 WATER = 1000.0  # kg/m³, MuJoCo's default density
 
 
@@ -33,9 +34,9 @@ def geom_kind(geom: Element) -> str:
 
 
 def weighs_by_mesh(geom: Element) -> bool:
-    """True when MuJoCo would compute mass or moments from a mesh file."""
+    """True when MuJoCo would compute mass or moments from a mesh file or a height field."""
     weight = number(geom, "mass", "a geom", number(geom, "density", "a geom", WATER))
-    return geom_kind(geom) == "mesh" and weight != 0.0
+    return geom_kind(geom) in ("mesh", "hfield") and weight != 0.0
 
 
 def geom_placement(geom: Element, compiler: Compiler, owner: str) -> tuple[Array, Array]:
@@ -48,7 +49,9 @@ def geom_placement(geom: Element, compiler: Compiler, owner: str) -> tuple[Array
     length = float(np.linalg.norm(start - end))
     if length < 1e-12:
         raise RobotError(f"fromto in <{geom.tag}> of {owner} has no length")
-    return rotation_to((start - end) / length), 0.5 * (start + end)  # MuJoCo's z axis points to the first end
+    round_ = geom.tag == "geom" and geom_kind(geom) in ("capsule", "cylinder")  # about z, so that z is all that counts
+    along = (start - end) / length  # MuJoCo's z axis points to the first end
+    return rotation_to(along) if round_ else rotation_to_axis(along, owner), 0.5 * (start + end)
 
 
 def half_sizes(geom: Element, owner: str) -> tuple[float, ...]:
@@ -109,9 +112,9 @@ def geom_inertia(geom: Element, compiler: Compiler, owner: str) -> Array:
     if kind in WEIGHTLESS:
         return np.zeros(10)
     if kind not in SIZES:
-        raise RobotError(f"a geom of {owner} is of type '{kind}', whose inertia is not known here; give <inertial>")
+        raise RobotError(f"a geom of {owner} is of type '{kind}', whose inertia is not known here; {OWN_INERTIA}")
     if geom.get("shellinertia") == "true":
-        raise RobotError(f"a geom of {owner} has shellinertia, which is not supported; give <inertial>")
+        raise RobotError(f"a geom of {owner} has shellinertia, which is not supported; {OWN_INERTIA}")
     volume, moments = _volume_and_moments(kind, half_sizes(geom, owner))
     mass = number(geom, "mass", owner, number(geom, "density", owner, WATER) * volume)
     if mass < 0:

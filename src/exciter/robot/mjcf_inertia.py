@@ -1,4 +1,4 @@
-"""The inertia of an MJCF body: from <inertial>, else from its geoms, as MuJoCo's compiler decides."""
+"""The inertia of an MJCF body: from <inertial> or from its geoms, as MuJoCo's compiler decides."""
 
 from __future__ import annotations
 
@@ -8,30 +8,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError
-from exciter.robot.mjcf_geoms import geom_inertia
+from exciter.robot.mjcf_geoms import geom_inertia, weighs_by_mesh
 from exciter.robot.mjcf_settings import Compiler, orientation
 from exciter.robot.spatial import transform_inertia
 from exciter.robot.xml_safety import number, numbers
 
 Array = NDArray[np.float64]
 Central = tuple[Array, Array]  # (10,) about the centre of mass in the body's axes, and the centre of mass (3,)
+LIGHTEST_GEOM = 1e-14  # [kg] below which MuJoCo takes no inertia from a geom
 MASSLESS: Central = (np.zeros(10), np.zeros(3))
 
 
-def body_inertia(body: Element, geoms: list[Element], compiler: Compiler, owner: str) -> Central:
-    """Inertia about the centre of mass, and the centre; ``geoms``: the body's, defaults written on them."""
+def body_inertia(body: Element, geoms: list[Element], compiler: Compiler, owner: str) -> tuple[Central, bool]:
+    """Inertia about the centre of mass, and the centre; and whether it lacks the share of meshes. ``geoms``: the
+    body's, defaults written on them. Where none of them weighs, <inertial> holds whatever the compiler is told."""
     inertial = body.find("inertial")
-    if inertial is not None and compiler.inertia_from_geom != "true":
-        return _bounded(_from_inertial(inertial, compiler, owner), compiler)
-    total = np.zeros(10)
+    inferred = compiler.inertia_from_geom == "true" or (compiler.inertia_from_geom == "auto" and inertial is None)
     first, last = compiler.inertia_groups
-    for geom in geoms if compiler.inertia_from_geom != "false" else []:
-        if first <= number(geom, "group", owner) <= last:
-            total = total + geom_inertia(geom, compiler, owner)
+    counted = [geom for geom in geoms if inferred and first <= number(geom, "group", owner) <= last]
+    meshed = any(weighs_by_mesh(geom) for geom in counted)
+    weights = [phi for geom in counted if (phi := geom_inertia(geom, compiler, owner))[0] >= LIGHTEST_GEOM]
+    if inertial is not None and not weights and not meshed:
+        return _bounded(_from_inertial(inertial, compiler, owner), compiler), False
+    total = np.sum([np.zeros(10), *weights], axis=0)
     # MuJoCo puts the mass that bounds give a body without any at the coordinates of the body itself, in its own frame
     given = numbers(body, "pos", 3, owner) or (0.0, 0.0, 0.0)
     centre = total[1:4] / total[0] if total[0] > 0 else np.array(given)
-    return _bounded((transform_inertia(total, np.eye(3), -centre), centre), compiler)
+    return _bounded((transform_inertia(total, np.eye(3), -centre), centre), compiler), meshed
 
 
 def _from_inertial(inertial: Element, compiler: Compiler, owner: str) -> Central:

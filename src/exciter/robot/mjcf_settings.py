@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from exciter.errors import RobotError, unknown_name
 from exciter.robot.robot import STANDARD_GRAVITY
-from exciter.robot.spatial import axis_rotation, rotation_to
+from exciter.robot.spatial import SINE_OF_OPPOSITE, axis_rotation, rotation_to
 from exciter.robot.xml_safety import number, numbers
 
 Array = NDArray[np.float64]
@@ -25,6 +25,13 @@ ACTUATORS = (
     "general", "motor", "position", "velocity", "intvelocity", "orientation", "pid", "damper", "cylinder", "muscle",
     "adhesion", "dcmotor", "plugin",
 )  # fmt: skip
+#: What a <motor> among the defaults, or after them, takes back: the laws of force of other kinds.
+LAWS_OF_FORCE = (
+    "dyntype", "dynprm", "gaintype", "gainprm", "biastype", "biasprm", "kp", "ki", "kv", "dampratio", "timeconst",
+    "area", "diameter", "bias", "motorconst", "force", "gain", "inheritrange",
+)  # fmt: skip
+KIND = "kind"  # no word of MJCF: the last of the kinds with a law of its own that an actuator went through
+SINE_OF_AMBIGUOUS_ZAXIS = 1e-7  # of the angle to −z: below it MuJoCo 4 turns about x, earlier ones do below 1e-10
 ADVICE = "let MuJoCo write the compiled model (mj_saveLastXML) and read that file"
 
 
@@ -129,7 +136,7 @@ def read_classes(root: Element) -> Classes:
         for child in element:
             if child.tag != "default":
                 tag = "actuator" if child.tag in ACTUATORS else child.tag
-                known[tag] = {**known.get(tag, {}), **child.attrib}
+                known[tag] = _over(known.get(tag, {}), child)
         classes[name] = known
         for child in element.findall("default"):
             if not child.get("class"):
@@ -148,7 +155,17 @@ def resolved(element: Element, classes: Classes, childclass: str, kind: str = ""
     name = element.get("class", childclass)
     if name not in classes:
         raise RobotError(f"<{element.tag}>: {unknown_name('default class', name, classes)}")
-    return Element(element.tag, {**classes[name].get(kind or element.tag, {}), **element.attrib})
+    return Element(element.tag, _over(classes[name].get(kind or element.tag, {}), element))
+
+
+def _over(inherited: dict[str, str], element: Element) -> dict[str, str]:
+    """The attributes of an element over inherited ones. All kinds of actuators share one default, on which each leaves
+    its law of force, as the last one wins; <general> changes what it names."""
+    if element.tag not in ACTUATORS or element.tag == "general":
+        return {**inherited, **element.attrib}
+    kept = {word: text for word, text in inherited.items() if element.tag != "motor" or word not in LAWS_OF_FORCE}
+    always = {"ctrllimited": "true"} if element.tag in ("damper", "adhesion") else {}
+    return {**kept, **element.attrib, **always, KIND: element.tag}
 
 
 def orientation(element: Element, compiler: Compiler, owner: str) -> Array:
@@ -165,12 +182,23 @@ def orientation(element: Element, compiler: Compiler, owner: str) -> Array:
     if given[0] == "axisangle":
         return axis_rotation(_unit(values[:3], owner), values[3] * compiler.angle)
     if given[0] == "zaxis":
-        return rotation_to(_unit(values, owner))
+        return rotation_to_axis(values, owner)
     if given[0] == "xyaxes":
         x = _unit(values[:3], owner)
         y = _unit(values[3:] - x * (x @ values[3:]), owner)
         return np.column_stack([x, y, np.cross(x, y)])
     return quaternion_rotation(_unit(values, owner))
+
+
+def rotation_to_axis(axis: Array, owner: str) -> Array:
+    """The rotation that MuJoCo means by an axis z."""
+    x, y, z = _unit(axis, owner)
+    if z < 0.0 and SINE_OF_OPPOSITE <= math.hypot(x, y) < SINE_OF_AMBIGUOUS_ZAXIS:
+        raise RobotError(
+            f"zaxis or fromto of {owner} points so nearly to -z that MuJoCo's versions turn it about different axes; "
+            "give exactly 0 0 -1, or quat"
+        )
+    return rotation_to([x, y, z])
 
 
 def quaternion_rotation(quaternion: Array) -> Array:

@@ -55,9 +55,9 @@ class PlainDescription:
     """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with.
 
     inertias: φ (10,) of every link about its centre of mass; solid: the links that have a shape, whether or not it is
-    among ``shapes``; shapeless: those with a part whose shape the file does not give. hidden: links of the plain copy
-    that the file does not have. ground: height [m] of the floor, if the file has one. lacking: forces that the file
-    speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open.
+    among ``shapes``; unmeasured: those with a part whose shape is not given or cannot be among them. hidden: links of
+    the plain copy that the file does not have. ground: height [m] of the floor, if the file has one. lacking: forces
+    that the file speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open.
     A ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly.
     """
 
@@ -69,7 +69,7 @@ class PlainDescription:
     shapes: tuple[tuple[str, Shape], ...] = ()
     inertias: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     solid: frozenset[str] = frozenset()
-    shapeless: frozenset[str] = frozenset()
+    unmeasured: frozenset[str] = frozenset()
     ground: float | None = None
     couplings: tuple[Coupling, ...] = ()
     hidden: frozenset[str] = frozenset()

@@ -101,7 +101,8 @@ class Robot:
     nominal: True when inertias and friction are plausible values rather than the manufacturer's or identified.
     ground: height [m], along z of the base, of the plane that the robot is mounted on; None where it is not known.
     base_bottom: height [m] where the shapes of the base end, 0 unless below its origin: a guess at an unknown ground.
-    unshaped: links with a mass but without a shape that could be measured, on bodies that may have other shapes.
+    unshaped: links of which something could not be measured: with a mass but without a shape, on bodies that may have
+    other shapes, or with a shape that cannot be read; the latter on the base, too.
     source: where kinematics and limits come from. notes: what a reader had to leave out or assume, in words; lacking:
     forces among it, without which no torque is the robot's. unlimited: kinds of limits to be told of where a joint has
     none.
@@ -229,7 +230,7 @@ class Robot:
         """The notes, forces that are lacking, and what is assumed or missing among the limits as they are now."""
         assumed = [j.name for j in self.joints if j.limits.assumed]
         open_ = list(self.rateless)
-        remarks = (*self._open_limits(), *self.notes, *self.lacking)
+        remarks = (*self._open_limits(), *self.torque_doubts, *self.notes, *self.lacking)
         if assumed:
             remarks += (
                 f"acceleration limits of {self._which(assumed)} are assumed: full speed in {TIME_TO_FULL_SPEED:g} s; "
@@ -239,6 +240,12 @@ class Robot:
             which = self._which(open_)
             remarks += (f"no velocity and no acceleration limit is known for {which}; a design needs one of them",)
         return remarks
+
+    @property
+    def torque_doubts(self) -> tuple[str, ...]:
+        """A sentence for each joint whose drive may not always give the torque of its limit."""
+        doubts = ((joint.name, joint.limits.torque_doubt) for joint in self.joints)
+        return tuple(f"the torque limit of '{name}' is not proved: {doubt}" for name, doubt in doubts if doubt)
 
     @property
     def rateless(self) -> tuple[str, ...]:

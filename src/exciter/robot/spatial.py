@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+SINE_OF_OPPOSITE = 1e-10  # of the angle to −ẑ, below which it counts as −ẑ
 
 
 def skew(v: ArrayLike) -> Array:
@@ -27,16 +28,17 @@ def axis_rotation(axis: ArrayLike, angle: float) -> Array:
 
 
 def rotation_to(direction: ArrayLike) -> Array:
-    """A rotation that takes ẑ to the unit vector ``direction``: the smallest one in the upper half, where it is
-    exactly the identity for ẑ itself; after half a turn about x in the lower half, where the smallest one is
-    ill-defined near −ẑ."""
+    """The smallest rotation that takes ẑ to the unit vector ``direction``, exactly the identity for ẑ itself, as MuJoCo
+    means zaxis and fromto; at −ẑ, where many are smallest, the half turn about x."""
     x, y, z = np.asarray(direction, dtype=float)
-    if z < 0.0:
+    sine = float(np.hypot(x, y))
+    if z < 0.0 and sine < SINE_OF_OPPOSITE:
         flip = np.diag([1.0, -1.0, -1.0])
-        lower: Array = flip @ rotation_to([x, -y, -z])
-        return lower
+        opposite: Array = flip @ rotation_to([x, -y, -z])
+        return opposite
     v = skew([-y, x, 0.0])  # ẑ × direction
-    rotation: Array = np.eye(3) + v + v @ v / (1.0 + z)
+    weight = 1.0 / (1.0 + z) if z >= 0.0 else (1.0 - z) / sine**2  # the same, without the digits that 1 + z loses
+    rotation: Array = np.eye(3) + v + weight * (v @ v)
     return rotation
 
 

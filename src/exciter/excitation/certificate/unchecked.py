@@ -22,7 +22,7 @@ from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.robot.body_names import body_name
 from exciter.robot.limits import TIME_TO_FULL_SPEED
-from exciter.robot.robot import Joint, Robot
+from exciter.robot.robot import BASE, Joint, Robot
 
 MOST_NAMED = 8  #: pairs of bodies in a sentence
 LIMIT_KEYS = {"position": ("lower", "upper"), "velocity": ("velocity",), "acceleration": ("acceleration",)}
@@ -44,6 +44,11 @@ def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Cert
         found.append(
             f"what carries the robot between z = {gap[0]:.4g} and {gap[1]:.4g} m of the base: nothing keeps it away "
             "from that; give constraints: {obstacles: [{box: …}]}"
+        )
+    still = [link for link in robot.unshaped if robot.frame(link).joint == BASE]
+    if still:
+        found.append(
+            f"what stands still, {', '.join(still)}: not all of it could be measured; give constraints: obstacles"
         )
     if not any(_knows_surroundings(part) for part in parts):
         found.append(

@@ -210,4 +210,7 @@ def _unchecked(robot: Robot, name: str, moved: set[int], stuck: list[Capsule]) -
         yield f"{name}: the bodies of {', '.join(bare)} beyond the origins of their frames: they have no shape"
     links = [link for link in robot.unshaped if robot.frame(link).joint in moved & covered]
     if links:
-        yield f"{name}: the links {', '.join(links)} beyond the origins of their frames: they have no shape"
+        yield (
+            f"{name}: the links {', '.join(links)} beyond the origins of their frames and what could be measured: they "
+            "have no shape, or not all"
+        )

@@ -32,6 +32,9 @@ Array = NDArray[np.float64]
 
 #: Part of the torque limit. Gears lose percents of it; rolling bearings and seals alone do not go below this.
 PLACEHOLDER_FRICTION = 1e-3
+#: [rad/s or m/s] at which it is compared, where a joint may be as fast: every arm moves at such speeds, whatever limit
+#: is missing or a number in place of one.
+SPEED_OF_FRICTION = 1.0
 
 
 @dataclass(frozen=True)
@@ -175,11 +178,14 @@ def _friction_gaps(robot: Robot) -> list[Gap]:
     values = {key: robot.friction.get(key, np.zeros(robot.n)) for key in ("viscous", "coulomb", "rotor_inertia")}
     viscous, dry, limit = values["viscous"], values["coulomb"], robot.limit("torque")
     both = (viscous > 0.0) & (dry > 0.0)
-    at_full_speed = dry + np.where(both, viscous, 1.0) * robot.limit("velocity")
-    slight = both & np.isfinite(limit) & (at_full_speed < PLACEHOLDER_FRICTION * limit)
+    moving = dry + viscous * np.minimum(robot.limit("velocity"), SPEED_OF_FRICTION)
+    slight = both & np.isfinite(limit) & (moving < PLACEHOLDER_FRICTION * limit)
     slight[list(placeholder_torques(robot))] = False  # which is told of the limit
     without = "; what is kept is the torque without it"
-    part = f"at full speed it is below {100.0 * PLACEHOLDER_FRICTION:g} % of the limit, less than in any drive"
+    part = (
+        f"at {SPEED_OF_FRICTION:g} rad/s or m/s it is below {100.0 * PLACEHOLDER_FRICTION:g} % of the limit, less than "
+        "in any drive"
+    )
     found = {
         f"the description declares no friction{without}": (viscous == 0.0) & (dry == 0.0),
         f"the description declares damping and no Coulomb friction{without}": (viscous != 0.0) & (dry == 0.0),
@@ -193,13 +199,17 @@ def _friction_gaps(robot: Robot) -> list[Gap]:
 
 
 def _limit_gaps(robot: Robot) -> tuple[Gap, ...]:
-    """A sentence for each limit that is none."""
+    """A sentence for each limit that is none, or that the drive may not reach."""
     joints: dict[str, list[int]] = {}
     for j in placeholder_torques(robot):
         unit = "N" if robot.joints[j].is_prismatic else "N·m"
         joints.setdefault(f"{robot.joints[j].limits.torque:.4g} {unit}", []).append(j)
     why = "the limit of {} is a placeholder, too much for this robot; give limits: {{torque: …}}"
-    return tuple(Gap(why.format(limit), tuple(concerned)) for limit, concerned in joints.items())
+    doubts = [(joint.limits.torque_doubt, j) for j, joint in enumerate(robot.joints)]
+    return (
+        *(Gap(why.format(limit), tuple(concerned)) for limit, concerned in joints.items()),
+        *(Gap(doubt, (j,)) for doubt, j in doubts if doubt),
+    )
 
 
 def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[Array, Array, Array, Array]:
