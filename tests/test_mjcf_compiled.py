@@ -15,12 +15,12 @@ from exciter.robot.spatial import from_pseudo_inertia, rotation_to, transform_in
 
 def axes() -> np.ndarray:
     """All over the sphere, and at and around both poles, from far to closer than numbers can tell."""
-    anywhere = np.random.default_rng(0).normal(size=(40, 3))
+    anywhere = np.random.default_rng(0).normal(size=(16, 3))
     around = [
         (sine * np.cos(turn), sine * np.sin(turn), pole)
         for pole in (1.0, -1.0)
         for sine in (0.0, 1e-17, 3e-11, 2e-7, 1e-5, 1e-2)
-        for turn in (0.3, 2.0, -2.8)
+        for turn in (0.3, -2.8)
     ]
     return np.array([*anywhere, *np.eye(3), *-np.eye(3), (1.0, 0.0, -1.0), (-1.0, 0.0, -1.0), *around])
 
