@@ -336,7 +336,9 @@ def test_limits_that_were_given_are_not_said_to_be_missing(path):
 def test_init_says_that_a_design_needs_velocities(path, capsys):
     with pytest.raises(SystemExit):
         main(["init", str(path), "-o", str(path.with_name("exciter.yaml"))])
-    assert "give the limits in it that it calls required, then exciter design" in capsys.readouterr().out
+    assert "give the limits in it that it calls required, then exciter design" in " ".join(
+        capsys.readouterr().out.split()
+    )
     text = starting_configuration(load(path), "m.xml")
     assert "  # velocity: 1.0             # required: the description has none; or give acceleration" in text
     assert "required" not in starting_configuration(load("panda"), "panda")
