@@ -320,6 +320,16 @@ def test_an_error_that_cannot_be_shown_is_one(redirect):
     assert subprocess.run(["bash", "-c", command]).returncode == 2
 
 
+def test_exit_codes_are_told_as_they_are(capsys):
+    """Code 0 of ``check`` is no proof of what was assumed; an interruption has a code of its own."""
+    told = " ".join(run(capsys, "check", "--help")[1].split())
+    assert "0 when no limit is broken or open: each is proved for all time, or kept and named as assumed" in told
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    for text in (run(capsys, "--help")[1], readme):
+        codes = text.partition("Exit codes: ")[2]
+        assert all(code in codes for code in ("0 done", "1 a check failed", "2 wrong input", "130 interrupted"))
+
+
 def test_flags_go_before_the_file_and_into_the_reading(capsys, tmp_path):
     """A mimic pair can be locked from the command line; --lock overrides lock: of --config."""
     follower = """<link name="c"/><joint name="k" type="revolute"><parent link="a"/><child link="c"/><axis xyz="0 0 1"/>

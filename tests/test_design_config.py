@@ -395,7 +395,14 @@ BAD = [
     ("constraints: {workspace: [{any_of: [], frame: flange}]}", "any_of stands alone"),
     ("constraints: {obstacles: [{name: x}]}", "obstacles 1 must be one of sphere, capsule, half_space, box"),
     ("constraints: {obstacles: [{sphere: {centre: [0, 0, 0], radius: -1}}]}", "radius is -1"),
-    ("constraints: {obstacles: [{box: {lower: [0, 0, 0], upper: [0, 1, 1]}}]}", "size"),
+    (
+        "constraints: {obstacles: [{box: {lower: [0, 0, 0], upper: [0, 1, 1]}}]}",
+        "every lower side must be below its upper",
+    ),
+    (
+        "constraints: {obstacles: [{box: {lower: [0.5, 0, 0], upper: [0.4, 1, 1]}}]}",
+        r"obstacles 1: box has lower \[0.5, 0.0, 0.0\], upper \[0.4, 1.0, 1.0\]; every lower side must be below",
+    ),
     ("constraints: {obstacles: [{sphere: {centre: [0, 0, 0], radius: 1}, against: [wing]}]}", "unknown body 'wing'"),
 ]
 

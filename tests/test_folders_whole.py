@@ -286,6 +286,13 @@ def test_beside_a_design_json_that_shows_no_hashes_no_motion_is_read(design, dam
     assert read_trajectory(design, robot).duration == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(("text", "line"), [("", 1), ("garbage", 1), ('{"a": 1,\n}', 2)])
+def test_a_design_json_that_is_no_json_is_called_so(design, text, line):
+    (design / DESIGN.name).write_text(text)
+    with pytest.raises(ExciterError, match=rf"it is not readable JSON \(line {line}\); design again"):
+        read_trajectory(design, library.embedded(ROBOT_NAME))
+
+
 def test_a_damaged_or_older_design_json_is_refused_by_every_command(refused, design):
     path = design / DESIGN.name
     text = path.read_text()

@@ -367,7 +367,7 @@ def test_package_paths_are_found_with_or_without_the_package_folder(tmp_path: Pa
 def test_an_inertia_that_is_not_physical_is_a_note(tmp_path: Path) -> None:
     file = tmp_path / "dummy.urdf"
     file.write_text(changed(GANTRY, 'izz="0.003"', 'izz="3"'))
-    assert any("joints 'spin' are not physical" in note for note in read_urdf(file).notes)
+    assert any("the body of joint 'spin' has an inertia that is not physical" in note for note in read_urdf(file).notes)
     assert not any("physical" in note for note in read_urdf(ROBOTS / "gantry.urdf").notes)
 
 

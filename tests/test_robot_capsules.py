@@ -162,7 +162,7 @@ def test_a_mesh_that_cannot_be_opened_is_told_by_its_link(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('lower="-3" upper="3"', 'lower="-1e308" upper="1e308"', "joints 'a' have no capsule"),
+        ('lower="-3" upper="3"', 'lower="-1e308" upper="1e308"', "the body of joint 'a' has no capsule"),
         ('length="0.2"', 'length="1e20"', "links 'second'; the first: a cylinder is larger"),
         ('scale="0.1 0.2 -0.3"', 'scale="1e25 1 1"', "links 'third'; the first: a mesh is larger"),
         ('scale="0.1 0.2 -0.3"', 'scale="9e5 1e6 1"', "links 'third'; the first: the mesh file"),
@@ -251,9 +251,9 @@ def test_pairs_follow_the_locked_joints(tmp_path, cloud):
 
 
 def test_bodies_without_capsules_are_named(tmp_path, cloud):
-    assert any("joints 'a' have no capsule" in note for note in arm(tmp_path).notes)
+    assert any("the body of joint 'a' has no capsule" in note for note in arm(tmp_path).notes)
     locked = arm(tmp_path, lock={"a": 0.0})
-    assert not any("have no capsule" in note for note in locked.notes)
+    assert not any("no capsule" in note for note in locked.notes)
 
 
 def test_the_same_file_gives_the_same_pairs(tmp_path, cloud):

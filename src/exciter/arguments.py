@@ -34,7 +34,8 @@ STORY = """
       exciter validate found other.csv                          how they do on motion never seen
       exciter export found --format urdf -o identified.urdf     for other tools
 
-    exciter COMMAND --help says more, with examples. Exit codes: 0 done, 1 a check failed, 2 wrong input."""
+    exciter COMMAND --help says more, with examples. Exit codes: 0 done, 1 a check failed, 2 wrong input,
+    130 interrupted."""
 MOST_COUNTED_DIGITS = 18
 FORMATS = ("urdf", "mjcf", "sdf", "yaml", "json", "c", "python", "ros2")
 ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
@@ -68,8 +69,9 @@ ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
         More: docs/design.md.""",
     "check": """
         Prove or refute that a trajectory file keeps the limits of a robot, and those
-        of --config, between its rows, too. Exit code 0 when every limit is proved for
-        all time, 1 when one is broken or cannot be proved, 2 on wrong input.
+        of --config, between its rows, too. Exit code 0 when no limit is broken or open:
+        each is proved for all time, or kept and named as assumed; what is not checked
+        is said. 1 when one is broken or cannot be proved, 2 on wrong input.
 
           exciter check arm.urdf trajectory.csv --config design.yaml
 

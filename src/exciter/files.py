@@ -152,6 +152,8 @@ class Seal:
             raise ValueError("it is no UTF-8 text") from None
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
+        except json.JSONDecodeError as error:
+            raise ValueError(f"it is not readable JSON (line {error.lineno})") from None
         if not isinstance(data, dict):
             raise ValueError("it is no JSON object")
         return data

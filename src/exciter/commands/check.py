@@ -31,7 +31,7 @@ def chosen_config(arguments: argparse.Namespace) -> DesignConfig:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 when every limit is proved for all time, 1 when one is broken or cannot be proved."""
+    """0 when no limit is broken or open: proved for all time, or kept and named as assumed; else 1."""
     config = chosen_config(arguments)
     robot = load(arguments.robot, config.robot)
     curve = read_trajectory(arguments.trajectory, robot, jumps=True)

@@ -11,7 +11,7 @@ from exciter.files import Seal
 from exciter.identification.identified import SEALED
 from exciter.reproduction import NAMES
 
-CHECKPOINT = "checkpoint.json"  #: of a design that is not finished
+CHECKPOINT = "checkpoint.json"  #: of a design: what --resume goes on from
 VALIDATED = Seal("validation.json", ("report.html",), "validate again")
 
 
@@ -27,7 +27,7 @@ def refuse_parts_of_results(*paths: Path) -> None:
         for seal in (DESIGN, SEALED, VALIDATED, *map(paper_seal, NAMES)):
             if seal.owns(path):
                 raise ExciterError(
-                    f"'{path}' is a file of the result that {seal.name} beside it is of; choose another name"
+                    f"'{path}' is one of the files that belong to {seal.name} beside it; choose another name"
                 )
         if path.name.casefold() == CHECKPOINT and os.path.lexists(path):
-            raise ExciterError(f"'{path}' is the checkpoint of a design that is not finished; choose another name")
+            raise ExciterError(f"'{path}' is the checkpoint of a design; choose another name")

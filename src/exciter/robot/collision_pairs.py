@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from exciter.robot.geometry import Capsule
 from exciter.robot.pinocchio_model import to_pinocchio
-from exciter.robot.plain import named
+from exciter.robot.plain import bodies_have
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import rotation_to
 
@@ -38,7 +38,7 @@ def with_collision_pairs(robot: Robot) -> Robot:
     overlap = [name for name, d, out in zip(told, reference, inseparable, strict=True) if d < 0.0 and not out]
     notes = []
     if bare := without_capsule(robot):
-        notes.append(f"the bodies of joints {named(bare)} have no capsule: collision checks do not cover them")
+        notes.append(f"{bodies_have(bare)} no capsule: no collision check covers that")
     if left_out:
         notes.append(
             f"self-collision is not checked for {len(left_out)} of {len(pairs)} pairs, whose capsules are closer than "

@@ -28,7 +28,7 @@ from exciter.robot.mjcf import plain_mjcf
 from exciter.robot.options import RobotOptions, with_default_accelerations
 from exciter.robot.place import place_frame, place_shape
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
-from exciter.robot.plain import PlainDescription, named
+from exciter.robot.plain import PlainDescription, bodies_have, named
 from exciter.robot.robot import BASE, Frame, Joint, Robot
 from exciter.robot.urdf import plain_urdf
 
@@ -247,9 +247,9 @@ def _inertia_notes(joints: tuple[Joint, ...]) -> list[str]:
     wrong = [j.name for j in joints if j.name not in massless and not is_physical(j.inertia)]
     notes = []
     if massless:
-        notes.append(f"the bodies of joints {named(massless)} have no mass in the file")
+        notes.append(f"{bodies_have(massless)} no mass in the file")
     if wrong:
-        notes.append(f"the inertias of the bodies of joints {named(wrong)} are not physical (dummy values?)")
+        notes.append(f"{bodies_have(wrong)} an inertia that is not physical (dummy values?)")
     return notes
 
 

@@ -91,6 +91,13 @@ def named(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
+def bodies_have(joints: Sequence[str]) -> str:
+    """Subject and verb of a sentence about the bodies of joints."""
+    return (
+        f"the body of joint {named(joints)} has" if len(joints) == 1 else f"the bodies of joints {named(joints)} have"
+    )
+
+
 def refuse_duplicates(names: Sequence[str], what: str, source: str) -> None:
     """Names identify; two of the same are an error."""
     seen: set[str] = set()

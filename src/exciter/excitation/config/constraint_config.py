@@ -181,6 +181,9 @@ def obstacle(entry: Any, where: str, number: int) -> Obstacle:
         if kind == "half_space":
             return Wall(name, given.vector("normal", 3), given.number("offset", 0.0), against)
         lower, upper = given.vector("lower", 3), given.vector("upper", 3)
+        if not (lower < upper).all():
+            ends = f"lower {lower.tolist()}, upper {upper.tolist()}"
+            raise ExciterError(f"{given.where} has {ends}; every lower side must be below its upper one")
         return Block(name, 0.5 * (lower + upper), upper - lower, against=against)
     except ParameterError as error:
         raise ExciterError(f"{where}: {error}") from None
