@@ -345,6 +345,22 @@ def test_a_motion_to_be_run_from_rest_must_not_jump_into_it(end: bool) -> None:
         assert certify(one_joint(**limits, jerk=jerk), curve).certified
 
 
+def test_a_jump_is_told_by_its_size_and_by_what_rounding_explains() -> None:
+    told = LimitVerdict.jump("velocity", "j", "rad/s", allowed=0.1, size=0.5, at=2.0)
+    assert told == LimitVerdict(
+        "jump of velocity", "j", "rad/s", 0.1, 0.5, 0.5, pytest.approx(-4.0), 2.0, "broken", True
+    )
+    assert LimitVerdict.jump("position", "j", "m", allowed=0.0, size=1e-30, at=0.0).margin == -np.inf
+
+
+def test_the_margin_of_a_limit_that_is_kept_is_a_part_of_its_range() -> None:
+    """Of 0 … 4 rad, 3 rad: a quarter."""
+    q = np.array([[1.0], [3.0]])
+    curve = Curve((PolynomialPiece.from_samples([0.0, 5.0], q, 0 * q, 0 * q),))
+    limits = certify(one_joint(lower=0.0, upper=4.0), curve).limits
+    assert [limit.margin for limit in limits] == pytest.approx([0.25, 0.25])
+
+
 def test_rest_of_a_fast_joint_without_limits_is_measured_by_what_it_reaches() -> None:
     """A quintic over 8 rad in 1 s: 15 rad/s and some 46 rad/s² at most."""
     for qd, qdd, rest in ((1.49e-5, 0.0, True), (1.52e-5, 0.0, False), (0.0, 0.045, True), (0.0, 0.048, False)):

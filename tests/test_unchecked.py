@@ -13,7 +13,7 @@ import pytest
 from conftest import random_robot, states
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
@@ -371,6 +371,14 @@ def test_pairs_of_bodies_that_nothing_keeps_apart_are_named() -> None:
         "self-collision of c0 – j3",
         "collisions of the bodies of j2 and the base",
     ]
+    twice = replace(robot, capsules=(*robot.capsules, replace(robot.capsules[-1], name="c3'")))  # on the same body
+    pairs = [pair for pair in combinations([c.name for c in twice.capsules], 2) if pair != ("c3", "c3'")]
+    assert told(twice, [CapsuleDistance(twice, pairs)])[1:-2] == []
+    eight = replace(robot, capsules=tuple(replace(robot.capsules[j % 3 + 1], name=f"p{j}") for j in range(6)))
+    [neighbours, _] = told(eight, [CapsuleDistance(eight, [("p0", "p2"), ("p0", "p5"), ("p2", "p3"), ("p3", "p5")])])[
+        1:3
+    ]
+    assert (neighbours.count("–"), "more" in neighbours) == (8, False)
     many = replace(robot, capsules=tuple(replace(robot.capsules[j % 2 + 1], name=f"p{j}") for j in range(8)))
     sentence = told(many, [CapsuleDistance(many, [("p0", "p1")])])[1]
     assert sentence.count("–") == 8
@@ -519,6 +527,15 @@ def test_accelerations_that_were_assumed_are_told(velocity: list[float], words: 
     slides = replace(robot, joints=(replace(robot.joints[0], kind="prismatic"), *robot.joints[1:]))
     if np.isfinite(velocity[0]):
         assert any("2 m/s² were" in s for s in unchecked(slides, [], certify_still(robot)))
+
+
+def test_ends_that_are_broken_limits_are_not_told_twice() -> None:
+    robot = shaped()
+    certificate = replace(certify_still(robot), starts_at_rest=False)
+    assert "the way from rest and back" in told(robot, [], certificate)
+    jump = LimitVerdict.jump("velocity from rest", "j1", "rad/s", allowed=1e-6, size=1.0, at=0.0)
+    judged = replace(certificate, limits=(*certificate.limits, jump))
+    assert "the way from rest and back" not in told(robot, [], judged)
 
 
 @pytest.mark.parametrize(

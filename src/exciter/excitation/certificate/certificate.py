@@ -32,6 +32,12 @@ class LimitVerdict:
     status: Status
     upper: bool  # whether the limit is an upper one
 
+    @classmethod
+    def jump(cls, what: str, where: str, unit: str, *, allowed: float, size: float, at: float) -> LimitVerdict:
+        """Broken by a jump of this size; ``allowed``: what rounding can explain of it."""
+        margin = 1.0 - size / allowed if allowed > 0.0 else -math.inf
+        return cls(f"jump of {what}", where, unit, allowed, size, size, margin, at, "broken", upper=True)
+
     @property
     def is_length(self) -> bool:
         """A height or a distance: its margin is a length, and says nothing as a part of its limit."""

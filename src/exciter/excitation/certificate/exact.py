@@ -6,7 +6,6 @@ one. Where nothing jumps there is no row, so that what is counted are limits of 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -32,7 +31,7 @@ class _Limit:
     limit: float
     scale: float
     upper: bool
-    assumed: bool = False
+    assumed: bool
 
     def verdict(self, reached: float, at: float) -> LimitVerdict:
         room = self.limit - reached if self.upper else reached - self.limit
@@ -59,12 +58,11 @@ def joint_verdicts(robot: Robot, curve: Curve) -> list[LimitVerdict]:
 
 
 def _jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
-    """``limit``: what rounding can explain; ``reached``: the size of the jump."""
+    """Positions and velocities."""
     for jump in curve.breaks():
-        joint, size = robot.joints[jump.joint], jump.size
+        joint = robot.joints[jump.joint]
         unit = ("m" if joint.is_prismatic else "rad") + ("", "/s")[jump.order]
-        margin, what = 1.0 - size / jump.allowed if jump.allowed > 0.0 else -math.inf, f"jump of {jump.what}"
-        yield LimitVerdict(what, joint.name, unit, jump.allowed, size, size, margin, jump.at, "broken", True)
+        yield LimitVerdict.jump(jump.what, joint.name, unit, allowed=jump.allowed, size=jump.size, at=jump.at)
 
 
 def _positions(robot: Robot, curve: Curve) -> list[LimitVerdict]:

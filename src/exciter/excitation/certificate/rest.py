@@ -7,7 +7,6 @@ limited (``end_jumps``).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -42,12 +41,13 @@ def end_jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
         size, allowed = _at_the_ends(robot, curve, what)
         moving = ~(size <= allowed[:, None])  # NaN is a jump
         for j, end in np.argwhere(moving & jerky[:, None] if order == 2 else moving):
-            joint, reached, limit = robot.joints[j], float(size[j, end]), float(allowed[j])
+            joint, at = robot.joints[j], (curve.start, curve.end)[end]
             unit = f"{'m' if joint.is_prismatic else 'rad'}/s{'²' if order == 2 else ''}"
-            how = f"jump of {what} {('from', 'to')[end]} rest"
-            margin = 1.0 - reached / limit if limit > 0.0 else -math.inf
-            at = (curve.start, curve.end)[end]
-            yield LimitVerdict(how, joint.name, unit, limit, reached, reached, margin, at, "broken", True)
+            how, sizes = (
+                f"{what} {('from', 'to')[end]} rest",
+                {"allowed": float(allowed[j]), "size": float(size[j, end])},
+            )
+            yield LimitVerdict.jump(how, joint.name, unit, **sizes, at=at)
 
 
 def _at_the_ends(robot: Robot, curve: Curve, what: str) -> tuple[Array, Array]:
