@@ -25,7 +25,7 @@ from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints import kinematics as kinematics_module
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.constraint import LENGTH, Constraint, Rows
+from exciter.excitation.constraints.constraint import LENGTH, Constraint, RowName, Rows
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
@@ -675,6 +675,28 @@ def test_any_of_takes_the_member_that_holds_best():
     assert either.rows[0].scale == LENGTH
 
 
+def test_any_of_keeps_the_derivative_that_only_one_order_has():
+    """By velocity alone, or by acceleration alone."""
+
+    class Moving(Fixed):
+        def linearised(self, motion: Motion) -> Rows:
+            dq = np.zeros((1, motion.n, len(motion)))
+            return Rows(np.ones((1, len(motion))), dq, *(dq + 2.0 if has else None for has in self.orders))
+
+    motion = states(ROBOTS["panda"], 3)
+    for orders in ((True, False), (False, True)):
+        member = Moving([[1.0] * 3])
+        member.orders = orders
+        rows = AnyOf((member,)).linearised(motion)
+        for found, has in zip((rows.dqd, rows.dqdd), orders, strict=True):
+            assert found is not None
+            assert (found == (2.0 if has else 0.0)).all()
+
+
+def test_a_row_rests_on_nothing_assumed_unless_it_says_so():
+    assert not RowName("torque", "j", "N·m", 1.0, 1.0, True).assumed
+
+
 def test_user_constraint_with_derivatives_and_bound():
     motion = states(ROBOTS["panda"], 6)
     spans = some_spans(motion)
@@ -717,6 +739,10 @@ def without_link_3() -> Robot:
 
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "frame": (lambda: HalfSpace(PANDA, "hand", (0, 0, 1), 0.0), "unknown frame 'hand'; valid names: .*flange"),
+    "frame-of-box": (lambda: Box(PANDA, "hand", (0, 0, 0)), "unknown frame 'hand'"),
+    "frame-of-sphere": (lambda: InsideSphere(PANDA, "hand", 1.0), "unknown frame 'hand'"),
+    "frame-of-cylinder": (lambda: InsideCylinder(PANDA, "hand", 1.0), "unknown frame 'hand'"),
+    "frame-outside-cylinder": (lambda: OutsideCylinder(PANDA, "hand", 1.0), "unknown frame 'hand'"),
     "normal": (lambda: HalfSpace(PANDA, "flange", (0, 0, 0), 0.0), "normal .* is zero"),
     "numbers": (lambda: HalfSpace(PANDA, "flange", (0, 1), 0.0), "three finite numbers"),
     "offset": (lambda: HalfSpace(PANDA, "flange", (0, 0, 1), math.nan), "offset .* must be finite"),

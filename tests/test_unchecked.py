@@ -28,6 +28,7 @@ from exciter.parameters.terms.declared import declared_terms
 from exciter.robot import Robot, load
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.options import with_default_accelerations
+from exciter.robot.robot import Frame
 from exciter.robot.spatial import transform_inertia
 
 FRICTION = {"viscous": np.array([1.0, 2.0, 0.5]), "coulomb": np.array([3.0, 1.5, 4.0]), "rotor_inertia": [1.0, 0, 1.0]}
@@ -49,6 +50,12 @@ def heavy(robot: Robot, which: int, mass: float) -> Robot:
     """With another mass [kg] of one body of unchanged shape; a negative one leaves the moments as they are."""
     inertias = np.array(robot.inertias)
     inertias[which] *= np.where(np.arange(10) > 0, abs(mass), mass) / inertias[which, 0]
+    return robot.with_inertias(inertias)
+
+
+def point_mass(robot: Robot, which: int, mass: float) -> Robot:
+    inertias = np.array(robot.inertias)
+    inertias[which] = [mass, *np.zeros(9)]
     return robot.with_inertias(inertias)
 
 
@@ -117,7 +124,10 @@ def test_a_description_that_gives_all_has_no_gap() -> None:
         (described(), (Viscous(), Coulomb()), "leaves out the rotor inertia term", (0, 2)),
         (heavy(described(), 2, 1e-6), None, "no mass for the bodies of j3 (1e-06 kg)", (0, 1, 2)),
         (heavy(described(), 1, 1e-6), None, "no mass for the bodies of j2 (1e-06 kg)", (0, 1)),
+        (point_mass(described(), 1, 1e-6), None, "no mass for the bodies of j2 (1e-06 kg)", (0, 1)),
         (weightless(described(), 1), None, "no mass for the bodies of j2", (0, 1)),
+        (described(friction={"viscous": [1e-9] * 3}), None, "damping and no Coulomb friction", (0, 1, 2)),
+        (described(friction={"coulomb": [1e-9] * 3}), None, "Coulomb friction and no damping", (0, 1, 2)),
         (
             heavy(described(), 1, -0.5),
             None,
@@ -318,6 +328,19 @@ def test_what_carries_a_robot_above_its_ground_is_named() -> None:
     assert "-0.7 and 0 m" in carried(bare, -0.7)[0]
     assert "-0.7 and -0.3 m" in carried(replace(bare, base_bottom=-0.3), -0.7)[0]
     assert carried(replace(bare, base_bottom=-0.7), -0.7) == []
+    post = Capsule("post", -1, np.array([0.0, 9.0, -0.1]), np.array([0.0, -9.0, -0.4]), 0.05)
+    upside_down = replace(post, start=post.end, end=post.start)
+    for foot in (post, upside_down):
+        for capsules in ((foot, robot.capsules[0]), (robot.capsules[0], foot)):
+            stands = replace(robot, capsules=(*capsules, *robot.capsules[1:]))
+            assert "-0.7 and -0.45 m" in carried(stands, -0.7)[0]
+    two = [mounting_plane(robot, height) for height in (-0.7, -0.3)]
+    told_of_two = [
+        s for s in unchecked(robot, [t for t in two if t], certify_still(robot)) if s.startswith("what carr")
+    ]
+    assert "between z = -0.3 and" in told_of_two[0]
+    near = [t for t in (mounting_plane(robot, -0.7), mounting_plane(robot, -0.06)) if t]
+    assert not [s for s in unchecked(robot, near, certify_still(robot)) if s.startswith("what carries")]
 
 
 def test_what_constraints_say_themselves_is_passed_on_once() -> None:
@@ -341,6 +364,14 @@ def test_bodies_that_have_no_capsule_are_told_where_capsules_are_asked() -> None
         "collisions of the bodies of j2 and the base: no capsule stands for them",
     )
     assert CapsuleDistance(baseless, (), obstacles=(wall,)).unchecked == (sentence,)  # the base does not move into it
+    floor = mounting_plane(robot, -9.0)
+    assert floor is not None
+    both = CapsuleDistance(robot, (), obstacles=(*floor.obstacles, wall), points=floor.points)
+    assert sentence in both.unchecked  # one obstacle that does not speak for itself is enough
+    links = replace(robot, unshaped=("flange",), frames=(Frame("flange", 1, np.eye(3), np.zeros(3)),))
+    alone = mounting_plane(links, -9.0)
+    assert alone is not None
+    assert [text for text in alone.unchecked if "flange" in text] == []  # told with the whole body, which has no shape
     assert CapsuleDistance(robot, (), obstacles=(wall,)).unchecked == (sentence,)
     ground = mounting_plane(robot, -9.0)
     assert ground is not None
