@@ -51,9 +51,7 @@ def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Cert
             f"what stands still, {', '.join(still)}: not all of it could be measured; give constraints: obstacles"
         )
     if not any(_knows_surroundings(part) for part in parts):
-        found.append(
-            "people and whatever stands around: nothing is known of them; give constraints: workspace, obstacles"
-        )
+        found.append("people and whatever stands around: nothing is known of them; give constraints: obstacles")
     return tuple(dict.fromkeys([*found, *_ends(certificate)]))
 
 
