@@ -263,6 +263,8 @@ def _graft(old: Any, new: dict[str, Any], module: str) -> None:
             if given.__code__.co_freevars == has.__code__.co_freevars and given.__module__ == module:
                 has.__code__, has.__defaults__, has.__kwdefaults__ = (
                     given.__code__, given.__defaults__, given.__kwdefaults__)  # fmt: skip
+            elif before is has and given.__module__ == module:  # without super(), say: code of other cells
+                old[name] = _with_cells(given, has)
         elif isinstance(value, int | float | tuple | dict | str) and repr(value) != repr(before):
             for other in list(sys.modules.values()) if isinstance(old, dict) else ():
                 if getattr(other, "__dict__", {}).get(name) is before:
@@ -279,6 +281,15 @@ class _Attributes(dict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         setattr(self.owner, name, value)
+
+
+def _with_cells(given: FunctionType, has: FunctionType) -> FunctionType:
+    """Changed code that needs fewer variables from around it than before, with those and the globals of before."""
+    cells = dict(zip(has.__code__.co_freevars, has.__closure__ or (), strict=True))
+    closure = tuple(cells[name] for name in given.__code__.co_freevars)
+    changed = FunctionType(given.__code__, has.__globals__, has.__name__, given.__defaults__, closure)
+    changed.__kwdefaults__ = given.__kwdefaults__
+    return changed
 
 
 def _function(given: Any) -> FunctionType | None:

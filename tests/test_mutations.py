@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from conftest import benchmark
+from exciter.errors import RobotError
 from exciter.excitation.certificate.rest import AT_REST
 from exciter.excitation.certificate.torque_bound import chord_range
+from exciter.robot import library
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,21 @@ def test_a_mutant_takes_the_place_of_code_that_others_have_imported(script: Modu
     assert changed == [0.0, 4.0]
     assert [side.item() for side in chord_range(ends, curvature, width)] == [-1.0, 5.0]
     assert AT_REST["velocity"] == 1e-6
+
+
+def test_a_mutant_that_no_longer_calls_super_takes_its_place_too(script: ModuleType) -> None:
+    module = "excitation/constraints/workspace.py"
+    wanted = next(m for m in script.mutants(module) if m.function == "Box.__post_init__" and "super()" in m.change)
+    loaded = importlib.import_module(script.name_of(module))
+    original = loaded.Box.__post_init__
+    script.graft(loaded, wanted.code())
+    try:
+        box = loaded.Box(library.embedded("panda"), "nowhere", np.zeros(3))
+    finally:
+        loaded.Box.__post_init__ = original
+    assert box.frame == "nowhere"
+    with pytest.raises(RobotError, match="unknown frame 'nowhere'"):
+        loaded.Box(library.embedded("panda"), "nowhere", np.zeros(3))
 
 
 @pytest.mark.parametrize("module", ["excitation/files/export.py", "identification/uncertainty/lags.py"])
