@@ -216,6 +216,18 @@ def test_ros_messages_of_other_tools(tmp_path):
 # -- the exact file -----------------------------------------------------------------------------------------------
 
 
+def test_pieces_may_have_their_joints_in_any_order(tmp_path):
+    """A ramp, a series and a ramp: rows of every kind of piece go to the joints that the file names."""
+    curve, order = ramped(), [2, 0, 1]
+    data = json.loads(json_text(exact_data(curve, ROBOT, None, None, 1)))
+    data["joints"] = [JOINTS[k] for k in order]
+    for piece in data["pieces"]:
+        for name in {"coefficients", "a", "b", "offset"} & piece.keys():
+            piece[name] = [piece[name][k] for k in order]
+    assert {piece["kind"] for piece in data["pieces"]} == {"polynomial", "fourier"}
+    assert same_curve(read_trajectory(write(tmp_path / "trajectory.json", json.dumps(data)), ROBOT), curve)
+
+
 def test_the_exact_file_gives_the_same_curve(tmp_path):
     family, curve, delta = Fourier(10.0, (1, 2, 5)), ramped(), coefficients(series())
     done = export(tmp_path, ROBOT, curve, family, delta, lambda _: YES, rate=100.0)
