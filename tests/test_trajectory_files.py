@@ -238,6 +238,7 @@ def test_the_exact_file_gives_the_same_curve(tmp_path):
         "trajectory.ros2.yaml",
     ]
     assert same_curve(read_trajectory(tmp_path / "trajectory.json", ROBOT), curve)
+    assert same_curve(read_trajectory(str(tmp_path), ROBOT), curve)
     assert same_curve(read_trajectory(tmp_path, ROBOT), curve)
     data = json.loads((tmp_path / "trajectory.json").read_text())
     assert data["trajectory"]["family"] == "fourier"
