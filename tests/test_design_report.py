@@ -216,7 +216,7 @@ def test_what_is_not_checked_is_said():
         "self-collision of base – link_2",  # always close
     ]
     assert missing(torque, pairs)[-2:] == [mounted, around]
-    wall = Wall("floor", np.array([0.0, 0.0, 1.0]), -0.1)
+    wall = Wall("floor", np.array([0.0, 0.0, 1.0]), -0.05)
     assert missing(torque, CapsuleDistance(robot, obstacles=[wall])) == [*kept_apart, around]
     assert missing(torque, CapsuleDistance(robot, pairs=(), obstacles=[wall])) == ["self-collision", around]
     height = HalfSpace(robot, "flange", np.array([0.0, 0.0, 1.0]), 0.0)

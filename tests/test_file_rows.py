@@ -68,6 +68,20 @@ def test_no_row_is_read_that_other_readers_do_not_see(mark: str, tmp_path: Path)
         assert "\n" not in str(error.value)
 
 
+def test_a_file_has_one_way_to_end_its_lines(tmp_path: Path) -> None:
+    """Behind a comment, a row that only readers of old files see; "\\n" and "\\r\\n" are one to all of them."""
+    for text, fine in (
+        (moved("0,0,0,0,0,0,0", "# away\r1,0.5,0,0,0,0,0", "2,0,0,0,0,0,0"), False),
+        (moved("0,0,0,0,0,0,0\r\n1,0,0,0,0,0,0", "2,0,0,0,0,0,0"), True),
+    ):
+        (tmp_path / "rows.csv").write_text(text, encoding="utf-8", newline="")
+        if fine:
+            assert read_trajectory(tmp_path / "rows.csv", ROBOT).knots.tolist() == [0.0, 1.0, 2.0]
+            continue
+        with pytest.raises(MotionError, match=r"and a '\\r' alone, at which some readers begin a new line"):
+            read_trajectory(tmp_path / "rows.csv", ROBOT)
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=ascii)
 def test_lines_end_as_all_systems_end_them(end: str, tmp_path: Path) -> None:
     text = moved(*(f"{k},0,0,0,0,0,0" for k in range(4)), "").replace("\n", end)

@@ -33,7 +33,7 @@ from exciter.report.surroundings import surroundings
 from exciter.robot import Motion, library
 from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.geometry import Capsule
-from exciter.robot.mdh_file import read_mdh
+from exciter.robot.mdh_file import read_mdh, write_mdh
 from exciter.robot.options import RobotOptions
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
@@ -135,7 +135,7 @@ def test_no_ground_on_request_and_not_checked_says_so(ground):
         ({"ground": ground}, [mounted, around]),
         ({"ground": ground, "obstacles": ball}, [mounted]),
         ({"ground": ground, "workspace": [{"frame": "flange", "z_min": -3}]}, [mounted, around]),
-        ({"ground": ground, "obstacles": [{"half_space": {"normal": [0, 0, 2], "offset": -1}}]}, [around]),
+        ({"ground": ground, "obstacles": [{"half_space": {"normal": [0, 0, 2], "offset": -0.08}}]}, [around]),
         ({"ground": ground, "obstacles": [{"half_space": {"normal": [1, 0, 0.5], "offset": -9}}]}, [mounted]),
         ({}, [around]),
     ):
@@ -458,6 +458,24 @@ def test_the_report_draws_the_ground():
     turn = np.reshape(wall["rotation"], (3, 3))
     assert turn[:, 2] == pytest.approx([0, 0.6, 0.8])
     assert np.dot([0, 0.6, 0.8], wall["translation"]) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("height", [2.0, 700.0])
+def test_a_ground_that_no_posture_keeps_is_refused(height):
+    """A slip of units, say: what was asked for is not left out."""
+    robot = library.embedded("panda")
+    swings = replace(robot, joints=robot.joints[:2], frames=(), friction={}, shapes=(), collision_pairs=(),
+                     capsules=tuple(c for c in robot.capsules if c.joint < 2))  # fmt: skip
+    with pytest.raises(ExciterError, match=f"constraints: ground: no posture keeps .* a plane at {height:g} m"):
+        plane(swings, height)
+    assert mounting_plane(swings, height, assumed=True) is None
+
+
+def test_links_that_could_not_be_measured_are_written_to_tables(tmp_path):
+    robot = library.embedded("panda")
+    robot = replace(robot, unshaped=("flange",))
+    write_mdh(robot, tmp_path / "r.yaml")
+    assert read_mdh(tmp_path / "r.yaml").unshaped == ("flange",)
 
 
 def test_points_are_bodies_like_any_other():

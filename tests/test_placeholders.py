@@ -13,7 +13,7 @@ from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.robot import Robot, load
 from exciter.robot.lock import lock
 from exciter.robot.options import RobotOptions
-from exciter.robot.placeholders import is_physical
+from exciter.robot.placeholders import bare_bodies, is_physical
 from exciter.robot.spatial import transform_inertia
 
 BODY = """<inertial><origin xyz="0 0 0.1"/><mass value="{0}"/>
@@ -151,3 +151,13 @@ def test_what_lies_between_two_joints_of_one_body_is_no_body(tmp_path: Path, own
     path.write_text(f'<mujoco><compiler angle="radian"/><worldbody>{body}</worldbody></mujoco>', encoding="utf-8")
     assert any("no mass for the bodies of roll" in sentence for sentence in told(load(path))) is own
     assert told(load(path)) == [] or own
+
+
+def test_no_name_of_a_link_excuses_a_body_without_mass() -> None:
+    """That no frame has the name says nothing: tables name links as they like."""
+    robot = random_robot(4, 2, prismatic=0.0).with_limits(torque=50.0)
+    bare = replace(robot.joints[1], inertia=np.zeros(10), link="elbow")
+    assert bare_bodies(replace(robot, joints=(robot.joints[0], bare))) == (1,)
+    assert bare_bodies(replace(robot, joints=(robot.joints[0], replace(bare, bodiless=True)))) == ()
+    light = replace(bare, bodiless=True, inertia=np.array([1e-9, *np.zeros(9)]))
+    assert bare_bodies(replace(robot, joints=(robot.joints[0], light))) == (1,)

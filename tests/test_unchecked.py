@@ -20,7 +20,7 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
-from exciter.excitation.constraints.obstacles import Round, Wall
+from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import Gap, TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
@@ -269,7 +269,7 @@ def shaped() -> Robot:
 def test_nothing_is_said_where_all_is_covered() -> None:
     robot = shaped()
     mounted, people = "what the robot is mounted on", "people and whatever stands around"
-    floor = Wall("floor", np.array([0.0, 0.0, 1.0]), -2.0)
+    floor = Wall("floor", np.array([0.0, 0.0, 1.0]), -0.06)
     ball = Round.sphere("ball", np.array([9.0, 0, 0]), 0.1)
     torque, apart = TorqueLimits.of(robot), CapsuleDistance(robot)
     around = CapsuleDistance(robot, (), obstacles=(floor, ball))
@@ -306,7 +306,8 @@ def test_only_a_level_half_space_takes_the_place_of_the_ground(
     robot = shaped()
     wall = CapsuleDistance(robot, obstacles=(Wall("wall", np.array(normal), offset, against),))
     expected = "people and whatever stands around" if takes_its_place else "what the robot is mounted on"
-    assert told(robot, [TorqueLimits.of(robot), wall]) == [expected]
+    found = told(robot, [TorqueLimits.of(robot), wall])
+    assert [sentence for sentence in found if not sentence.startswith("what carries")] == [expected]
 
 
 def test_what_carries_a_robot_above_its_ground_is_named() -> None:
@@ -324,6 +325,18 @@ def test_what_carries_a_robot_above_its_ground_is_named() -> None:
     assert carried(robot, -0.09) == []
     assert len(carried(robot, -0.11)) == 1
     assert carried(robot, -0.7, Round.sphere("pedestal", np.array([0.0, 0.0, -0.4]), 0.1)) == []
+    beside = Round("rail", np.array([1.0, -9.0, -0.375]), np.array([1.0, 9.0, -0.375]), 0.75)
+    assert carried(robot, -0.7, beside) == []  # 0.25 m from the axis, at half the height
+    assert len(carried(robot, -0.7, replace(beside, radius=0.65))) == 1  # 0.35 m: something else
+    for far in (-3.5, -1000.0):  # however far the ground is, something carries the robot
+        assert len(carried(robot, far)) == 1
+        assert len(carried(robot, far, Round.sphere("table", np.array([8.0, 8.0, -1.0]), 0.5))) == 1
+    assert carried(robot, -1000.0, Round.sphere("head", np.array([0.0, 0.0, -1.0]), 0.1)) == []
+    level = CapsuleDistance(robot, (), obstacles=(Wall("floor", np.array([0.0, 0.0, 1.0]), -2.9),))
+    assert [s for s in unchecked(robot, [level], certify_still(robot)) if "-2.9 and -0.05 m" in s]
+    box = Block("pedestal", np.array([0.0, 0.0, -1.5]), np.array([0.2, 0.2, 2.8]))
+    column = CapsuleDistance(robot, (), obstacles=(*level.obstacles, box))
+    assert not [s for s in unchecked(robot, [column], certify_still(robot)) if s.startswith("what carries")]
     bare = replace(robot, capsules=robot.capsules[1:], collision_pairs=())
     assert "-0.7 and 0 m" in carried(bare, -0.7)[0]
     assert "-0.7 and -0.3 m" in carried(replace(bare, base_bottom=-0.3), -0.7)[0]
@@ -501,7 +514,7 @@ def test_a_point_of_a_mass_is_a_mass() -> None:
 
 def test_limits_that_are_missing_are_named_with_their_joints() -> None:
     robot = shaped()
-    floor, ball = Wall("floor", np.array([0.0, 0.0, 1.0]), -2.0), Round.sphere("ball", np.array([9.0, 0, 0]), 0.1)
+    floor, ball = Wall("floor", np.array([0.0, 0.0, 1.0]), -0.06), Round.sphere("ball", np.array([9.0, 0, 0]), 0.1)
     constraints = [TorqueLimits.of(robot), CapsuleDistance(robot, obstacles=(floor, ball))]
     free = [5.0, np.inf, 5.0]
     assert told(robot.with_limits(velocity=free), constraints) == ["velocity of j2"]

@@ -394,6 +394,8 @@ def lines_of(text: str) -> list[str]:
 
 def hidden_end(text: str) -> str | None:
     """What is wrong with a text that has a character at which some readers end a line and others do not."""
+    if "\n" in text and "\r" in text.replace("\r\n", "\n"):  # of old files every line ends so, or none
+        return f"it has lines that end in '\\n' and a '\\r' alone, {HIDDEN_END}"
     if not any(mark in text for mark in HIDDEN_LINE_ENDS):
         return None
     number, mark = next((k, c) for k, line in enumerate(lines_of(text), 1) for c in line if c in HIDDEN_LINE_ENDS)

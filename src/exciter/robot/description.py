@@ -138,6 +138,7 @@ def _joint(model: Any, data: Any, index: int, plain: PlainDescription) -> Joint:
         limits=facts.limits,
         inertia=model.inertias[index].toDynamicParameters(),
         link=facts.link,
+        bodiless=facts.link in plain.hidden,
     )
 
 
@@ -243,7 +244,7 @@ def _friction(plain: PlainDescription, joints: tuple[Joint, ...]) -> dict[str, A
 
 def _inertia_notes(joints: tuple[Joint, ...]) -> list[str]:
     """Inertias that no body can have are common in files (dummies): told, not refused."""
-    massless = [joint.name for joint in joints if joint.inertia[0] == 0.0]
+    massless = [joint.name for joint in joints if joint.inertia[0] == 0.0 and not joint.bodiless]
     wrong = [j.name for j in joints if j.name not in massless and not is_physical(j.inertia)]
     notes = []
     if massless:

@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 
 TOP_KEYS = (
     "name", "source", "nominal", "notes", "lacking", "gravity", "home", "joints",
-    "frames", "capsules", "collision_pairs", "shapes", "ground",
+    "frames", "capsules", "collision_pairs", "shapes", "unshaped", "ground",
 )  # fmt: skip
 JOINT_KEYS = (
     "joint", "parent", "sigma", "type", "alpha", "d", "theta", "r", "gamma", "b",
@@ -108,6 +108,7 @@ def robot_from(data: Mapping[str, Any], where: str) -> Robot:
         source=_text(data.get("source", ""), f"source of {where}"),
         notes=_texts(data, "notes", where),
         lacking=_texts(data, "lacking", where),
+        unshaped=_texts(data, "unshaped", where),
     )
 
 
@@ -163,6 +164,8 @@ def _robot_data(robot: Robot) -> dict[str, Any]:
     data: dict[str, Any] = {"name": robot.name, "source": robot.source, "nominal": robot.nominal}
     lacking = [*robot.lacking, *robot.torque_doubts]  # a table has no other place for a doubt
     data |= {"notes": list(robot.notes), "lacking": lacking, "gravity": robot.gravity.tolist()}
+    if robot.unshaped:
+        data["unshaped"] = list(robot.unshaped)
     data["frames"] = {
         f.name: {"joint": on[f.joint], "xyz": f.translation.tolist(), "rpy": _rpy(f.rotation)} for f in robot.frames
     }

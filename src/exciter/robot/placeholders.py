@@ -61,8 +61,9 @@ def bare_bodies(robot: Robot) -> tuple[int, ...]:
     lies between two joints of one MJCF body is none. Where only a moment of inertia enters any torque, papers give that
     alone, and a mass of 0.
     """
-    total, real = moved_mass(robot.inertias), {"", *robot.frame_names}  # a link that no frame stands for is a reader's
-    bare = [j for j, joint in enumerate(robot.joints) if joint.link in real and weighs_nothing(joint.inertia[0], total)]
+    total = moved_mass(robot.inertias)
+    bodies = [j for j, joint in enumerate(robot.joints) if not joint.bodiless or joint.inertia.any()]
+    bare = [j for j in bodies if weighs_nothing(robot.joints[j].inertia[0], total)]
     return tuple(j for j in bare if robot.joints[j].inertia[0] > 0.0 or not _enough_is_known(robot, j, total))
 
 

@@ -48,6 +48,7 @@ class Joint:
     axis (3,): unit vector in the joint frame.
     inertia (10,): m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the joint-frame origin, in the joint
     frame (Pinocchio's order) [kg, kg·m, kg·m²].
+    bodiless: it moves no body of its own, but the next joint of the same one (MJCF).
     """
 
     name: str
@@ -59,6 +60,7 @@ class Joint:
     limits: Limits
     inertia: Array
     link: str = ""
+    bodiless: bool = False
 
     def __post_init__(self) -> None:
         for attribute, shape in (("rotation", (3, 3)), ("translation", (3,)), ("axis", (3,)), ("inertia", (10,))):

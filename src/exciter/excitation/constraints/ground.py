@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exciter.errors import ParameterError
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import LENGTH
 from exciter.excitation.constraints.kinematics import kinematics
-from exciter.excitation.constraints.obstacles import Wall
+from exciter.excitation.constraints.obstacles import Flat, Obstacle, Round, Wall
 from exciter.excitation.constraints.region import direction
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
@@ -32,6 +33,8 @@ LEVEL_AXIS = 1e-4  # [rad] descriptions print π/2 with few digits: 0.1 mm of he
 SWEPT_POSITIONS = 361  # of one joint over its range
 COSINE_OF_A_LEVEL = 0.99  # cosine between two normals from which on planes are parallel: 8 degrees
 LOWEST_PEDESTAL = 0.05  # [m] a plate below this is part of the floor
+HIGHEST_PEDESTAL = 2.0  # [m] in the middle of which, or of a lower one, an obstacle must stand,
+WIDEST_PEDESTAL = 0.3  # [m] and as close to the axis of the base
 FARTHEST_GROUND = 3.0  # [m] below the base's origin; what is farther away carries no robot
 COSINE_OF_A_WALL = 0.5  # cosine between normal and gravity beyond which a plane is no wall
 
@@ -63,6 +66,11 @@ def mounting_plane(
     bodies = [capsule for capsule in (*robot.capsules, *points) if capsule.joint in moved]
     stuck = [body for body in bodies if not _clears(robot, body, unit, height + clearance, moved)]
     counted = tuple(body.name for body in bodies if body not in stuck)
+    if stuck and not counted and not assumed:
+        names = ", ".join(body.name for body in stuck)
+        raise ParameterError(
+            f"no posture keeps {names} on its side of a plane at {height:g} m; give another height, or none"
+        )
     if not counted:
         return None
     word = _word(robot, unit)
@@ -92,24 +100,33 @@ def replaces_ground(obstacle: object) -> bool:
     """A half-space that all bodies keep out of, level as the mounting, and not somewhere far below."""
     if not isinstance(obstacle, Wall) or obstacle.against is not None:
         return False
-    level = float(np.dot(OUT_OF_THE_MOUNTING, obstacle.normal)) > COSINE_OF_A_LEVEL
-    return level and obstacle.offset > -FARTHEST_GROUND
+    return _is_level(obstacle) and obstacle.offset > -FARTHEST_GROUND
 
 
 def pedestal(robot: Robot, constraints: Iterable[object]) -> tuple[float, float] | None:
-    """Heights [m] between which something must carry the base: from a ground up to where its capsules end, or to its
-    origin; None where nothing is missing, or where something else than planes stands around."""
+    """Heights [m] between which something must carry the base: from the ground, or what replaces it, up to where its
+    capsules end, or to its origin; None where nothing is missing, or where an obstacle stands below the base."""
     obstacles = [obstacle for constraint in constraints for obstacle in getattr(constraint, "obstacles", ())]
-    levels = [
-        plane.offset
-        for plane in obstacles
-        if isinstance(plane, Ground) and replaces_ground(replace(plane, against=None))
-    ]
-    if not levels or any(not isinstance(obstacle, Wall) for obstacle in obstacles):
-        return None
+    levels = [one.offset for one in obstacles if (isinstance(one, Ground) and _is_level(one)) or replaces_ground(one)]
     foot = min((min(c.start[2], c.end[2]) - c.radius for c in robot.capsules if c.joint == BASE), default=0.0)
-    foot = min(foot, robot.base_bottom, 0.0)
-    return (max(levels), float(foot)) if max(levels) < foot - LOWEST_PEDESTAL else None
+    foot = float(min(foot, robot.base_bottom, 0.0))
+    if not levels or not max(levels) < foot - LOWEST_PEDESTAL:
+        return None
+    below = np.array([0.0, 0.0, foot - 0.5 * min(foot - max(levels), HIGHEST_PEDESTAL)])
+    if any(_beside(obstacle, below) < WIDEST_PEDESTAL for obstacle in obstacles if not isinstance(obstacle, Wall)):
+        return None
+    return max(levels), foot
+
+
+def _is_level(wall: Wall) -> bool:
+    return float(np.dot(OUT_OF_THE_MOUNTING, wall.normal)) > COSINE_OF_A_LEVEL
+
+
+def _beside(obstacle: Obstacle, point: Array) -> float:
+    """Distance [m] of a point (3,)."""
+    if isinstance(obstacle, Flat):
+        return float(obstacle.touch(point[:, None], point[:, None]).distance[0])
+    return _from_capsule(obstacle, point)
 
 
 def _word(robot: Robot, normal: Array) -> str:
@@ -178,10 +195,15 @@ def _on_a_fixed_axis(robot: Robot, frame: Frame, moved: set[int]) -> bool:
 
 
 def _contains(capsule: Capsule, point: Array) -> bool:
+    return _from_capsule(capsule, point) <= 0.0
+
+
+def _from_capsule(capsule: Capsule | Round, point: Array) -> float:
+    """Distance [m] of a point (3,), negative inside."""
     along = capsule.end - capsule.start
     square = float(along @ along)
     part = 0.0 if square == 0.0 else float(np.clip((point - capsule.start) @ along / square, 0.0, 1.0))
-    return float(np.linalg.norm(point - capsule.start - part * along)) <= capsule.radius
+    return float(np.linalg.norm(point - capsule.start - part * along)) - capsule.radius
 
 
 def _clears(robot: Robot, body: Capsule, normal: Array, height: float, moved: set[int]) -> bool:
