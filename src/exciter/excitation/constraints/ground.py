@@ -110,12 +110,13 @@ def pedestal(robot: Robot, constraints: Iterable[object]) -> tuple[float, float]
     levels = [one.offset for one in obstacles if (isinstance(one, Ground) and _is_level(one)) or replaces_ground(one)]
     foot = min((min(c.start[2], c.end[2]) - c.radius for c in robot.capsules if c.joint == BASE), default=0.0)
     foot = float(min(foot, robot.base_bottom, 0.0))
-    if not levels or not max(levels) < foot - LOWEST_PEDESTAL:
+    level = max(levels, default=math.inf)
+    if not level < foot - LOWEST_PEDESTAL:
         return None
-    below = np.array([0.0, 0.0, foot - 0.5 * min(foot - max(levels), HIGHEST_PEDESTAL)])
+    below = np.array([0.0, 0.0, foot - 0.5 * min(foot - level, HIGHEST_PEDESTAL)])
     if any(_beside(obstacle, below) < WIDEST_PEDESTAL for obstacle in obstacles if not isinstance(obstacle, Wall)):
         return None
-    return max(levels), foot
+    return level, foot
 
 
 def _is_level(wall: Wall) -> bool:
