@@ -17,6 +17,7 @@ from exciter.excitation.files.exact_file import exact_curve, exact_data
 from exciter.excitation.files.export import rates, same_curve
 from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
 from exciter.excitation.files.rounding import Rounding
+from exciter.excitation.files.samples import unchecked_rows
 from exciter.excitation.trajectories import ramps
 from exciter.excitation.trajectories.acceleration import AccelerationSequence
 from exciter.excitation.trajectories.bspline import BSpline
@@ -199,6 +200,25 @@ def test_recorded_torques_are_left_aside(tmp_path):
     body = "\n".join(",".join(map(repr, map(float, row))) for row in np.column_stack([rows.time, rows.q, rows.q]))
     curve = read_trajectory(write(tmp_path / "log.csv", f"{header}\n{body}"), ROBOT)
     np.testing.assert_allclose(curve.motion(rows.time).q, rows.q, rtol=0, atol=1e-13)
+
+
+def test_whole_numbers_and_others_may_stand_in_one_row(tmp_path):
+    points = [
+        {"positions": [0, 0.5, 1], "velocities": [0, 0.0, 0], "time_from_start": {"sec": 0, "nanosec": 0}},
+        {"positions": [1, 0.5, 0.0], "velocities": [0.0, 0, 0], "time_from_start": {"sec": 1, "nanosec": 0}},
+    ]
+    message = {"joint_names": list(JOINTS), "points": points}
+    curve = read_trajectory(write(tmp_path / "goal.json", json.dumps(message)), ROBOT)
+    assert curve.motion([0.0, 1.0]).q.tolist() == [[0.0, 0.5, 1.0], [1.0, 0.5, 0.0]]
+
+
+def test_how_rows_without_velocities_are_joined_is_said_of_any_such_piece():
+    rows = table(Curve((series(),)), 5)
+    spline = replace(rows, qd=None, qdd=None).curve()
+    still = Curve((PolynomialPiece.from_samples([-1.0, 0.0], rows.q[[0, 0]], 0 * rows.q[:2], 0 * rows.q[:2]),))
+    assert unchecked_rows(spline)
+    assert unchecked_rows(Curve((*still.pieces, *spline.pieces))) == unchecked_rows(spline)
+    assert not unchecked_rows(still)
 
 
 def test_ros_messages_of_other_tools(tmp_path):
