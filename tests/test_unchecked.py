@@ -429,6 +429,16 @@ def test_pairs_of_bodies_that_nothing_keeps_apart_are_named() -> None:
     assert sentence.endswith(" and 7 more")
 
 
+def check_told(robot: Robot, links: Sequence[str]) -> None:
+    """By obstacles, and by the ground, which takes their frames."""
+    names, wall = ", ".join(links), Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0)
+    [sentence] = CapsuleDistance(robot, (), obstacles=(wall,)).unchecked
+    assert sentence == f"collisions of the links {names}: no capsule stands for them"
+    ground = mounting_plane(robot, -9.0)
+    assert ground is not None
+    assert f"the links {names} beyond the origins of their frames" in ground.unchecked[0]
+
+
 def test_a_link_with_a_mass_but_without_a_shape_hides_behind_no_other(tmp_path: Path) -> None:
     """A tool fixed on a link that has a shape, a link whose tool has one, a mesh that is not there, a <collision> that
     is empty; a frame with no
@@ -463,12 +473,7 @@ def test_a_link_with_a_mass_but_without_a_shape_hides_behind_no_other(tmp_path: 
     robot = load(str(tmp_path / "r.urdf"))
     assert set(robot.unshaped) == {"tool", "fore", "cam", "half", "grip", "cover"}
     assert any("without a shape on 'half', 'grip', 'cover':" in note for note in robot.notes)
-    wall = Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0)
-    [sentence] = CapsuleDistance(robot, (), obstacles=(wall,)).unchecked
-    assert sentence == f"collisions of the links {', '.join(robot.unshaped)}: no capsule stands for them"
-    ground = mounting_plane(robot, -9.0)
-    assert ground is not None
-    assert f"the links {', '.join(robot.unshaped)} beyond the origins of their frames" in ground.unchecked[0]
+    check_told(robot, robot.unshaped)
 
 
 def test_a_shape_that_cannot_be_measured_hides_behind_no_other(tmp_path: Path) -> None:
@@ -496,13 +501,7 @@ def test_a_shape_that_cannot_be_measured_hides_behind_no_other(tmp_path: Path) -
     )
     robot = load(str(path))
     assert set(robot.unshaped) == {"vertices", "moved", "hills", "only_drawn", "post"}
-    move = ", ".join(link for link in robot.unshaped if link != "post")
-    wall = Wall("wall", np.array([0.0, 0.0, 1.0]), -9.0)
-    [sentence] = CapsuleDistance(robot, (), obstacles=(wall,)).unchecked
-    assert sentence == f"collisions of the links {move}: no capsule stands for them"
-    ground = mounting_plane(robot, -9.0)
-    assert ground is not None
-    assert f"the links {move} beyond" in ground.unchecked[0]
+    check_told(robot, [link for link in robot.unshaped if link != "post"])
     assert "what stands still, post" in told(robot, [])
 
 

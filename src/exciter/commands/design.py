@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     with output_folder(arguments.output) as folder:
         designed = _design(config, robot, folder / CHECKPOINT, deadline, resume=arguments.resume)
         # A resumed run that had no time left has its motion from the checkpoint: it is written, too.
-        overtime = NEVER if deadline.passed else deadline.moved(deadline.overtime)
+        overtime = NEVER if arguments.resume and deadline.passed else deadline.moved(deadline.overtime)
         with overtime.kept(), staged(folder, DESIGN) as stage:
             files = export(
                 stage,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -68,13 +69,17 @@ def uncovered(robot: Robot, shaped: Set[int], *, base: bool) -> str:
 
 def _not_neighbours(robot: Robot) -> list[tuple[str, str]]:
     """Pairs of capsules on two bodies of which neither carries the other."""
-    parent = [*robot.parents.tolist(), None]  # the last one is that of the base, index −1
     return [
         (a.name, b.name)
-        for k, a in enumerate(robot.capsules)
-        for b in robot.capsules[k + 1 :]
-        if a.joint != b.joint and parent[a.joint] != b.joint and parent[b.joint] != a.joint
+        for a, b in combinations(robot.capsules, 2)
+        if a.joint != b.joint and not are_neighbours(robot, a.joint, b.joint)
     ]
+
+
+def are_neighbours(robot: Robot, one: int, other: int) -> bool:
+    """Whether a joint joins two bodies, given by the joints that move them (−1: the base)."""
+    parents = [*robot.parents.tolist(), None]  # the last one is that of the base
+    return bool(parents[one] == other or parents[other] == one)
 
 
 def _closeness(robot: Robot, pairs: list[tuple[str, str]]) -> tuple[Array, Array]:

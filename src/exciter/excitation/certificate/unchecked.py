@@ -21,6 +21,7 @@ from exciter.excitation.constraints.ground import Ground, has_a_floor, pedestal,
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.robot.body_names import body_name
+from exciter.robot.collision_pairs import are_neighbours
 from exciter.robot.limits import TIME_TO_FULL_SPEED
 from exciter.robot.robot import BASE, Joint, Robot
 
@@ -131,7 +132,7 @@ def _self_collision(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
             for a, b in combinations(_solids(robot), 2)
             if a[1] != b[1] and frozenset((a[0], b[0])) not in told and frozenset((a[1], b[1])) not in apart
         ]
-        joined = [pair for pair in left_out if _joined(robot, pair)]
+        joined = [(a, b) for a, b in left_out if are_neighbours(robot, a[1], b[1])]
         others = [pair for pair in left_out if pair not in joined]
         found = []
         if joined:
@@ -154,12 +155,6 @@ def _solids(robot: Robot) -> list[Solid]:
     covered = {joint for _, joint in capsules}
     shaped = {shape.joint for shape in robot.shapes if shape.collides}
     return sorted([*capsules, *((body_name(robot, joint), joint) for joint in shaped - covered)], key=itemgetter(1))
-
-
-def _joined(robot: Robot, pair: tuple[Solid, Solid]) -> bool:
-    first, second = (joint for _, joint in pair)
-    parents = [*robot.parents.tolist(), None]  # the last one is that of the base, index −1
-    return bool(parents[first] == second or parents[second] == first)
 
 
 def _named(pairs: list[tuple[Solid, Solid]]) -> str:

@@ -84,15 +84,17 @@ def mounting_plane(
 
 def grounds(constraints: Iterable[object]) -> tuple[Ground, ...]:
     """The mounting planes among the obstacles of constraints."""
-    obstacles = (obstacle for constraint in constraints for obstacle in getattr(constraint, "obstacles", ()))
-    return tuple(obstacle for obstacle in obstacles if isinstance(obstacle, Ground))
+    return tuple(obstacle for obstacle in _obstacles(constraints) if isinstance(obstacle, Ground))
+
+
+def _obstacles(constraints: Iterable[object]) -> list[Obstacle]:
+    return [obstacle for constraint in constraints for obstacle in getattr(constraint, "obstacles", ())]
 
 
 def has_a_floor(robot: Robot, constraints: Iterable[object]) -> bool:
     """Whether something keeps the robot from what it is mounted on: a ground, a level wall in place of it, or that none
     of its bodies can change its height."""
-    obstacles = [obstacle for constraint in constraints for obstacle in getattr(constraint, "obstacles", ())]
-    walls = any(isinstance(one, Ground) or replaces_ground(one) for one in obstacles)
+    walls = any(isinstance(one, Ground) or replaces_ground(one) for one in _obstacles(constraints))
     return walls or not _moved(robot, np.array(OUT_OF_THE_MOUNTING))
 
 
@@ -106,8 +108,9 @@ def replaces_ground(obstacle: object) -> bool:
 def pedestal(robot: Robot, constraints: Iterable[object]) -> tuple[float, float] | None:
     """Heights [m] between which something must carry the base: from the ground, or what replaces it, up to where its
     capsules end, or to its origin; None where nothing is missing, or where an obstacle stands below the base."""
-    obstacles = [obstacle for constraint in constraints for obstacle in getattr(constraint, "obstacles", ())]
-    levels = [one.offset for one in obstacles if (isinstance(one, Ground) and _is_level(one)) or replaces_ground(one)]
+    obstacles = _obstacles(constraints)
+    walls = [one for one in obstacles if isinstance(one, Wall)]
+    levels = [one.offset for one in walls if replaces_ground(one) or (isinstance(one, Ground) and _is_level(one))]
     foot = min((min(c.start[2], c.end[2]) - c.radius for c in robot.capsules if c.joint == BASE), default=0.0)
     foot = float(min(foot, robot.base_bottom, 0.0))
     level = max(levels, default=math.inf)
