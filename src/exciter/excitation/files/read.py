@@ -49,7 +49,7 @@ def _read(path: Path, robot: Robot) -> Curve:
     DESIGN.refuse_open(path.parent)
     try:
         content = read_bytes(path, "trajectory", MAX_BYTES)
-        for place in {path, Path(os.path.realpath(path))}:  # a link to a file of a design is that file
+        for place in dict.fromkeys((path, Path(os.path.realpath(path)))):  # a link to a file of a design is that file
             _refuse_changed(place, content)
         if b"\0" in content[:BEGINNING]:
             raise MotionError(f"{source} is a binary file; expected text: a table, JSON or YAML")
