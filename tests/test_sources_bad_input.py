@@ -301,6 +301,31 @@ def test_strange_archives(tmp_path: Path) -> None:
     assert "is cut off" in refusal(path)
 
 
+def test_damaged_names_and_headers_of_arrays_are_refused_in_words(tmp_path: Path) -> None:
+    """Any byte of the member's names and of the array's header, which NumPy gives to Python's parser."""
+    path = tmp_path / "log.npz"
+    np.savez(path, q=np.arange(9.0))
+    whole = path.read_bytes()
+    starts = [whole.index(b"q.npy"), whole.rindex(b"q.npy"), *range(whole.index(b"{"), whole.index(b"}") + 1)]
+    places = {start + k for start in starts[:2] for k in range(5)} | set(starts[2:])
+    refused = 0
+    for place in sorted(places):
+        for byte in b"\x00\xff(\\{'L9":
+            path.write_bytes(whole[:place] + bytes([byte]) + whole[place + 1 :])
+            try:
+                list(NumpyArrays(path).blocks([0], 100))
+            except RecordingError:
+                refused += 1
+    assert refused > len(places)
+    rest = ", 'fortran_order': False, 'shape': (9,), }"
+    headers = ["(" * 300, "{b'descr': 1, 2: 3}", f"{{'descr': '<f8\\ud800'{rest}", f"{{'descr': '<M8[5/0s]'{rest}"]
+    for header in headers:
+        with zipfile.ZipFile(path, "w") as archive:
+            content = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + bytes(72)
+            archive.writestr("q.npy", content)
+        assert "has a header that is none of NumPy's" in refusal(path)
+
+
 def test_columns_in_fortran_order_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez(tmp_path / "log.npz", q=np.zeros((100, 9), order="F"))
     monkeypatch.setattr(limits, "MOST_WHOLE", 3000)

@@ -3,6 +3,7 @@
 The clock of these tests is a counter that moves when a constraint is evaluated, so that nothing depends on the machine.
 """
 
+import importlib
 import json
 import time
 from dataclasses import dataclass, field, replace
@@ -272,3 +273,33 @@ def test_there_is_no_deadline_unless_there_is_a_limit():
     assert not NEVER.passed
     assert not NEVER.shared().passed
     assert not Deadline.after(None).moved(-1e300).passed
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_files_have_overtime_and_no_more_unless_a_checkpoint_has_the_motion(monkeypatch, tmp_path, capsys, resume):
+    """A search that came to its end too late does not write for as long as it likes; what was found before is kept."""
+    command = importlib.import_module("exciter.commands.design")
+    words = ["design", "gautier-khalil", "-o", str(tmp_path), "--starts", "1"]
+    with pytest.raises(SystemExit):
+        cli.main(words)
+    before = (tmp_path / "design.json").read_bytes()
+    kept = command._design
+
+    def late(config, robot, checkpoint, deadline, *, resume):
+        found = kept(config, robot, checkpoint, NEVER, resume=resume)
+        deadline.clock.now += 1000.0
+        return found
+
+    class Clock:
+        now = 0.0
+
+        def __call__(self):
+            return self.now
+
+    clock = Clock()
+    monkeypatch.setattr(command, "_design", late)
+    monkeypatch.setattr(command.Deadline, "after", lambda limit, elapsed: Deadline(clock() + limit, limit, clock))
+    with pytest.raises(SystemExit) as leaving:
+        cli.main([*words, "--time-limit", "20", *(["--resume"] if resume else [])])
+    assert leaving.value.code == (0 if resume else 2)
+    assert ((tmp_path / "design.json").read_bytes() == before) is not resume
