@@ -7,6 +7,7 @@ import exciter
 
 FLOW = (
     "errors",
+    "settings",
     "files",
     "workers",
     "robot",

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import ParameterError
-from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 from exciter.robot.spatial import transform_inertia
+from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
 

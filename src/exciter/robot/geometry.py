@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError
+from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
 Role = Literal["both", "visual", "collision"]
 ROLES: tuple[Role, ...] = ("both", "visual", "collision")
-
-LARGEST_OF_A_ROBOT = 1e30  # in SI units; products of several such numbers are still finite
 
 
 def frozen_array(values: Any, shape: tuple[int, ...], what: str) -> Array:

@@ -28,13 +28,14 @@ import yaml
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError, shown, unknown_name
-from exciter.robot.geometry import LARGEST_OF_A_ROBOT, ROLES, Capsule, Shape
+from exciter.robot.geometry import ROLES, Capsule, Shape
 from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHRow, MDHTable, cos_sin
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, JointKind, Robot
 from exciter.robot.spatial import rotation_to, transform_inertia
 from exciter.robot.to_mdh import in_mdh_frames
 from exciter.robot.yaml_file import read_yaml
+from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
 

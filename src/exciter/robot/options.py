@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from exciter.errors import RobotError, shown, unknown_name
-from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 from exciter.robot.limits import Limits
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml
+from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
 KEYS = ("limits", "gravity", "lock", "mesh_root")
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, shown, unknown_name
-from exciter.robot.geometry import LARGEST_OF_A_ROBOT
+from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
 LARGEST_SEED = 2**63 - 1

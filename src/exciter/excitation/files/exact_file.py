@@ -26,8 +26,8 @@ from exciter.excitation.trajectories.fourier_piece import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.registry import trajectory_from
 from exciter.excitation.trajectories.trajectory import Trajectory
-from exciter.robot.geometry import LARGEST_OF_A_ROBOT
 from exciter.robot.robot import Robot
+from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
 SAME_MOTION = 1e-6  # [rad, m and per s, s²], and relative: what other machines compute from the same coefficients

@@ -18,7 +18,7 @@ from scipy.interpolate import CubicSpline
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.robot.geometry import LARGEST_OF_A_ROBOT
+from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
 NANOSECONDS = 1_000_000_000  # per second: the resolution of time in a ROS 2 message

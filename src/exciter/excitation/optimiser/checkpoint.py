@@ -27,7 +27,7 @@ from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.files import unique_keys
-from exciter.robot.geometry import LARGEST_OF_A_ROBOT
+from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
 LONGEST_LINE = 20_000_000  # bytes of a start: thousands of coefficients, and of iterations

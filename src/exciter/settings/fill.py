@@ -1,0 +1,172 @@
+"""Settings: frozen dataclasses that one mechanism fills from plain data.
+
+A settings class derives from ``Settings``; the annotation of each field carries a marker (``kinds``), another settings
+class, or a choice from a registry (``registry``). Unknown keys are refused with the nearest one that is known; null
+counts as not given; what ``__post_init__`` refuses is told with the path of the section.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
+
+from exciter.errors import ExciterError, shown, unknown_name
+from exciter.settings.kinds import Kind
+from exciter.settings.wrong import lifted, message, wrong
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
+    from pydantic_core import CoreSchema
+
+T = TypeVar("T")
+ROBOT = "robot"  #: a field of this name is not a setting: it is the robot that the reader knows
+
+
+class Settings:
+    """Base of what a file can fill.
+
+    word, title: of a class in a registry, for files and for people. tag: the key that holds the word where settings
+    stand beside it; else they stand below it. flat: fields whose own keys stand directly in this section.
+    """
+
+    word: ClassVar[str]
+    title: ClassVar[str]
+    tag: ClassVar[str | None] = None
+    flat: ClassVar[tuple[str, ...]] = ()
+    __pydantic_config__: ClassVar[Any] = {"arbitrary_types_allowed": True, "extra": "forbid"}
+
+    @classmethod
+    def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
+        """What a file gives, with short spellings (``ground: -0.5``) written out; to be overridden."""
+        return given
+
+    def spelling(self, data: dict[str, Any]) -> Any:
+        """The inverse of ``spelled``, from the keys that are not at their defaults; to be overridden."""
+        return data
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import ValidationError, core_schema
+
+        def filled(given: Any, check: Any, info: Any) -> Any:
+            if isinstance(given, source):
+                return given
+            context = info.context or {}
+            try:
+                values = check(_data(source, source.spelled(given, context)))
+                return source(**values, **({ROBOT: context.get(ROBOT)} if ROBOT in fields else {}))
+            except ExciterError as error:
+                raise wrong(f": {error}") from None
+            except ValidationError as error:
+                raise lifted(error, source.flat) from None
+
+        fields = _fields(source)
+        keys = {
+            name: core_schema.typed_dict_field(handler.generate_schema(hint), required=False)
+            for name, hint in fields.items()
+            if name != ROBOT
+        }
+        return core_schema.with_info_wrap_validator_function(filled, core_schema.typed_dict_schema(keys))
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        schema = handler.resolve_ref_schema(handler(core["schema"]))
+        properties = schema.setdefault("properties", {})
+        for name in cls.flat:
+            inner = handler.resolve_ref_schema(properties.pop(name))
+            properties.update(inner.get("properties", {}))
+        schema["required"] = [key for key in required_of(cls) if key in properties]
+        schema["title"] = getattr(cls, "title", cls.__name__)
+        schema["description"] = " ".join((cls.__doc__ or "").split("\n\n")[0].split())
+        schema["additionalProperties"] = False
+        return schema
+
+
+def fill(cls: type[T], given: Any, where: str, *, error: type[ExciterError] = ExciterError, **context: Any) -> T:
+    """The settings of plain data; ``where`` begins every message. context: robot, folder, …"""
+    from pydantic import ValidationError
+
+    try:
+        made: T = adapter(cls).validate_python({} if given is None else given, context=context)
+        return made
+    except ValidationError as failed:
+        raise error(message(failed, where)) from None
+
+
+_adapters: dict[Any, TypeAdapter[Any]] = {}
+
+
+def adapter(cls: Any) -> TypeAdapter[Any]:
+    """What fills a class, made once."""
+    from pydantic import TypeAdapter
+
+    if cls not in _adapters:
+        _adapters[cls] = TypeAdapter(cls)
+    return _adapters[cls]
+
+
+def keys_of(cls: type[Settings]) -> tuple[str, ...]:
+    """The keys of a section."""
+    keys: list[str] = []
+    for name, hint in _fields(cls).items():
+        if name in cls.flat:
+            keys += keys_of(_settings_class(hint))
+        elif name != ROBOT:
+            keys.append(name)
+    return tuple(dict.fromkeys(keys))
+
+
+def required_of(cls: type[Settings]) -> tuple[str, ...]:
+    """The keys that have no default."""
+    return tuple(
+        field.name
+        for field in dataclasses.fields(cls)  # type: ignore[arg-type]
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if field.init and field.name not in (ROBOT, *cls.flat)
+    )
+
+
+def _fields(cls: type[Settings]) -> dict[str, Any]:
+    """The annotations of what a constructor takes, in order."""
+    hints = get_type_hints(cls, include_extras=True)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+
+
+def _settings_class(hint: Any) -> type[Settings]:
+    """The settings class in an annotation, which may be optional."""
+    found = [one for one in (hint, *get_args(hint)) if isinstance(one, type) and issubclass(one, Settings)]
+    return found[0]
+
+
+def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
+    """The keys that are given, those of flat fields put below them; required ones must be there."""
+    keys = keys_of(cls)
+    if given is not None and not isinstance(given, Mapping):
+        if not keys:
+            raise wrong(f" is {shown(given)}; it takes no settings")
+        raise wrong(f" is {shown(given)}; give a mapping with some of the keys {', '.join(keys)}")
+    data = {str(key): value for key, value in (given or {}).items() if value is not None}
+    for key in given or ():
+        if str(key) not in keys:
+            if not keys:
+                raise wrong(f" takes no settings; write {cls.word} alone")
+            raise wrong(f": {unknown_name('key', str(key), keys)}")
+    for name in cls.flat:
+        inner = keys_of(_settings_class(_fields(cls)[name]))
+        below = {key: data.pop(key) for key in inner if key in data}
+        if below:
+            data[name] = below
+    for key in required_of(cls):
+        if key not in data:
+            raise wrong(f" has no {key}; give {_wanted(_fields(cls)[key])}")
+    return data
+
+
+def _wanted(hint: Any) -> str:
+    """What a field wants, for people."""
+    if get_origin(hint) is not None:
+        for marker in getattr(hint, "__metadata__", ()):
+            if isinstance(marker, Kind):
+                return marker.wanted
+    return "it"

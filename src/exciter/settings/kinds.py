@@ -1,0 +1,291 @@
+"""What one setting may be: a marker in the annotation of a field checks it, and describes it to editors.
+
+    period: Annotated[float, Number(above=0.0, unit="s")] = 10.0
+
+A marker is asked by pydantic when a file is read; a value that Python code gives is checked by the class itself. YAML
+reads 1e3 (no dot) as text and null as nothing: the first counts as a number, the second as a setting that is not given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from exciter.errors import shown, unknown_name
+from exciter.settings.wrong import wrong
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
+
+LARGEST_OF_A_ROBOT = 1e30  #: in SI units; products of several such numbers are still finite
+
+
+class Kind:
+    """A marker: ``check`` turns what a file gives into the value, ``schema`` is JSON schema, ``wanted`` is for people.
+
+    context: what the reader knows beside the file (robot, folder)."""
+
+    @property
+    def wanted(self) -> str:
+        raise NotImplementedError
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def schema(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        def checked(given: Any, info: Any) -> Any:
+            return self.check(given, info.context or {})
+
+        return core_schema.with_info_plain_validator_function(checked)
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return self.schema()
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A finite number, at least ``least``, greater than ``above``, at most ``most``; ``open``: a word for None."""
+
+    least: float = -math.inf
+    above: float | None = None
+    most: float = LARGEST_OF_A_ROBOT
+    unit: str = ""
+    open: str | None = None
+    below: float | None = None
+
+    @property
+    def wanted(self) -> str:
+        text = "a number" if self.least == -math.inf else f"a number ≥ {self.least:g}"
+        text = text if self.above is None else f"a number > {self.above:g}"
+        text = text if self.below is None else f"{text} and < {self.below:g}"
+        text = text if self.most >= LARGEST_OF_A_ROBOT else f"{text}, at most {self.most:g}"
+        text = f"{text} [{self.unit}]" if self.unit else text
+        return f"{text}, or {self.open}" if self.open else text
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> float | None:
+        if self.open is not None and isinstance(given, str) and given.strip().lower() == self.open:
+            return None
+        return self.number(given)
+
+    def number(self, given: Any) -> float:
+        wanted = self.wanted
+        try:
+            if isinstance(given, bool) or not isinstance(given, int | float | str):
+                raise ValueError
+            value = float(given)
+            if abs(value) > max(self.most, LARGEST_OF_A_ROBOT):
+                wanted += f", not beyond {max(self.most, LARGEST_OF_A_ROBOT):g}"
+                raise ValueError
+            if not (math.isfinite(value) and self.least <= value <= self.most):
+                raise ValueError
+            if (self.above is not None and value <= self.above) or (self.below is not None and value >= self.below):
+                raise ValueError
+        except (ValueError, OverflowError):
+            raise wrong(f" is {shown(given)}; give {wanted}") from None
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        limits = {
+            "minimum": None if self.least == -math.inf else self.least,
+            "exclusiveMinimum": self.above,
+            "exclusiveMaximum": self.below,
+            "maximum": None if self.most >= LARGEST_OF_A_ROBOT else self.most,
+        }
+        number = {"type": "number", **{key: value for key, value in limits.items() if value is not None}}
+        if self.unit:
+            number["description"] = f"[{self.unit}]"
+        return number if self.open is None else {"anyOf": [number, {"const": self.open}]}
+
+
+@dataclass(frozen=True)
+class Whole(Kind):
+    """A whole number; what is counted takes memory or time, of which there is an end (``most``), unless what is made
+    of it refuses too many itself (None)."""
+
+    least: int = 0
+    most: int | None = None
+
+    @property
+    def wanted(self) -> str:
+        return f"a whole number ≥ {self.least}" + ("" if self.most is None else f", at most {self.most}")
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> int:
+        counted = isinstance(given, int) and not isinstance(given, bool)
+        if not counted or given < self.least or (self.most is not None and given > self.most):
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        return int(given)
+
+    def schema(self) -> dict[str, Any]:
+        upper = {} if self.most is None else {"maximum": self.most}
+        return {"type": "integer", "minimum": self.least, **upper}
+
+
+@dataclass(frozen=True)
+class Flag(Kind):
+    wanted = "true or false"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> bool:
+        if not isinstance(given, bool):
+            raise wrong(f" is {shown(given)}; give true or false")
+        return given
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
+class Text(Kind):
+    """what: it is the name of, for messages (``a joint``)."""
+
+    what: str = ""
+
+    @property
+    def wanted(self) -> str:
+        return f"the name of {self.what}" if self.what else "a text"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> str:
+        if not isinstance(given, str) or not given:
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        return given
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "minLength": 1}
+
+
+@dataclass(frozen=True)
+class OneWord(Kind):
+    """One of a few words; meaning: what they stand for where that is not the word itself."""
+
+    words: tuple[str, ...]
+    meaning: tuple[Any, ...] | None = None
+
+    @property
+    def wanted(self) -> str:
+        return f"one of {', '.join(self.words)}"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        if given not in self.words:
+            raise wrong(f" is {shown(given)}; allowed are {', '.join(self.words)}")
+        return given if self.meaning is None else self.meaning[self.words.index(given)]
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": list(self.words)}
+
+
+@dataclass(frozen=True)
+class Vector(Kind):
+    """``length`` finite numbers, as a tuple; ``open``: what null, or that number itself, stands for."""
+
+    length: int = 3
+    unit: str = ""
+    open: float | None = None
+
+    @property
+    def wanted(self) -> str:
+        text = f"a list of {self.length} numbers" + (f" [{self.unit}]" if self.unit else "")
+        return text if self.open is None else f"{text}, null where a side is open"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> tuple[float, ...]:
+        if isinstance(given, np.ndarray):
+            given = given.tolist()
+        if not isinstance(given, list | tuple) or len(given) != self.length:
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        return tuple(self._number(one) for one in given)
+
+    def _number(self, given: Any) -> float:
+        if self.open is not None and (given is None or given == self.open):
+            return self.open
+        return Number().number(given)
+
+    def schema(self) -> dict[str, Any]:
+        kinds: list[str] = ["number"] if self.open is None else ["number", "null"]
+        listed = {"type": "array", "items": {"type": kinds}, "minItems": self.length, "maxItems": self.length}
+        return {**listed, "description": f"[{self.unit}]"} if self.unit else listed
+
+
+@dataclass(frozen=True)
+class PerJointNumber(Kind):
+    """One number for all joints, a list in their order, or numbers by name; kept in the form that was given.
+
+    every: a mapping must have every joint. Names and counts are checked where the robot is known."""
+
+    least: float = -math.inf
+    above: float | None = None
+    unit: str = ""
+    open: str | None = None
+    every: bool = True
+
+    @property
+    def one(self) -> Number:
+        return Number(least=self.least, above=self.above, unit=self.unit, open=self.open)
+
+    @property
+    def wanted(self) -> str:
+        return f"{self.one.wanted}; one, a list, or by joint"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        if isinstance(given, np.ndarray):
+            given = given.tolist()
+        joints = None if (robot := context.get("robot")) is None else robot.joint_names
+        if isinstance(given, Mapping):
+            return self._by_name({str(name): value for name, value in given.items()}, joints)
+        if isinstance(given, list | tuple):
+            if joints is not None and len(given) != len(joints):
+                raise wrong(f" has {len(given)} numbers; the robot has {len(joints)} joints")
+            return tuple(self.one.number(value) for value in given)
+        return self.one.check(given, context)
+
+    def _by_name(self, given: dict[str, Any], joints: Sequence[str] | None) -> dict[str, float]:
+        if joints is not None:
+            for name in given:
+                if name not in joints:
+                    raise wrong(f": {unknown_name('joint', name, joints)}")
+            missing = [name for name in joints if name not in given]
+            if missing and self.every:
+                raise wrong(f" says nothing of joint '{missing[0]}'; give a number for every joint")
+        return {name: self.one.number(value) for name, value in given.items()}
+
+    def schema(self) -> dict[str, Any]:
+        one = Number(least=self.least, above=self.above, unit=self.unit).schema()
+        several = [one, {"type": "array", "items": one}, {"type": "object", "additionalProperties": one}]
+        return {"anyOf": several if self.open is None else [*several, {"const": self.open}]}
+
+
+@dataclass(frozen=True)
+class ListOfTexts(Kind):
+    """Names; one alone need not stand in a list. least: how many there must be."""
+
+    what: str = "names"
+    least: int = 0
+
+    @property
+    def wanted(self) -> str:
+        return f"a list of {self.what}"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> tuple[str, ...]:
+        listed = given if isinstance(given, list | tuple) else [given]
+        if len(listed) < self.least or not all(isinstance(name, str) and name for name in listed):
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        return tuple(listed)
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": self.least}]}
+
+
+Amount = Annotated[float, Number()]
+Positive = Annotated[float, Number(above=0.0)]
+NonNegative = Annotated[float, Number(least=0.0)]
+Fraction = Annotated[float, Number(least=0.0, below=1.0)]
+Switch = Annotated[bool, Flag()]
+Name = Annotated[str, Text()]
+Names = Annotated[tuple[str, ...], ListOfTexts()]

@@ -1,0 +1,118 @@
+"""One registry per family (terms, criteria, trajectories, …): the class carries its word, a file chooses by it.
+
+estimator: huber                      # a word,
+estimator: {huber: {k: 1.4}}          # a word with settings below it,
+trajectory: {family: fourier, …}      # or, where the family has a tag, beside it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from exciter.errors import ExciterError, shown, unknown_name
+from exciter.settings.fill import adapter
+from exciter.settings.kinds import Kind
+from exciter.settings.wrong import below, wrong
+
+S = TypeVar("S")
+
+
+class Registry(Generic[S]):
+    """The classes of a family by their words. what: one of them is called so. Adding one is one line."""
+
+    def __init__(self, what: str, *classes: type[S]) -> None:
+        self.what = what
+        self._classes: dict[str, type[S]] = {}
+        for one in classes:
+            self.add(one)
+
+    def add(self, cls: type[S]) -> type[S]:
+        """Also as a decorator, for a class of one's own."""
+        word: str = cls.word  # type: ignore[attr-defined]
+        if self._classes.setdefault(word, cls) is not cls:
+            raise ExciterError(f"the {self.what} '{word}' is {self._classes[word].__name__}; choose another word")
+        return cls
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(self._classes)
+
+    def __iter__(self) -> Iterator[type[S]]:
+        return iter(self._classes.values())
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._classes
+
+    def __getitem__(self, word: str) -> type[S]:
+        if word not in self._classes:
+            raise ExciterError(unknown_name(self.what, word, self._classes))
+        return self._classes[word]
+
+
+@dataclass(frozen=True)
+class OneOf(Kind):
+    """A choice from a registry, or from what a function gives where that is made later. usual: the word that is meant
+    where a tagged choice has none. without: words that do not count here."""
+
+    registry: Registry[Any] | Callable[[], Registry[Any]]
+    tag: str | None = None
+    usual: str | None = None
+    without: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> Registry[Any]:
+        return self.registry if isinstance(self.registry, Registry) else self.registry()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(word for word in self.known.words if word not in self.without)
+
+    @property
+    def wanted(self) -> str:
+        return f"one of {', '.join(self.words)}"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        if isinstance(given, tuple(self.known)):
+            return given
+        word, settings = self._tagged(given) if self.tag else self._single(given)
+        from pydantic import ValidationError
+
+        try:
+            return adapter(self.known[word]).validate_python(settings, context=context)
+        except ValidationError as error:
+            raise (error if self.tag else below(error, word)) from None
+
+    def _single(self, given: Any) -> tuple[str, Any]:
+        word, settings = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else (given, None)
+        if not isinstance(word, str) or word not in self.words:
+            raise wrong(f" is {shown(given)}; allowed are {', '.join(self.words)}")
+        return word, {} if settings is None else settings
+
+    def _tagged(self, given: Any) -> tuple[str, Any]:
+        assert self.tag is not None
+        if isinstance(given, str):
+            given = {self.tag: given}
+        if not isinstance(given, Mapping):
+            raise wrong(f" is {shown(given)}; give a mapping with {self.tag}: {', '.join(self.words)}")
+        word = given.get(self.tag, self.usual)
+        if not isinstance(word, str) or word not in self.words:
+            raise wrong(f": {self.tag} is {shown(word)}; allowed are {', '.join(self.words)}")
+        return word, {key: value for key, value in given.items() if key != self.tag}
+
+    def schema(self) -> dict[str, Any]:
+        shapes: list[dict[str, Any]] = []
+        alone: list[str] = []
+        for word in self.words:
+            inner = adapter(self.known[word]).json_schema()
+            if self.tag is not None:
+                tagged = {self.tag: {"const": word}, **inner.get("properties", {})}
+                needed = [*inner.get("required", []), *([] if word == self.usual else [self.tag])]
+                shapes.append({**inner, "properties": tagged, "required": needed})
+                continue
+            shapes.append({"type": "object", "properties": {word: inner}, "required": [word]})
+            shapes[-1]["additionalProperties"] = False
+            if not inner.get("required"):
+                alone.append(word)
+        return {"anyOf": ([] if not alone else [{"enum": alone}]) + shapes}

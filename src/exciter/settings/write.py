@@ -1,0 +1,59 @@
+"""Settings as plain data, and as YAML that gives the same settings again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from exciter.settings.fill import ROBOT, Settings
+
+
+def written(value: Any) -> Any:
+    """Plain data that ``fill`` reads as the same value: what is at its default is left out."""
+    if isinstance(value, Settings):
+        data = value.spelling(_changed(value))
+        word = getattr(type(value), "word", None)
+        if word is None:
+            return data
+        if type(value).tag is not None:
+            return {type(value).tag: word, **data}
+        return {word: data} if data else word
+    if isinstance(value, Mapping):
+        return {str(key): written(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return written(value.tolist())
+    if isinstance(value, tuple | list):
+        return [written(one) for one in value]
+    return str(value) if isinstance(value, Path) else value.item() if isinstance(value, np.generic) else value
+
+
+def _changed(settings: Any) -> dict[str, Any]:
+    """By key, what is not at its default."""
+    data: dict[str, Any] = {}
+    for field in dataclasses.fields(settings):
+        if not field.init or field.name == ROBOT:
+            continue
+        value = getattr(settings, field.name)
+        if field.name in settings.flat:
+            data |= _changed(value)
+            continue
+        default = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+        if default is dataclasses.MISSING or not _same(value, default):
+            data[field.name] = written(value)
+    return data
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return bool(np.array_equal(one, other))
+    return bool(one == other) if type(one) is type(other) or not isinstance(one, Settings) else False
+
+
+def yaml_text(data: Mapping[str, Any]) -> str:
+    """YAML as people write it: short lists and mappings on one line."""
+    return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100))

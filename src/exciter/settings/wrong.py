@@ -1,0 +1,61 @@
+"""A setting that cannot be used, as pydantic collects it, and the one sentence that people read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
+
+from exciter.errors import shown
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import PydanticCustomError
+
+OURS = "exciter"  #: the kind of our own errors among pydantic's
+
+
+def wrong(text: str) -> PydanticCustomError:
+    """To be raised by whoever checks a setting. text: what stands behind the key, `` is -1; give …`` or ``: …``."""
+    from pydantic_core import PydanticCustomError
+
+    return PydanticCustomError(OURS, "{text}", {"text": text})
+
+
+def below(error: ValidationError, key: str) -> ValidationError:
+    """The same errors, of what stands below ``key``."""
+    return _moved(error, lambda loc: (key, *loc))
+
+
+def lifted(error: ValidationError, keys: Collection[str]) -> ValidationError:
+    """The same errors, of what stands below one of ``keys``, as if it stood beside it."""
+    return _moved(error, lambda loc: loc[1:] if loc and loc[0] in keys else loc)
+
+
+def _moved(error: ValidationError, move: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> ValidationError:
+    from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
+
+    def moved(one: Any) -> InitErrorDetails:
+        kind = PydanticCustomError(OURS, "{text}", {"text": sentence(one)})
+        return InitErrorDetails(type=kind, loc=move(one["loc"]), input=one["input"])
+
+    lines = [moved(one) for one in error.errors(include_url=False)]
+    return ValidationError.from_exception_data(error.title, lines)
+
+
+def message(error: ValidationError, where: str) -> str:
+    """``design.yaml: trajectory: period is -1; give a number > 0``: the first error, with the path of its key."""
+    first = error.errors(include_url=False)[0]
+    path = "".join(f" {key + 1}" if isinstance(key, int) else f": {key}" for key in first["loc"])
+    return f"{where}{path}{sentence(first)}"
+
+
+def sentence(error: Any) -> str:
+    """What is wrong, to stand behind the path."""
+    if error["type"] == OURS:
+        return str(error["ctx"]["text"])
+    given = shown(error["input"])
+    if error["type"] in ("tuple_type", "list_type"):
+        return f" is {given}; give a list, each entry behind a '-'"
+    if error["type"] in ("dict_type", "mapping_type"):
+        return f" is {given}; give a mapping (name: value)"
+    return f" is {given}; {error['msg'][:1].lower()}{error['msg'][1:]}"

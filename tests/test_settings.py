@@ -1,0 +1,175 @@
+"""The one mechanism of settings: what it accepts, how it refuses, and that what it writes it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import pytest
+import yaml
+
+from exciter.errors import ExciterError
+from exciter.robot import load
+from exciter.settings import (
+    Names,
+    Number,
+    OneOf,
+    PerJointNumber,
+    Positive,
+    Registry,
+    Settings,
+    Switch,
+    Vector,
+    Whole,
+    fill,
+    written,
+    yaml_text,
+)
+from exciter.settings.fill import adapter
+
+
+@dataclass(frozen=True)
+class Smooth(Settings):
+    """A shape that needs a width."""
+
+    word: ClassVar[str] = "smooth"
+    width: Positive
+
+
+@dataclass(frozen=True)
+class Sharp(Settings):
+    word: ClassVar[str] = "sharp"
+
+
+SHAPES = Registry[Settings]("shape", Smooth, Sharp)
+
+
+@dataclass(frozen=True)
+class Friction(Settings):
+    word: ClassVar[str] = "friction"
+    joints: Names | None = None
+    shape: Annotated[Settings, OneOf(SHAPES)] = field(default_factory=Sharp)
+    size: Annotated[Any, PerJointNumber(above=0.0, unit="N·m")] = 1.0
+
+
+@dataclass(frozen=True)
+class Wave(Settings):
+    word: ClassVar[str] = "wave"
+    tag: ClassVar[str] = "family"
+    period: Annotated[float, Number(above=0.0, unit="s")] = 10.0
+
+    def __post_init__(self) -> None:
+        if self.period > 50.0:
+            raise ExciterError("a wave is at most 50 s long")
+
+
+@dataclass(frozen=True)
+class Region(Settings):
+    robot: Any
+    frame: str
+    centre: Annotated[tuple[float, float, float], Vector(3, "m")] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Run(Settings):
+    careful: Switch = False
+    count: Annotated[int, Whole(1, 5)] = 2
+
+
+TERMS = Registry[Settings]("term", Friction)
+WAVES = Registry[Settings]("wave", Wave)
+
+
+@dataclass(frozen=True)
+class Whole_(Settings):
+    flat: ClassVar[tuple[str, ...]] = ("run",)
+    terms: tuple[Annotated[Settings, OneOf(TERMS)], ...] = ()
+    motion: Annotated[Settings, OneOf(WAVES, tag="family", usual="wave")] = field(default_factory=Wave)
+    weight: Annotated[float | None, Number(open="auto")] = None
+    run: Run = field(default_factory=Run)
+    other: Run | None = None
+
+
+GOOD: tuple[Any, ...] = (
+    None,
+    {"terms": ["friction", {"friction": {"shape": {"smooth": {"width": "1e-2"}}}}]},
+    {"motion": {"period": 4}},
+    {"motion": "wave", "weight": "auto", "count": 3, "other": {"careful": True}},
+    {"weight": None, "other": {"count": None}},
+    {"terms": [{"friction": {"size": {"a": 1.0}, "joints": ["a", "b"]}}]},
+)
+
+
+@pytest.mark.parametrize("given", GOOD)
+def test_what_is_written_is_read_as_the_same(given):
+    settings = fill(Whole_, given, "f.yaml")
+    assert fill(Whole_, written(settings), "again") == settings
+    assert fill(Whole_, yaml.safe_load(yaml_text(written(settings))), "again") == settings
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (3, "f.yaml is 3; give a mapping with some of the keys terms, motion, weight, careful, count, other"),
+        ({"zz": 1}, "f.yaml: unknown key 'zz'; valid names: terms, motion, weight, careful, count, other"),
+        ({"terms": "x"}, "f.yaml: terms is 'x'; give a list, each entry behind a '-'"),
+        ({"terms": ["x"]}, "f.yaml: terms 1 is 'x'; allowed are friction"),
+        (
+            {"terms": [{"friction": {"shape": "smooth"}}]},
+            "terms 1: friction: shape: smooth has no width; give a number",
+        ),
+        ({"terms": [{"friction": {"shape": {"sharp": {"a": 1}}}}]}, "sharp takes no settings; write sharp alone"),
+        ({"terms": [{"friction": {"size": {"a": 0}}}]}, "size is 0; give a number > 0 [N·m]"),
+        ({"motion": {"family": "wav"}}, "f.yaml: motion: family is 'wav'; allowed are wave"),
+        ({"motion": {"periode": 1}}, "f.yaml: motion: unknown key 'periode'; valid names: period; did you mean"),
+        ({"motion": {"period": True}}, "f.yaml: motion: period is true; give a number > 0 [s]"),
+        ({"motion": {"period": 60}}, "f.yaml: motion: a wave is at most 50 s long"),
+        ({"motion": {"period": float("nan")}}, "f.yaml: motion: period is nan; give a number"),
+        ({"weight": "much"}, "f.yaml: weight is 'much'; give a number, or auto"),
+        ({"careful": 1}, "f.yaml: careful is 1; give true or false"),
+        ({"count": 6}, "f.yaml: count is 6; give a whole number ≥ 1, at most 5"),
+        ({"other": {"counts": 1}}, "f.yaml: other: unknown key 'counts'; valid names: careful, count; did you mean"),
+        ({"other": 1}, "f.yaml: other is 1; give a mapping with some of the keys careful, count"),
+    ],
+)
+def test_a_message_has_the_path_what_was_given_and_what_is_allowed(given, said):
+    with pytest.raises(ExciterError) as error:
+        fill(Whole_, given, "f.yaml")
+    assert said in str(error.value)
+
+
+def test_the_robot_comes_from_the_reader_and_is_no_setting():
+    robot = load("tx40")
+    region = fill(Region, {"frame": "flange"}, "f.yaml", robot=robot)
+    assert region.robot is robot
+    assert written(region) == {"frame": "flange"}
+    with pytest.raises(ExciterError, match="unknown key 'robot'; valid names: frame, centre"):
+        fill(Region, {"frame": "flange", "robot": 1}, "f.yaml", robot=robot)
+
+
+def test_numbers_of_joints_are_those_of_the_robot():
+    robot = load("tx40")
+    for given, said in (([1.0], "has 1 numbers; the robot has 6 joints"), ({"x": 1.0}, "unknown joint 'x'")):
+        with pytest.raises(ExciterError, match=said):
+            fill(Whole_, {"terms": [{"friction": {"size": given}}]}, "f.yaml", robot=robot)
+
+
+def test_arrays_are_written_as_lists():
+    assert written({"a": np.arange(2.0), "b": (np.float64(1.0), 2)}) == {"a": [0.0, 1.0], "b": [1.0, 2]}
+
+
+def test_the_schema_describes_what_is_accepted():
+    schema = adapter(Whole_).json_schema()
+    assert list(schema["properties"]) == ["terms", "motion", "weight", "other", "careful", "count"]
+    assert schema["additionalProperties"] is False
+    words = schema["properties"]["terms"]["items"]["anyOf"]
+    assert words[0] == {"enum": ["friction"]}
+    motion = schema["properties"]["motion"]["anyOf"][0]
+    assert motion["properties"]["family"] == {"const": "wave"}
+    assert motion["properties"]["period"]["exclusiveMinimum"] == 0.0
+
+
+def test_a_word_names_one_class():
+    with pytest.raises(ExciterError, match="the shape 'sharp' is Sharp; choose another word"):
+        SHAPES.add(type("Another", (Sharp,), {"__module__": __name__}))
