@@ -7,8 +7,11 @@ import exciter
 
 FLOW = (
     "errors",
+    "notes",
     "settings",
     "files",
+    "archive",
+    "labelled",
     "workers",
     "robot",
     "parameters",

@@ -1,0 +1,162 @@
+"""Results on disk without loss: a tree of frozen dataclasses and arrays as one NPZ file, without pickle.
+
+The tree is JSON inside the file, arrays stand beside it. Only dataclasses and enumerations of Exciter are made when it
+is read; objects that whoever reads has already (a robot, a model) are kept by name. An object of a class of somebody
+else's is kept as its text.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import io
+import json
+import math
+import zipfile
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from exciter.errors import ExciterError
+
+TREE = "tree"
+OURS = "exciter."
+LARGEST_ARCHIVE = 4 * 2**30  #: [bytes] of its arrays together: more is damage
+
+
+def archived(value: Any, known: Mapping[str, Any] | None = None) -> bytes:
+    """The file of a value; known: objects by name that need not be kept."""
+    packer = _Packer({id(one): name for name, one in (known or {}).items()})
+    tree = json.dumps(packer.pack(value), ensure_ascii=False, allow_nan=False).encode()
+    file = io.BytesIO()
+    np.savez_compressed(file, allow_pickle=False, **{TREE: np.frombuffer(tree, dtype=np.uint8), **packer.arrays})
+    return file.getvalue()
+
+
+def unarchived(path: Path, known: Mapping[str, Any] | None = None) -> Any:
+    """The value that a file holds."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            if sum(one.file_size for one in packed.infolist()) > LARGEST_ARCHIVE:
+                raise ValueError("it is too large")
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        tree = json.loads(arrays.pop(TREE).tobytes())
+        for array in arrays.values():
+            array.flags.writeable = False
+        return _Unpacker(arrays, known or {}).unpack(tree)
+    except FileNotFoundError:
+        raise ExciterError(f"there is no '{path}'; save again") from None
+    except (OSError, zipfile.BadZipFile, KeyError, TypeError, ValueError, AttributeError, ImportError) as error:
+        why = " ".join(f"{type(error).__name__} {error}".split())[:80]
+        raise ExciterError(f"'{path}' is damaged, or of another version ({why}); save again") from None
+
+
+class _Packer:
+    """arrays: by the names that the tree refers to. An array or object that is met again is kept once."""
+
+    def __init__(self, known: Mapping[int, str]) -> None:
+        self.known = known
+        self.arrays: dict[str, np.ndarray[Any, Any]] = {}
+        self.met: dict[int, tuple[int, Any]] = {}  # the object is held, so that its id stays its own
+
+    def pack(self, value: Any) -> Any:
+        if id(value) in self.known:
+            return {"known": self.known[id(value)]}
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, Enum):
+            return {"enum": _name(type(value)), "member": value.name}
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+            return value
+        if isinstance(value, float):
+            return {"float": str(value)}
+        if isinstance(value, PurePath):
+            return {"path": str(value)}
+        if isinstance(value, list):
+            return [self.pack(one) for one in value]
+        if isinstance(value, tuple):
+            return {"tuple": [self.pack(one) for one in value]}
+        if isinstance(value, Mapping):
+            kind = "frozen" if isinstance(value, MappingProxyType) else "dict"
+            return {kind: [[self.pack(key), self.pack(one)] for key, one in value.items()]}
+        return self._once(value)
+
+    def _once(self, value: Any) -> Any:
+        if id(value) in self.met:
+            return {"again": self.met[id(value)][0]}
+        number = len(self.met)
+        self.met[id(value)] = (number, value)
+        if isinstance(value, np.ndarray):
+            self.arrays[f"array{number}"] = value
+            return {"array": number}
+        if dataclasses.is_dataclass(value) and not isinstance(value, type) and _ours(type(value)):
+            fields = [field.name for field in dataclasses.fields(value) if field.init]
+            packed = {name: self.pack(getattr(value, name)) for name in fields}
+            return {"class": _name(type(value)), "number": number, "fields": packed}
+        return {"text": str(value), "number": number}
+
+
+class _Unpacker:
+    def __init__(self, arrays: Mapping[str, np.ndarray[Any, Any]], known: Mapping[str, Any]) -> None:
+        self.arrays, self.known = arrays, known
+        self.met: dict[int, Any] = {}
+
+    def unpack(self, tree: Any) -> Any:
+        if isinstance(tree, list):
+            return [self.unpack(one) for one in tree]
+        if not isinstance(tree, dict):
+            return tree
+        kind, content = next(iter(tree.items()))
+        if kind == "known":
+            return self.known[content]
+        if kind == "enum":
+            return _class(content)[tree["member"]]
+        if kind == "float":
+            return float(content)
+        if kind == "path":
+            return Path(content)
+        if kind == "tuple":
+            return tuple(self.unpack(one) for one in content)
+        if kind in ("dict", "frozen"):
+            made = {self.unpack(key): self.unpack(one) for key, one in content}
+            return MappingProxyType(made) if kind == "frozen" else made
+        if kind == "again":
+            return self.met[content]
+        if kind == "array":
+            self.met[content] = self.arrays[f"array{content}"]
+            return self.met[content]
+        if kind == "text":
+            self.met[tree["number"]] = content
+            return content
+        if kind == "class":
+            found = _class(content)
+            made = found(**{name: self.unpack(one) for name, one in tree["fields"].items()})
+            self.met[tree["number"]] = made
+            return made
+        raise ValueError(f"unknown kind {kind}")
+
+
+def _ours(cls: type) -> bool:
+    return cls.__module__.startswith(OURS) and "." not in cls.__qualname__
+
+
+def _name(cls: type) -> str:
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def _class(name: str) -> Any:
+    """The dataclass or enumeration of a name; nothing else is made."""
+    module, _, qualified = name.partition(":")
+    if not module.startswith(OURS) or not qualified.isidentifier():
+        raise ValueError(f"'{name}' is no class of Exciter")
+    found = getattr(importlib.import_module(module), qualified)
+    if not isinstance(found, type) or not (dataclasses.is_dataclass(found) or issubclass(found, Enum)):
+        raise ValueError(f"'{name}' is no result of Exciter")
+    return found
