@@ -24,6 +24,7 @@ FLOW = (
     "cli",
 )
 ROOT = Path(exciter.__file__).parent
+ONE_CLASS_EACH = ("Problem", "Formulation", "InverseDynamic", "Energy", "Known")  # named in two meanings once
 
 
 def imported_parts(path: Path) -> set[str]:
@@ -57,3 +58,13 @@ def test_imports_follow_the_flow():
 def test_every_module_is_short_enough_to_read():
     long = {str(p.relative_to(ROOT)): n for p in ROOT.rglob("*.py") if (n := len(p.read_text().splitlines())) > 500}
     assert not long, long
+
+
+def test_names_of_central_ideas_have_at_most_one_class():
+    found: dict[str, list[str]] = {name: [] for name in ONE_CLASS_EACH}
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and node.name in found:
+                found[node.name].append(str(path.relative_to(ROOT)))
+    assert not {name: paths for name, paths in found.items() if len(paths) > 1}
+    assert all(found[name] for name in ONE_CLASS_EACH if name != "Known"), "the identification's keep their names"

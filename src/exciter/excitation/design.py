@@ -18,9 +18,9 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
+from exciter.excitation.criteria.design_rows import DesignRows
 from exciter.excitation.criteria.figures import evaluate
-from exciter.excitation.criteria.formulation import Formulation
-from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
+from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.files.export import export_seconds
 from exciter.excitation.objective import Objective
@@ -92,7 +92,7 @@ def design(
     noise: ArrayLike | None = None,
     constraints: Sequence[Constraint] = (),
     columns: ArrayLike | Columns | None = None,
-    formulation: Formulation | None = None,
+    formulation: DesignRows | None = None,
     prior: Array | None = None,
     samples: int | None = None,
     ramps: Ramps | None = None,
@@ -127,10 +127,10 @@ def design(
     if starts < 1 or samples < 2:
         raise ExciterError(f"a design needs 1 start and 2 samples at least; given {starts} and {samples}")
     criterion = DOptimality() if criterion is None else criterion
-    formulation = InverseDynamic() if formulation is None else formulation
+    formulation = TorqueRows() if formulation is None else formulation
     objective = Objective(model, criterion, Columns.of(model, columns), sigma**-2.0, formulation, prior)
     stretch = _stretch(trajectory, duration_range)
-    if stretch is not None and ("cramer-rao" in criterion.name or not isinstance(formulation, InverseDynamic)):
+    if stretch is not None and ("cramer-rao" in criterion.name or not isinstance(formulation, TorqueRows)):
         raise ExciterError(
             "a free duration works with the inverse dynamic model and without cramer-rao; fix the duration"
         )
