@@ -13,12 +13,12 @@ from exciter.commands.common import console, print_notes, with_flags
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.unchecked import unchecked
+from exciter.excitation.certificate.verdict_words import margin_words, reached_words, verdict
 from exciter.excitation.config.design_config import DesignConfig, read_config
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.rounding import Rounding
 from exciter.excitation.files.samples import unchecked_rows
 from exciter.files import json_text
-from exciter.report.verdict_words import margin_words, reached_words, verdict
 from exciter.robot import load
 
 STYLES = {"holds": "green", "assumed": "cyan", "open": "yellow", "broken": "bold red"}

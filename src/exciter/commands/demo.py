@@ -22,7 +22,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from exciter.arguments import parser
+from exciter.commands.arguments import parser
 from exciter.commands.common import console, output_folder, quietly, screen, with_flags
 from exciter.commands.design import INTERRUPTED
 from exciter.dynamics.model import DynamicModel

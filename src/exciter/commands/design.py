@@ -22,6 +22,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
+from exciter.excitation.certificate.verdict_words import verdict
 from exciter.excitation.config.design_config import DesignConfig
 from exciter.excitation.config.trajectory_config import DRAWN
 from exciter.excitation.deadline import NEVER, Deadline
@@ -30,15 +31,13 @@ from exciter.excitation.files.export import Exported, export
 from exciter.excitation.files.read import DESIGN, MOTION_FILES
 from exciter.excitation.optimiser.checkpoint import discard, refuse_foreign
 from exciter.excitation.optimiser.multistart import Progress as SearchProgress
+from exciter.excitation.trajectories.spectrum import acceleration_spectrum
 from exciter.excitation.validation_motion.draw import RandomMotion, draw
 from exciter.excitation.validation_motion.drawn_design import drawn_design
 from exciter.excitation.validation_motion.random_points import RandomPoints
 from exciter.excitation.validation_motion.random_spline import RandomSpline
 from exciter.files import json_text, staged
 from exciter.report.design_report import write_design_report
-from exciter.report.spectrum import acceleration_spectrum
-from exciter.report.tool_frame import tool_frame
-from exciter.report.verdict_words import verdict
 from exciter.robot import Robot, load
 
 INTERRUPTED = 130
@@ -232,7 +231,7 @@ def _spectrum(designed: Design) -> dict[str, Any]:
 def reach(designed: Design) -> str:
     """Where the tool goes, so that a person can compare it with what stands there."""
     robot = designed.model.robot
-    frame = tool_frame(robot)
+    frame = robot.tool_frame
     q = designed.curve.motion(np.linspace(designed.curve.start, designed.curve.end, 2000)).q
     low, high = (bound(Dynamics(robot).placement(frame, q)[1], axis=0) for bound in (np.min, np.max))
     ranges = ", ".join(f"{axis} {a:.2f} … {b:.2f}" for axis, a, b in zip("xyz", low, high, strict=True))
