@@ -16,9 +16,11 @@ FLOW = (
     "experiment",
     "identification",
     "validation",
+    "pipeline",
     "report",
     "export",
     "reproduction",
+    "saving",
     "commands",
     "cli",
 )

@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.commands.arguments import parser
-from exciter.commands.common import console, output_folder, quietly, screen, with_flags
+from exciter.commands.common import console, quietly, screen, with_flags
 from exciter.commands.design import INTERRUPTED
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
@@ -31,7 +31,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
-from exciter.files import json_text, scratch, staged, write_json
+from exciter.files import json_text, output_folder, scratch, staged, write_json
 from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.terms.declared import declared_terms
 from exciter.robot import Motion, Robot, library, load

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from os.path import isdir  # false, too, for a name that is too long
 from pathlib import Path
 
-from exciter.commands.common import console, output_folder
-from exciter.commands.result_files import refuse_parts_of_results
+from exciter.commands.common import console
 from exciter.errors import ExciterError
 from exciter.export.c_code import write_c
 from exciter.export.data import write_json_result, write_yaml_result
@@ -18,7 +17,9 @@ from exciter.export.ros2 import write_joint_trajectory
 from exciter.export.sdf import sdf_text
 from exciter.export.text_files import require_suffix, write_texts
 from exciter.export.urdf import identified_urdf
+from exciter.files import output_folder
 from exciter.identification.identified import IdentifiedModel
+from exciter.saving import refuse_parts_of_results
 
 Written = tuple[Path, ...]
 

@@ -14,7 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.commands.common import chosen_robot, console, print_notes
-from exciter.commands.result_files import refuse_parts_of_results
 from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
@@ -22,6 +21,7 @@ from exciter.experiment.quality import Quality, Repaired, Repairs, Severity, che
 from exciter.experiment.recording import RecordingFile, open_recording, write_recording
 from exciter.files import json_text
 from exciter.robot import Robot
+from exciter.saving import refuse_parts_of_results
 
 STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
 HEADINGS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}

@@ -14,17 +14,17 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter import __version__
-from exciter.commands.common import chosen_robot, console, output_folder, print_notes
+from exciter.commands.common import chosen_robot, console, print_notes
 from exciter.commands.progress import bar_with
-from exciter.commands.result_files import refuse_parts_of_results
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.experiment.recording.native import check_beside, write_recording, written_beside
 from exciter.experiment.virtual import Simulated
 from exciter.experiment.virtual.config import read_virtual
 from exciter.experiment.virtual.execute import Progress as Tell
-from exciter.files import json_text, staged
+from exciter.files import json_text, output_folder, staged
 from exciter.robot import Robot
+from exciter.saving import refuse_parts_of_results
 
 LOGS = (".csv", ".npz")
 BESIDE_THE_POINT = (
