@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
+from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,10 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.deadline import NEVER, Deadline
 from exciter.excitation.files.export import Exported, export
 from exciter.excitation.files.read import DESIGN
-from exciter.files import Seal, output_folder, staged
+from exciter.experiment.recording import RecordingFile
+from exciter.experiment.recording.native import write_recording, written_beside
+from exciter.experiment.virtual import Simulated
+from exciter.files import Seal, json_text, output_folder, staged
 from exciter.identification.identified import SEALED
 from exciter.pipeline.check import SlowedMotion
 from exciter.pipeline.design import Designed
@@ -92,3 +97,45 @@ def save_slowed(slowed: SlowedMotion, folder: Path) -> Exported:
             },
         )
     return files
+
+
+# -- logs --------------------------------------------------------------------------------------------------------------
+
+
+def save_simulated(
+    simulated: Simulated, log: Path, truth: Path | None = None, motion: Path | None = None
+) -> tuple[Path, ...]:
+    """The log of a virtual robot, its true parameters (.json) and its exact motion; what was written, files beside a
+    table included. The truth and the exact motion of an older log go before it does, and come after the new one:
+    where they are, they are its own."""
+    older = [path for path in (truth, motion, motion and written_beside(motion)) if path is not None]
+    with ExitStack() as later:
+        if truth is not None:
+            stage = later.enter_context(staged(truth.absolute().parent))
+            (stage / truth.name).write_text(json_text(simulated.truth_data()), encoding="utf-8")
+        if motion is not None:
+            stage = later.enter_context(staged(motion.absolute().parent, last=motion.name))
+            write_recording(simulated.exact, stage / motion.name)
+        write_recording(simulated.recording, log, remove=older)
+    given = [path for path in (log, truth, motion) if path is not None]
+    return tuple(file for path in given for file in (path, written_beside(path)) if file is not None)
+
+
+def refuse_overwriting(file: RecordingFile, output: Path) -> None:
+    """Neither a repaired log nor what is written beside it may be what it is read from."""
+    for path in (file.path, file.path.with_suffix(".yaml"), *(path for _, path in file.files)):
+        for target in repaired_files(output):
+            if exists(path) and (_same(path, target) or (isdir(path) and path.resolve() in target.resolve().parents)):
+                raise ExciterError(
+                    f"-o {output} would write over {path}, which the log is read from; give another name"
+                )
+
+
+def repaired_files(output: Path) -> tuple[Path, ...]:
+    """A repaired log, and what is written beside a table."""
+    return (output,) if output.suffix.lower() == ".npz" else (output, output.with_suffix(".yaml"))
+
+
+def _same(a: Path, b: Path) -> bool:
+    """One file, whatever it is called."""
+    return a.resolve() == b.resolve() or (exists(a) and exists(b) and a.samefile(b))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from exciter.commands.inspect import naming
 from exciter.commands.progress import Step
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
@@ -26,6 +25,7 @@ from exciter.identification.long_run import HELD_BYTES, LongLog, size_of
 from exciter.identification.run import Run, common_side
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
 from exciter.parameters.terms.dry_friction import BoundDryFriction
+from exciter.pipeline.inspect import naming
 from exciter.robot import Robot
 
 SLOW = 2e-3  #: of the fastest: slower is rest
