@@ -12,7 +12,7 @@ import pytest
 
 from conftest import ROBOTS
 from exciter import cli
-from exciter.arguments import parser
+from exciter.commands.arguments import parser
 from exciter.robot import library
 
 

@@ -54,7 +54,7 @@ class Case:
     motion: Motion
     columns: Array
     weights: Array
-    formulation: c.Formulation
+    formulation: c.DesignRows
 
     def rows(self, motion: Motion) -> Array:
         """(R, b) of this motion, no prior."""
@@ -79,7 +79,7 @@ class Case:
 
 
 ROBOTS = {"gautier-khalil": 30, "panda": 40}  # samples
-FORMULATIONS = {"dynamic": c.InverseDynamic(), "energy": c.Energy(interval=INTERVAL, noise=0.5)}
+FORMULATIONS = {"dynamic": c.TorqueRows(), "energy": c.EnergyRows(interval=INTERVAL, noise=0.5)}
 
 
 @lru_cache
@@ -314,7 +314,7 @@ def test_equilibrium_sees_torque_rows_without_their_structural_zeros():
     w = np.abs(setting.rows(setting.motion))
     assert (w == 0).any()
     assert np.isfinite(objective.value(setting.motion))
-    long = Objective(setting.model, c.Equilibrium(), setting.columns, setting.weights, c.Energy(interval=60))
+    long = Objective(setting.model, c.Equilibrium(), setting.columns, setting.weights, c.EnergyRows(interval=60))
     assert np.isfinite(long.value(smooth_motion(setting.model.robot, np.linspace(0.0, 9.0, 130))))
 
 
@@ -621,10 +621,10 @@ def test_bad_input_is_refused_in_one_line():
         (lambda: c.ConditionAndSmallest(-1.0), "k2 must be a positive number"),
         (lambda: c.WeightedSum(()), "needs parts with positive weights"),
         (lambda: c.WeightedSum(((-1.0, c.DOptimality()),)), "needs parts with positive weights"),
-        (lambda: c.Energy(interval=0), "interval ≥ 1"),
-        (lambda: Objective(model, c.DOptimality(), base, ones, c.Energy(40)).value(motion), "give more samples"),
+        (lambda: c.EnergyRows(interval=0), "interval ≥ 1"),
+        (lambda: Objective(model, c.DOptimality(), base, ones, c.EnergyRows(40)).value(motion), "give more samples"),
         (
-            lambda: Objective(model, c.CramerRao(fourier, 0.1), base, ones, c.Energy()).value(motion),
+            lambda: Objective(model, c.CramerRao(fourier, 0.1), base, ones, c.EnergyRows()).value(motion),
             "that of the inverse dynamic model; given 'energy'",
         ),
         (lambda: Objective(model, c.CramerRao(fourier, 0.0), base, ones).value(motion), "joint_noise must be"),
@@ -643,7 +643,7 @@ def test_terms_with_memory_are_seen_whole():
     motion = smooth_motion(model.robot, np.linspace(0.0, 6.0, 90))
     columns = excited_base(model, motion).independent
     direction = np.random.default_rng(0).standard_normal(motion.q.shape)
-    for formulation in (c.InverseDynamic(), c.Energy()):
+    for formulation in (c.TorqueRows(), c.EnergyRows()):
         objective = Objective(model, c.DOptimality(), columns, np.ones(3), formulation)
         gradient = objective.value_and_gradient(motion)[1]
         slope = along(lambda s, o=objective: o.value(moved(motion, "q", s * direction)), 1e-6)

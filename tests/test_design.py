@@ -16,8 +16,8 @@ from exciter.excitation.criteria import (
     CRITERIA,
     ConditionNumber,
     DOptimality,
-    Energy,
-    InverseDynamic,
+    EnergyRows,
+    TorqueRows,
     criterion_from,
 )
 from exciter.excitation.deadline import NEVER
@@ -149,7 +149,7 @@ def test_every_criterion_can_be_designed_for(word, energy):
     if word == "cramer-rao":
         settings = {"trajectory": family, "joint_noise": 1e-3}
     criterion = criterion_from(word, settings)
-    formulation = Energy() if energy else InverseDynamic()
+    formulation = EnergyRows() if energy else TorqueRows()
     designed = design(model, family, criterion=criterion, formulation=formulation, samples=60, starts=1, seed=3)
     assert designed.certificate.certified
     objective = Objective(model, criterion, model.base.independent, np.ones(3), formulation)
@@ -287,7 +287,7 @@ def test_what_cannot_be_designed_is_said_in_one_line():
     with pytest.raises(ExciterError, match="too short"):
         design(model, Fourier(period=0.05), starts=1)
     with pytest.raises(ExciterError, match="free duration works with the inverse dynamic model"):
-        design(model, Fourier(), starts=1, duration_range=(5.0, 20.0), formulation=Energy())
+        design(model, Fourier(), starts=1, duration_range=(5.0, 20.0), formulation=EnergyRows())
     with pytest.raises(ExciterError, match="contain the trajectory's own"):
         design(model, Fourier(), starts=1, duration_range=(1.0, 2.0))
     with pytest.raises(ParameterError, match="noise"):

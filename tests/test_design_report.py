@@ -18,6 +18,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
 from exciter.excitation.certificate.unchecked import unchecked
+from exciter.excitation.certificate.verdict_words import margin_words, reached_words, verdict
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.ground import mounting_plane
@@ -25,6 +26,7 @@ from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.spectrum import acceleration_spectrum
 from exciter.parameters.terms import Coulomb, RotorInertia, Tanh, Viscous
 from exciter.parameters.terms.declared import declared_terms
 from exciter.report import write_design_report
@@ -32,11 +34,8 @@ from exciter.report.markup import Markup, data_block, element, number, packed, p
 from exciter.report.plot import MOST_POINTS, staircases, thinned
 from exciter.report.projections import multiples, projections, tick_step
 from exciter.report.scene import Replay, Scene, sticks, upright
-from exciter.report.spectrum import acceleration_spectrum
 from exciter.report.surroundings import surroundings
 from exciter.report.table import Bar, Table
-from exciter.report.tool_frame import tool_frame
-from exciter.report.verdict_words import margin_words, reached_words, verdict
 from exciter.robot import library
 from exciter.robot.robot import BASE, Frame
 from report_designs import EVIL, designed
@@ -189,14 +188,14 @@ def test_settings_are_a_file_for_config(panda, tmp_path):
 
 def test_the_tool_is_at_the_end_of_the_longest_chain():
     robot = library.embedded("panda")
-    assert tool_frame(robot) == "flange"
+    assert robot.tool_frame == "flange"
     still = Frame("camera", BASE, np.eye(3), np.zeros(3))
     elbow = Frame("elbow", 3, np.eye(3), np.zeros(3))
-    assert tool_frame(replace(robot, frames=(*robot.frames, elbow, still))) == "flange"
-    assert tool_frame(replace(robot, frames=(still, elbow))) == "joint_7"
+    assert replace(robot, frames=(*robot.frames, elbow, still)).tool_frame == "flange"
+    assert replace(robot, frames=(still, elbow)).tool_frame == "joint_7"
     for seed in range(5):
         tree = random_robot(seed, 6, tree=True)
-        path = tree.ancestors(tree.index(tool_frame(tree)))
+        path = tree.ancestors(tree.index(tree.tool_frame))
         assert len(path) == max(len(tree.ancestors(k)) for k in range(tree.n))
 
 

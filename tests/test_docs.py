@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import yaml
 
-from exciter.arguments import parser
 from exciter.cli import main
+from exciter.commands.arguments import parser
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify

@@ -18,7 +18,7 @@ from exciter.identification.bilinear import Bilinear
 from exciter.identification.compressed import Compressed
 from exciter.identification.drive_gains import current_run, gains_of, identify_gains
 from exciter.identification.formulations.energy import Energy
-from exciter.identification.known_parameters import Conditions, Known, conditions
+from exciter.identification.known_parameters import Conditions, KnownParameter, conditions
 from exciter.identification.load import load_chi, load_torque
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
@@ -152,13 +152,13 @@ def test_known_parameters_give_exact_gains(model):
     base = base_of(model)
     chi = dict(zip(model.standard, model.nominal, strict=True))
     for known in (
-        [Known("ZZR1", base["ZZR1"])],
-        [Known("MX2", chi["MX2"]), Known("M3", chi["M3"])],
+        [KnownParameter("ZZR1", base["ZZR1"])],
+        [KnownParameter("MX2", chi["MX2"]), KnownParameter("M3", chi["M3"])],
         [
-            Known("MXR2", base["MXR2"], 0.5),
-            Known("MY3", base["MY3"]),
-            Known("MX2", chi["MX2"]),
-            Known("M3", chi["M3"], 1),
+            KnownParameter("MXR2", base["MXR2"], 0.5),
+            KnownParameter("MY3", base["MY3"]),
+            KnownParameter("MX2", chi["MX2"]),
+            KnownParameter("M3", chi["M3"], 1),
         ],
     ):
         found = identify_gains(model, [run_of(model)], known)
@@ -168,18 +168,18 @@ def test_known_parameters_give_exact_gains(model):
 def test_what_is_known_badly_gives_bad_gains(model):
     """One parameter sets the scale: 5 % of it are 5 % of every gain, and load and parameter together are better."""
     base, exact = base_of(model), run_of(model)
-    found = identify_gains(model, [exact], [Known("ZZR1", base["ZZR1"], 0.05 * base["ZZR1"])])
+    found = identify_gains(model, [exact], [KnownParameter("ZZR1", base["ZZR1"], 0.05 * base["ZZR1"])])
     assert_allclose(found.relative_std_percent, 5.0, rtol=1e-3)
     assert found.covariance[0, 1] > 0.99 * found.std[0] * found.std[1]
     noisy = [run_of(model, noise=0.5), run_of(model, LOAD, noise=0.5)]
     alone = identify_gains(model, noisy)
-    both = identify_gains(model, noisy, [Known("ZZR1", base["ZZR1"], 0.01 * base["ZZR1"])])
+    both = identify_gains(model, noisy, [KnownParameter("ZZR1", base["ZZR1"], 0.01 * base["ZZR1"])])
     assert (both.std < alone.std).all()
     chi = dict(zip(model.standard, model.nominal, strict=True))
-    parts = [Known("MX2", chi["MX2"], 0.3), Known("M3", chi["M3"], 0.5)]
+    parts = [KnownParameter("MX2", chi["MX2"], 0.3), KnownParameter("M3", chi["M3"], 0.5)]
     expected = 100.0 * np.hypot(0.3, 0.48 * 0.5) / abs(base["MXR2"])  # MXR2 = MX2 + 0.48 M3
     assert_allclose(identify_gains(model, [exact], parts).relative_std_percent, expected, rtol=1e-3)
-    rough = identify_gains(model, [exact], [Known("ZZR1", base["ZZR1"], 0.3 * base["ZZR1"])])
+    rough = identify_gains(model, [exact], [KnownParameter("ZZR1", base["ZZR1"], 0.3 * base["ZZR1"])])
     assert any("known only roughly" in word and "joint_1 (30 %)" in word for word in rough.words)
 
 
@@ -189,7 +189,7 @@ def test_combinations_of_known_standard_parameters(model):
     names = ("MX2", "M3", "YY3", "XX3", "Fs1")
     chi = rng.standard_normal(len(model.standard))
     index = [model.standard.index(name) for name in names]
-    found = conditions(model.base, [Known(name, chi[k]) for name, k in zip(names, index, strict=True)])
+    found = conditions(model.base, [KnownParameter(name, chi[k]) for name, k in zip(names, index, strict=True)])
     assert found.count == 3  # MXR2, XXR3, Fs1
     for _ in range(3):
         other = rng.standard_normal(len(chi))
@@ -198,16 +198,16 @@ def test_combinations_of_known_standard_parameters(model):
         left = beta - found.start
         assert_allclose(found.free @ (found.free.T @ left), left, atol=1e-9)
     for wrong, match in (
-        ([Known("MX2", 1.0)], "MXR2 = MX2 . 0.48 M3 would be fixed if M3"),
-        ([Known("M1", 1.0)], "no effect"),
-        ([Known("Q7", 1.0)], "unknown parameter 'Q7'"),
-        ([Known("MY2", 1.0), Known("MY2", 2.0)], "given twice"),
-        ([Known("MXR2", 1.0), Known("MX2", 5.0), Known("M3", 5.0)], "contradict"),
+        ([KnownParameter("MX2", 1.0)], "MXR2 = MX2 . 0.48 M3 would be fixed if M3"),
+        ([KnownParameter("M1", 1.0)], "no effect"),
+        ([KnownParameter("Q7", 1.0)], "unknown parameter 'Q7'"),
+        ([KnownParameter("MY2", 1.0), KnownParameter("MY2", 2.0)], "given twice"),
+        ([KnownParameter("MXR2", 1.0), KnownParameter("MX2", 5.0), KnownParameter("M3", 5.0)], "contradict"),
     ):
         with pytest.raises(ParameterError, match=match):
             conditions(model.base, wrong)
     with pytest.raises(ParameterError, match="finite"):
-        Known("MY2", np.nan)
+        KnownParameter("MY2", np.nan)
 
 
 # -- what is not determined --------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def test_gains_that_nothing_reaches_are_named():
     base = base_of(model)
     name = next(name for name in base if name.startswith("ZZ") and name.endswith("4"))
     both = [run_of(model, None, gains), run_of(model, payload, gains)]
-    assert_allclose(identify_gains(model, both, [Known(name, base[name])]).gains, gains, rtol=1e-7)
+    assert_allclose(identify_gains(model, both, [KnownParameter(name, base[name])]).gains, gains, rtol=1e-7)
 
 
 def test_bad_input_is_one_clear_line(model):
@@ -258,13 +258,13 @@ def test_bad_input_is_one_clear_line(model):
     still = Run.at(path(model), np.zeros((500, 3)), RATE)
     for match, call in (
         ("up to a common factor", lambda: identify_gains(model, [empty])),
-        ("up to a common factor", lambda: identify_gains(model, [empty], [Known("Fv1", 0.0)])),
+        ("up to a common factor", lambda: identify_gains(model, [empty], [KnownParameter("Fv1", 0.0)])),
         ("has no currents", lambda: identify_gains(model, [replace(empty, recording=torque), loaded])),
         ("has no currents", lambda: identify_gains(model, [replace(empty, recording=amperes), loaded])),
         ("mixes joints", lambda: identify_gains(model, [empty, loaded], formulation=Energy())),
         ("zero throughout", lambda: identify_gains(model, [still, replace(still, payload=LOAD)])),
         ("too few", lambda: identify_gains(model, [short(model, None), short(model, LOAD)])),
-        ("at least one recording", lambda: identify_gains(model, [], [Known("MY2", 1.0)])),
+        ("at least one recording", lambda: identify_gains(model, [], [KnownParameter("MY2", 1.0)])),
     ):
         with pytest.raises(ExciterError, match=match) as told:
             call()

@@ -173,7 +173,9 @@ def test_motion_of_another_robot_is_refused():
 def test_first_use_says_that_kernels_are_compiled_once(tmp_path):
     """With an empty cache the user is told before the wait; a cached kernel is silent."""
     code = """
-from exciter.dynamics.kernels.cache import kernels
+from exciter.cli import notice
+from exciter.dynamics.kernels.cache import kernels, when_compiling
+when_compiling(notice)
 print(kernels("drivers").adjoint.stats.cache_path)
 """
 

@@ -12,7 +12,6 @@ import pinocchio as pin
 import pytest
 
 from exciter.cli import main
-from exciter.commands.starting_configuration import starting_configuration
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
@@ -29,6 +28,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.validation_motion.draw import draw
 from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.report.surroundings import surroundings
 from exciter.robot import Motion, library
 from exciter.robot.description import read_mjcf, read_urdf

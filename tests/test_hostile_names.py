@@ -23,7 +23,6 @@ import yaml
 import export_cases
 from exciter.cli import main
 from exciter.commands.common import console
-from exciter.commands.starting_configuration import starting_configuration
 from exciter.errors import ExciterError, unseen, visible
 from exciter.excitation.files.csv_file import csv_text, parse_csv
 from exciter.excitation.files.ros2_file import parse_ros2, ros2_json, ros2_yaml
@@ -40,6 +39,7 @@ from exciter.files import csv_cells, csv_line, json_text
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.terms import UserTerm
+from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.report.design_report import write_design_report
 from exciter.report.identification.report import write_identification_report
 from exciter.report.identification.validation_report import write_validation_report

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from exciter.arguments import parser
+from exciter.commands.arguments import parser
 from exciter.errors import ExciterError, MotionError, RecordingError, RobotError, shown
 from exciter.excitation.config.design_config import DesignConfig, read_config
 from exciter.excitation.config.section import Section

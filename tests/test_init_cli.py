@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from exciter.cli import main
-from exciter.commands.starting_configuration import starting_configuration
 from exciter.excitation.config.design_config import read_config
 from exciter.experiment.virtual.config import read_virtual
 from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.robot import library, load
 
 ROBOTS = Path(__file__).parent / "robots"

@@ -20,14 +20,16 @@ FLOW = (
     "experiment",
     "identification",
     "validation",
+    "pipeline",
     "report",
     "export",
     "reproduction",
-    "arguments",
+    "saving",
     "commands",
     "cli",
 )
 ROOT = Path(exciter.__file__).parent
+ONE_CLASS_EACH = ("Problem", "Formulation", "InverseDynamic", "Energy", "Known")  # named in two meanings once
 
 
 def imported_parts(path: Path) -> set[str]:
@@ -61,3 +63,36 @@ def test_imports_follow_the_flow():
 def test_every_module_is_short_enough_to_read():
     long = {str(p.relative_to(ROOT)): n for p in ROOT.rglob("*.py") if (n := len(p.read_text().splitlines())) > 500}
     assert not long, long
+
+
+def test_names_of_central_ideas_have_at_most_one_class():
+    found: dict[str, list[str]] = {name: [] for name in ONE_CLASS_EACH}
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and node.name in found:
+                found[node.name].append(str(path.relative_to(ROOT)))
+    assert not {name: paths for name, paths in found.items() if len(paths) > 1}
+    assert all(found[name] for name in ONE_CLASS_EACH if name != "Known"), "the identification's keep their names"
+
+
+def spoken(path: Path) -> set[str]:
+    """Ways to a terminal that a file knows."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "input"):
+            found.add(f"{node.func.id}()")
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        found |= {name.split(".")[0] for name in names} & {"argparse", "rich"}
+    return found
+
+
+def test_only_commands_know_of_a_terminal():
+    """The library neither parses words of a command line nor prints: what it has to say, its results hold."""
+    wrong = {}
+    for path in ROOT.rglob("*.py"):
+        part = path.relative_to(ROOT).parts[0]
+        if part not in ("commands", "cli.py") and (ways := spoken(path)):
+            wrong[str(path.relative_to(ROOT))] = ways
+    assert not wrong
+    assert spoken(ROOT / "commands" / "design.py"), "the check would notice nothing"

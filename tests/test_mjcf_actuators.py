@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from exciter.cli import main
-from exciter.commands.starting_configuration import starting_configuration
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RobotError
 from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.robot import load
 from exciter.robot.mdh_file import write_mdh
 from exciter.robot.options import RobotOptions

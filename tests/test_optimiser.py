@@ -13,7 +13,7 @@ from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser import qp
 from exciter.excitation.optimiser.finish import curve_of, joint_excess, scaled_to_limits
 from exciter.excitation.optimiser.joint_limits import JointLimits, limit_ranges
-from exciter.excitation.optimiser.sqp import Problem, SQPSettings, minimise
+from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.optimiser.stages import Logarithm, positive, softened, stages
 from exciter.excitation.optimiser.start import random_start
 from exciter.excitation.optimiser.variables import Variables
@@ -152,7 +152,7 @@ def test_a_linear_criterion_ends_where_linear_programming_does():
     limits = limits_of(Fourier(10.0, 3))
     _, y = begun(limits)
     weights = np.random.default_rng(5).standard_normal(len(y))
-    outcome = minimise(Problem(lambda x: (float(weights @ x), weights), limits), y, SQPSettings(tolerance=1e-10))
+    outcome = minimise(Program(lambda x: (float(weights @ x), weights), limits), y, SQPSettings(tolerance=1e-10))
     every = np.indices((len(limits.matrix), 3)).reshape(2, -1)
     zero = np.zeros(len(y))
     a, low, high = limits.rows(zero, *every)
@@ -183,11 +183,11 @@ def test_every_iterate_is_feasible_and_better_than_the_one_before():
         assert limits.room(y) > -1e-6
         return False
 
-    outcome = minimise(Problem(criterion, limits), begun(limits)[1], report=report)
+    outcome = minimise(Program(criterion, limits), begun(limits)[1], report=report)
     assert (np.diff(seen) < 0).all()
     assert outcome.reason == "converged"
     assert outcome.value < seen[0] - 10
-    stopped = minimise(Problem(criterion, limits), begun(limits)[1], report=lambda k, f, y: k == 5)
+    stopped = minimise(Program(criterion, limits), begun(limits)[1], report=lambda k, f, y: k == 5)
     assert stopped.reason == "stopped"
     assert_allclose(stopped.value, seen[4])
 

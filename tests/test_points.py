@@ -12,7 +12,7 @@ from exciter.excitation.certificate.exact import joint_verdicts
 from exciter.excitation.criteria import (
     ConditionNumber,
     DOptimality,
-    Energy,
+    EnergyRows,
     Equilibrium,
     FrobeniusCondition,
     QrCondition,
@@ -92,7 +92,7 @@ def test_any_variables_give_points_within_the_limits_and_reach_them(model: Dynam
 )
 def test_gradient_is_that_of_finite_differences(model: DynamicModel, criterion) -> None:
     variables = PointVariables.of(model.robot, 21)
-    function = _Function(Objective(model, criterion, model.base.independent, np.ones(3), Energy()), variables)
+    function = _Function(Objective(model, criterion, model.base.independent, np.ones(3), EnergyRows()), variables)
     x = np.random.default_rng(3).standard_normal(variables.size)
     direction = np.random.default_rng(4).standard_normal(variables.size)
     value, gradient = function(x)
@@ -108,7 +108,9 @@ def test_gradient_is_that_of_finite_differences(model: DynamicModel, criterion) 
 def test_position_of_a_vertical_first_axis_does_not_matter(model: DynamicModel) -> None:
     """Section 4.3 (23b): W does not depend on q1."""
     variables = PointVariables.of(model.robot, 21)
-    function = _Function(Objective(model, ConditionNumber(), model.base.independent, np.ones(3), Energy()), variables)
+    function = _Function(
+        Objective(model, ConditionNumber(), model.base.independent, np.ones(3), EnergyRows()), variables
+    )
     gradient = function(np.random.default_rng(0).standard_normal(variables.size))[1].reshape(2, 21, 3)
     assert np.abs(gradient[0, :, 0]).max() < 1e-9 * np.abs(gradient).max()
 

@@ -9,14 +9,14 @@ import pytest
 from scipy.stats import beta, binom
 
 from documented import assert_documented
-from exciter.excitation.criteria import Columns, Energy, Equilibrium, Observed
+from exciter.excitation.criteria import Columns, EnergyRows, Equilibrium, Observed
 from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.literature import Powell
 from exciter.reproduction.finding import Finding, Verdict
 from exciter.reproduction.gautier_khalil import appendix, limits, methods, optimum, random_sequences
 from exciter.reproduction.gautier_khalil.paper import PAPER
-from exciter.reproduction.gautier_khalil.search import Problem, descend
+from exciter.reproduction.gautier_khalil.search import PointProblem, descend
 from exciter.reproduction.gautier_khalil.sequences import (
     PUBLISHED,
     chained,
@@ -106,7 +106,7 @@ def test_random_sequences_are_those_of_the_closed_form() -> None:
         assert np.linalg.cond(w[k]) == pytest.approx(np.linalg.cond(by_hand), rel=1e-9)
         assert equilibria(w)[k] == pytest.approx(np.abs(by_hand).max() / np.abs(by_hand).min(), rel=1e-9)
         observed = Observed(
-            model, Motion.at(points.q[at], points.qd[at]), Columns.of(model, None), np.ones(3), Energy()
+            model, Motion.at(points.q[at], points.qd[at]), Columns.of(model, None), np.ones(3), EnergyRows()
         )
         assert equilibria(w)[k] == pytest.approx(Equilibrium().at(observed).value, rel=1e-9)
 
@@ -241,11 +241,11 @@ def test_equilibrium_with_condition(parts: dict[str, Part]) -> None:
 
 def test_soft_equilibrium_tends_to_the_logarithm_of_s_and_has_its_gradient() -> None:
     model = robot_model()
-    objective = Objective(model, SoftEquilibrium(2000.0), Columns.of(model, None), np.ones(3), Energy())
+    objective = Objective(model, SoftEquilibrium(2000.0), Columns.of(model, None), np.ones(3), EnergyRows())
     points = uniform_points(model, 21, seed=2)
     s = equilibria(chained(energies(model, points), 20))[0]
     assert objective.value(points) == pytest.approx(np.log(s), abs=0.01)
-    soft = Objective(model, SoftEquilibrium(3.0), Columns.of(model, None), np.ones(3), Energy())
+    soft = Objective(model, SoftEquilibrium(3.0), Columns.of(model, None), np.ones(3), EnergyRows())
     along = np.random.default_rng(0).standard_normal((2, 21, 3))
     _, gradient = soft.value_and_gradient(points)
 
@@ -280,14 +280,14 @@ def test_powell_is_best_only_where_medians_say_so() -> None:
 
 
 def test_derivatives_by_differences_are_charged() -> None:
-    problem = Problem(robot_model(), 15, methods.MEASURES["Frobenius"])
+    problem = PointProblem(robot_model(), 15, methods.MEASURES["Frobenius"])
     assert [methods.price(problem, name) for name in methods.METHODS] == [1, 81, 1]
     (found,) = methods._methods(15, 3, 1)[methods.DIFFERENCES]
     assert found.evaluations == 2 * 81  # a third call would exceed 3 · 80
 
 
 def test_a_descent_keeps_its_budget_and_returns_the_best_of_it() -> None:
-    problem = Problem(robot_model(), 15, methods.MEASURES["Frobenius"])
+    problem = PointProblem(robot_model(), 15, methods.MEASURES["Frobenius"])
     start = problem.start(0)
     found = descend(problem, Powell(10**6), start, 150, gradient=False)
     assert found.evaluations == 150
@@ -300,12 +300,12 @@ def test_a_descent_keeps_its_budget_and_returns_the_best_of_it() -> None:
 
 
 def test_the_condition_of_a_descent_is_that_of_the_closed_form() -> None:
-    problem = Problem(robot_model(), 15, methods.MEASURES["SVD"])
+    problem = PointProblem(robot_model(), 15, methods.MEASURES["SVD"])
     x, full = problem.start(3), np.zeros(len(problem.active))
     full[problem.active] = x
     motion = problem.variables.motion(full)
     assert problem.cond(x) == pytest.approx(np.linalg.cond(closed_form_w(motion.q, motion.qd)), rel=1e-9)
-    assert evaluate(robot_model(), motion, 1.0, None, Energy()).condition_number == pytest.approx(problem.cond(x))
+    assert evaluate(robot_model(), motion, 1.0, None, EnergyRows()).condition_number == pytest.approx(problem.cond(x))
 
 
 # -- appendix ----------------------------------------------------------------------------------------------------------

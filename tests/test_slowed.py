@@ -12,8 +12,8 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.files import read_trajectory
 from exciter.excitation.files.exact_file import exact_data
-from exciter.excitation.files.export import EXACT, TABLE
-from exciter.excitation.files.slowed import export_slowed, slowed
+from exciter.excitation.files.export import EXACT, TABLE, export
+from exciter.excitation.files.slowed import certified_slowed, slowed
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
@@ -65,7 +65,8 @@ def test_torque_falls_to_gravity_and_dry_friction(curve):
 
 
 def test_files_are_certified_again_and_read_back(curve, tmp_path):
-    written, certificate = export_slowed(tmp_path, ROBOT, curve, 0.1, lambda c: certify(ROBOT, c), rate=20.0)
+    slow, certificate = certified_slowed(curve, 0.1, lambda c: certify(ROBOT, c))
+    written = export(tmp_path, ROBOT, slow, None, None, lambda c: certify(ROBOT, c), rate=20.0)
     assert written.certificate.certified
     assert certificate.certified
     exact, rows = (read_trajectory(tmp_path / name, ROBOT) for name in (EXACT, TABLE))
@@ -89,13 +90,12 @@ def test_the_command(curve, tmp_path, capsys):
     assert half.extremum(1).size == pytest.approx(0.5 * curve.extremum(1).size, rel=1e-5)
 
 
-def test_gravity_alone_can_break_a_limit(curve, tmp_path):
+def test_gravity_alone_can_break_a_limit(curve):
     """Slow is not safe by itself: a load that the drives cannot hold stays one."""
     weak = load("kuka-ir361", options_from({"limits": {"torque": 1.0}}))
     torque = TorqueLimits(DynamicModel(weak))
     with pytest.raises(MotionError, match=r"at 1 % of its speed the motion breaks a limit: torque"):
-        export_slowed(tmp_path, weak, curve, 0.01, lambda c: certify(weak, c, [torque]))
-    assert not list(tmp_path.iterdir())
+        certified_slowed(curve, 0.01, lambda c: certify(weak, c, [torque]))
 
 
 @pytest.mark.parametrize("speed", [0.0, -0.1, 1.1, 0.001, float("nan")])

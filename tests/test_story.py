@@ -9,11 +9,11 @@ import pinocchio
 import pytest
 
 from exciter.cli import main
-from exciter.commands.demo import virtual_settings
 from exciter.experiment.recording import read_recording
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.pipeline.simulate import virtual_settings
 from exciter.robot import library
 from exciter.validation.prediction import Prediction
 

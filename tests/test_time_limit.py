@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from exciter import cli
-from exciter.commands.design import found_words, stopped_words
+from exciter.commands.design import stopped_words
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
@@ -154,13 +154,13 @@ def test_when_time_is_short_the_motion_of_the_beginning_is_certified_at_least():
 def test_a_motion_that_no_search_found_is_not_called_the_best_so_far():
     found = design(MODEL, FAMILY, samples=400, starts=1)
     assert stopped_words(found).endswith("best so far; --resume goes on")
-    assert "1 of 1 starts feasible" in found_words(found)
+    assert "1 of 1 starts feasible" in found.summary
     under_way = replace(found, attempts=tuple(replace(attempt, complete=False) for attempt in found.attempts))
     assert "best so far; --resume begins anew, for no start was complete" in stopped_words(under_way)
     unsearched = replace(under_way, unsearched=True, evaluations=0)
     assert "stopped before any start had a motion; give more time" in stopped_words(unsearched)
     assert "best" not in stopped_words(unsearched)
-    assert found_words(unsearched).endswith("not searched for: the time limit came first")
+    assert unsearched.summary.endswith("not searched for: the time limit came first")
     assert "not searched for" in done_sentence(unsearched)
 
 
@@ -283,10 +283,10 @@ def test_files_have_overtime_and_no_more_unless_a_checkpoint_has_the_motion(monk
     with pytest.raises(SystemExit):
         cli.main(words)
     before = (tmp_path / "design.json").read_bytes()
-    kept = command._design
+    kept = command.design
 
-    def late(config, robot, checkpoint, deadline, *, resume):
-        found = kept(config, robot, checkpoint, NEVER, resume=resume)
+    def late(robot, config, *, deadline, **settings):
+        found = kept(robot, config, deadline=NEVER, **settings)
         deadline.clock.now += 1000.0
         return found
 
@@ -297,8 +297,8 @@ def test_files_have_overtime_and_no_more_unless_a_checkpoint_has_the_motion(monk
             return self.now
 
     clock = Clock()
-    monkeypatch.setattr(command, "_design", late)
-    monkeypatch.setattr(command.Deadline, "after", lambda limit, elapsed: Deadline(clock() + limit, limit, clock))
+    monkeypatch.setattr(command, "design", late)
+    monkeypatch.setattr(Deadline, "after", lambda limit, elapsed: Deadline(clock() + limit, limit, clock))
     with pytest.raises(SystemExit) as leaving:
         cli.main([*words, "--time-limit", "20", *(["--resume"] if resume else [])])
     assert leaving.value.code == (0 if resume else 2)

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from exciter.arguments import parser
 from exciter.commands import identify
+from exciter.commands.arguments import parser
 from exciter.commands.identify_logs import Logs
 from exciter.errors import ExciterError
 from exciter.experiment.quality import Repairs

@@ -12,7 +12,8 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
-from exciter.arguments import parser
+from exciter.commands.arguments import parser
+from exciter.dynamics.kernels.cache import when_compiling
 from exciter.errors import ExciterError, visible
 
 STDERR = 2  #: its number in the operating system
@@ -31,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
             stream.reconfigure(errors="replace")  # a terminal without Greek letters shows question marks
     arguments = parser().parse_args(argv)
     stop_like_ctrl_c()
+    when_compiling(notice)
     try:
         importlib.import_module("exciter.commands.common").be_quiet(arguments.quiet)
         command = importlib.import_module(f"exciter.commands.{arguments.command}")  # late: numerics take a second
@@ -63,8 +65,12 @@ def stop_like_ctrl_c() -> None:
             signal.signal(signal.SIGHUP, hung_up)
 
 
-def leave(code: int, message: str) -> NoReturn:
+def notice(message: str) -> None:
     print(f"exciter: {visible(message)}", file=sys.stderr)
+
+
+def leave(code: int, message: str) -> NoReturn:
+    notice(message)
     sys.exit(code)
 
 

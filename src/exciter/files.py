@@ -46,6 +46,20 @@ def prepare(folder: Path) -> None:
         raise ExciterError(f"cannot write to '{folder}': {error.strerror}; choose another folder with -o") from None
 
 
+@contextmanager
+def output_folder(folder: Path) -> Iterator[Path]:
+    """A folder for results, made if need be; what was made for nothing is removed again."""
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    prepare(folder)
+    try:
+        yield folder
+    except BaseException:
+        with suppress(OSError):  # not empty: what is there stays
+            for path in made:
+                path.rmdir()
+        raise
+
+
 # -- a set of files and its seal -------------------------------------------------------------------------------------
 
 

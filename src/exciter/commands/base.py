@@ -11,37 +11,23 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.commands.common import chosen_robot, console
-from exciter.dynamics.base import inertia_base, numeric_model_base, static_base
-from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
-from exciter.errors import ExciterError
 from exciter.excitation.config.robot_part import read_section
 from exciter.excitation.config.terms import joint_terms
 from exciter.files import json_text
-from exciter.parameters.identifiability import Identifiability, identifiability
 from exciter.parameters.terms import JointTerm
+from exciter.pipeline.base import FoundBase, base
 from exciter.robot import Robot
 
 
 def run(arguments: argparse.Namespace) -> None:
     robot = chosen_robot(arguments)
-    model = DynamicModel(robot, terms_of(arguments, robot), NumpyEngine())  # a handful of samples at most
-    if arguments.only == "inertia":
-        if arguments.numeric:
-            raise ExciterError("--only inertia is decided in closed form; leave out --numeric")
-        base = inertia_base(model)
-    elif arguments.numeric:
-        base = numeric_model_base(model, static=arguments.only == "gravity")
-    else:
-        base = static_base(model) if arguments.only == "gravity" else model.base
-    verdicts = identifiability(model.dynamics.robot, base, kinetic=arguments.only != "gravity")
+    found = base(robot, terms_of(arguments, robot), only=arguments.only, numeric=arguments.numeric)
     if arguments.json:
-        data = base_data(model, verdicts, everything=arguments.all, table=arguments.mdh)
-        print(json_text(data), end="")
+        print(json_text(found.to_dict(everything=arguments.all, table=arguments.mdh)), end="")
     else:
-        print_base(model, verdicts, everything=arguments.all)
+        print_base(found, everything=arguments.all)
         if arguments.mdh:
-            print_mdh(model)
+            print_mdh(found)
 
 
 def terms_of(arguments: argparse.Namespace, robot: Robot) -> tuple[JointTerm, ...]:
@@ -56,27 +42,9 @@ def terms_of(arguments: argparse.Namespace, robot: Robot) -> tuple[JointTerm, ..
     return joint_terms(read_section(arguments.config).get("terms"), robot, f"{arguments.config}: terms")
 
 
-def base_data(model: DynamicModel, verdicts: Identifiability, *, everything: bool, table: bool) -> dict[str, Any]:
-    """Plain data: the promised keys first, then what else a program may want."""
-    data = verdicts.to_dict()
-    units = dict(zip(model.standard, model.units, strict=True))
-    kept = [verdicts.base.standard[k] for k in verdicts.base.independent]
-    for parameter, name in zip(data["parameters"], kept, strict=True):
-        parameter["unit"] = units[name]
-    data |= {"method": verdicts.base.method, "evidence": verdicts.base.decision.words, "notes": model.robot.remarks}
-    if everything:
-        data["verdicts"] = [
-            {"name": v.name, "status": v.status, "enters": v.enters, "reason": v.reason} for v in verdicts.verdicts
-        ]
-    if table:
-        data["mdh"] = [vars(row) for row in model.mdh.rows]
-    return data
-
-
-def print_base(model: DynamicModel, verdicts: Identifiability, *, everything: bool) -> None:
-
-    base, out = verdicts.base, console()
-    units = dict(zip(model.standard, model.units, strict=True))
+def print_base(found: FoundBase, *, everything: bool) -> None:
+    model, verdicts, out = found.model, found.verdicts, console()
+    base = verdicts.base
     joints = "1 joint" if model.n == 1 else f"{model.n} joints"
     out.print(
         Text.assemble(
@@ -95,9 +63,8 @@ def print_base(model: DynamicModel, verdicts: Identifiability, *, everything: bo
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("base parameter", "unit", "is"):
         table.add_column(heading, no_wrap=heading != "is")
-    for k, (name, expression) in enumerate(zip(base.names, base.expressions, strict=True)):
-        alone = expression.partition(" = ")[2] or "itself"
-        table.add_row(Text(name), Text(units[base.standard[base.independent[k]]]), Text(alone))
+    for name, unit, expression in zip(base.names, found.units, base.expressions, strict=True):
+        table.add_row(Text(name), Text(unit), Text(expression.partition(" = ")[2] or "itself"))
     out.print(table)
 
     shown = verdicts.verdicts if everything else verdicts.with_status("unidentifiable")
@@ -114,10 +81,9 @@ def print_base(model: DynamicModel, verdicts: Identifiability, *, everything: bo
         out.print(f"note: {note}", style="yellow", markup=False)
 
 
-def print_mdh(model: DynamicModel) -> None:
+def print_mdh(found: FoundBase) -> None:
     """The table, angles in degrees and lengths in metres; γ and b only where a tree or the base needs them."""
-
-    rows = model.mdh.rows
+    rows = found.model.mdh.rows
     columns = ["joint", "after", "σ", "α [°]", "d [m]", "θ [°]", "r [m]"]
     branched = any(row.gamma or row.b for row in rows)
     table = Table(box=None, padding=(0, 2, 0, 0), title="\nmodified Denavit–Hartenberg table", title_justify="left")
@@ -130,9 +96,7 @@ def print_mdh(model: DynamicModel) -> None:
         cells += [degrees(row.gamma), f"{row.b:.6g}"] if branched else []
         table.add_row(*map(Text, cells))
     console().print(table)
-    joints = enumerate(model.dynamics.robot.joints)
-    off = max(float(abs(model.mdh.transform(k)[:3, :3] - joint.rotation).max()) for k, joint in joints)
-    if off > 1e-6:
+    if (off := found.table_error) > 1e-6:
         console().print(f"axes nearly parallel count as parallel in this table, which is off by up to {off:.1g} rad; "
                         "the parameters use the exact geometry", style="yellow")  # fmt: skip
 

@@ -10,15 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.commands.common import console, print_notes, with_flags
-from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
-from exciter.excitation.certificate.unchecked import unchecked
+from exciter.excitation.certificate.verdict_words import margin_words, reached_words, verdict
 from exciter.excitation.config.design_config import DesignConfig, read_config
 from exciter.excitation.files.read import read_trajectory
-from exciter.excitation.files.rounding import Rounding
-from exciter.excitation.files.samples import unchecked_rows
 from exciter.files import json_text
-from exciter.report.verdict_words import margin_words, reached_words, verdict
+from exciter.pipeline.check import check
 from exciter.robot import load
 
 STYLES = {"holds": "green", "assumed": "cyan", "open": "yellow", "broken": "bold red"}
@@ -34,22 +31,18 @@ def run(arguments: argparse.Namespace) -> int:
     """0 when no limit is broken or open: proved for all time, or kept and named as assumed; else 1."""
     config = chosen_config(arguments)
     robot = load(arguments.robot, config.robot)
-    curve = read_trajectory(arguments.trajectory, robot, jumps=True)
-    constraints = config.constraints(config.model(robot))
-    certificate = certify(robot, curve, constraints, from_rest=True)
-    missing = (*unchecked(robot, constraints, certificate), *unchecked_rows(curve))
-    rounded = Rounding.of(curve)
+    checked = check(robot, read_trajectory(arguments.trajectory, robot, jumps=True), config)
     if arguments.json:
-        data = {"robot": robot.name, "trajectory": str(arguments.trajectory), **certificate.to_dict()}
-        print(json_text({**data, "remarks": robot.remarks, "not_checked": missing}), end="")
+        data = {"robot": robot.name, "trajectory": str(arguments.trajectory), **checked.to_dict()}
+        print(json_text(data), end="")
     else:
         out = console()
-        print_certificate(out, certificate)
-        out.print(f"\n{robot.name}: {verdict(certificate)}", markup=False)
-        if rounded is not None and rounded.matters and not certificate.certified:
-            out.print(f"hint: {rounded}", style="yellow", markup=False)
-        print_notes(out, robot.remarks, missing)
-    return 0 if certificate.certified else 1
+        print_certificate(out, checked.certificate)
+        out.print(f"\n{robot.name}: {verdict(checked.certificate)}", markup=False)
+        if checked.rounding is not None:
+            out.print(f"hint: {checked.rounding}", style="yellow", markup=False)
+        print_notes(out, robot.remarks, checked.not_checked)
+    return 0 if checked.certificate.certified else 1
 
 
 def print_certificate(out: Console, certificate: Certificate) -> None:

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import math
 import os
-import platform
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from exciter import __version__
 from exciter.errors import ExciterError, visible
 from exciter.excitation.config.robot_part import read_section, robot_options
-from exciter.files import prepare
-from exciter.robot import Robot, library, load
+from exciter.robot import Robot, load
 from exciter.robot.options import RobotOptions
-
-LIBRARIES = ("numpy", "scipy", "numba", "pin")  #: that results depend on
 
 
 def chosen_robot(arguments: argparse.Namespace) -> Robot:
@@ -46,25 +39,6 @@ def shown(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}g}" if math.isfinite(value) else "–"
 
 
-def description_path(source: str) -> Path:
-    """The file of ROBOT, embedded or not."""
-    return library.path(source) if source in library.names() else Path(source)
-
-
-def description_hash(source: str) -> str:
-    """SHA-256 of that file."""
-    return hashlib.sha256(description_path(source).read_bytes()).hexdigest()
-
-
-def versions() -> dict[str, str]:
-    """Of what a result was computed with."""
-    return {
-        "exciter": __version__,
-        "python": platform.python_version(),
-        **{name: metadata.version(name) for name in LIBRARIES},
-    }
-
-
 def locked(text: str) -> tuple[str, float]:
     """'joint' or 'joint=0.3' → (name, position)."""
     name, equals, position = text.partition("=")
@@ -72,20 +46,6 @@ def locked(text: str) -> tuple[str, float]:
         return name, float(position) if equals else 0.0
     except ValueError:
         raise ExciterError(f"--lock {text}: '{position}' is not a number; write JOINT or JOINT=POSITION") from None
-
-
-@contextmanager
-def output_folder(folder: Path) -> Iterator[Path]:
-    """The folder of -o, made if need be; what was made for nothing is removed again."""
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
-    prepare(folder)
-    try:
-        yield folder
-    except BaseException:
-        with suppress(OSError):  # not empty: what is there stays
-            for path in made:
-                path.rmdir()
-        raise
 
 
 def print_notes(out: Console, remarks: Iterable[str], missing: Iterable[str]) -> None:

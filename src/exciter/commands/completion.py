@@ -8,7 +8,7 @@ from pathlib import Path
 
 import shtab
 
-from exciter.arguments import parser
+from exciter.commands.arguments import parser
 from exciter.excitation.config.trajectory_config import FAMILIES
 from exciter.excitation.criteria.registry import CRITERIA
 from exciter.identification.config.estimators import WORDS as ESTIMATORS

@@ -22,8 +22,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from exciter.arguments import parser
-from exciter.commands.common import console, output_folder, quietly, screen, with_flags
+from exciter.commands.arguments import parser
+from exciter.commands.common import console, quietly, screen, with_flags
 from exciter.commands.design import INTERRUPTED
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
@@ -31,9 +31,10 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
-from exciter.files import json_text, scratch, staged, write_json
+from exciter.files import json_text, output_folder, scratch, staged, write_json
 from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.terms.declared import declared_terms
+from exciter.pipeline.simulate import virtual_settings
 from exciter.robot import Motion, Robot, library, load
 from exciter.robot.options import RobotOptions
 
@@ -41,9 +42,6 @@ STARTS, PERIODS = 4, 3
 METHODS = ("wls", "huber", "filtered")
 NOTICEABLE = 5.0  #: [s] of compiling that are worth a line
 SETTINGS = "demo.yaml"
-USUAL_TORQUE = 50.0  #: [N·m or N] of a drive whose limit is not known
-OWN_ACCELERATION = 200.0  #: [rad/s² or m/s²] at which the torque limit moves a rotor alone
-BANDWIDTH = 20.0  #: [Hz] of the controller, for a rotor alone
 LOG, OTHER_LOG, TRUTH = "log.csv", "other.csv", "truth.json"
 STORY = "demo.json"  #: there when all the rest is of one story
 
@@ -250,20 +248,6 @@ def prepare_limits() -> None:
     for constraint in constraints:
         constraint.linearised(motion(family, still, np.linspace(0.0, 1.0, 8)))
     certify(robot, family.curve(still), constraints)
-
-
-def virtual_settings(robot: Robot, seed: int) -> dict[str, Any]:
-    """A virtual robot as drives make it: where the description knows of no rotors, they have an inertia, and gains that
-    fit it. Light joints without rotors stick at every reversal, which no drive with gears does."""
-    settings: dict[str, Any] = {"truth": {"seed": seed}, "log": {"rate": 200}, "simulation_rate": 2000}
-    if not np.any(robot.friction.get("rotor_inertia", 0.0)):
-        limit = robot.limit("torque")
-        rotor = np.where(np.isfinite(limit), limit, USUAL_TORQUE) / OWN_ACCELERATION
-        omega = 2.0 * np.pi * BANDWIDTH
-        gains = {"stiffness": (rotor * omega**2).tolist(), "derivative": (2.0 * rotor * omega).tolist()}
-        settings["truth"]["rotor_inertia"] = rotor.tolist()
-        settings["control"] = {"law": "pd", **gains}
-    return settings
 
 
 def plain_table(first: str, *others: str) -> Table:

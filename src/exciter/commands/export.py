@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from os.path import isdir  # false, too, for a name that is too long
 from pathlib import Path
 
-from exciter.commands.common import console, output_folder
-from exciter.commands.result_files import refuse_parts_of_results
+from exciter.commands.common import console
 from exciter.errors import ExciterError
-from exciter.export.c_code import write_c
-from exciter.export.data import write_json_result, write_yaml_result
-from exciter.export.mjcf import mjcf_text
-from exciter.export.python_module import write_python
 from exciter.export.ros2 import write_joint_trajectory
-from exciter.export.sdf import sdf_text
-from exciter.export.text_files import require_suffix, write_texts
-from exciter.export.urdf import identified_urdf
+from exciter.export.write import write_model
+from exciter.files import output_folder
 from exciter.identification.identified import IdentifiedModel
-
-Written = tuple[Path, ...]
+from exciter.saving import refuse_parts_of_results
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -32,50 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
     refuse_parts_of_results(path, *([path.with_suffix(".h")] if arguments.format == "c" else []))
     with output_folder(path.absolute().parent):
         if arguments.format == "ros2":
-            written: Written = (write_joint_trajectory(path, folder),)
+            written: tuple[Path, ...] = (write_joint_trajectory(path, folder),)
         else:
-            written = WRITERS[arguments.format](IdentifiedModel.read(folder), path)
+            written = write_model(IdentifiedModel.read(folder), path, arguments.format)
     console().print(f"written: {', '.join(map(str, written))}", markup=False)
     return 0
-
-
-def _urdf(found: IdentifiedModel, path: Path) -> Written:
-    require_suffix(path, ".urdf", ".xml")
-    return write_texts(path.parent, {path.name: identified_urdf(found.model, found.chi, found.description)})
-
-
-def _mjcf(found: IdentifiedModel, path: Path) -> Written:
-    require_suffix(path, ".xml", ".mjcf")
-    return write_texts(path.parent, {path.name: mjcf_text(found.model, found.chi)})
-
-
-def _sdf(found: IdentifiedModel, path: Path) -> Written:
-    require_suffix(path, ".sdf", ".xml")
-    return write_texts(path.parent, {path.name: sdf_text(found.model, found.chi)})
-
-
-def _yaml(found: IdentifiedModel, path: Path) -> Written:
-    return (write_yaml_result(path, found.model, found.estimate, found.data),)
-
-
-def _json(found: IdentifiedModel, path: Path) -> Written:
-    return (write_json_result(path, found.model, found.estimate, found.data),)
-
-
-def _c(found: IdentifiedModel, path: Path) -> Written:
-    return write_c(path, found.model, found.values, std=found.estimate.std)
-
-
-def _python(found: IdentifiedModel, path: Path) -> Written:
-    return (write_python(path, found.model, found.values, std=found.estimate.std),)
-
-
-WRITERS: dict[str, Callable[[IdentifiedModel, Path], Written]] = {
-    "urdf": _urdf,
-    "mjcf": _mjcf,
-    "sdf": _sdf,
-    "yaml": _yaml,
-    "json": _json,
-    "c": _c,
-    "python": _python,
-}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from exciter.commands.common import console, description_path, output_folder, with_flags
+from exciter.commands.common import console, with_flags
 from exciter.commands.identify_logs import Logs
 from exciter.commands.identify_methods import Words, compared, honest
 from exciter.commands.identify_print import print_result
@@ -18,7 +18,7 @@ from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.experiment.recording import Payload
 from exciter.export.urdf import identified_urdf
-from exciter.files import inside, json_text, sha256, staged
+from exciter.files import inside, json_text, output_folder, sha256, staged
 from exciter.identification.config.automatic import Automatic
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.uncertainty import with_uncertainty
@@ -31,6 +31,7 @@ from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.drift import Drift, find_drift
+from exciter.pipeline.provenance import description_path
 from exciter.report.identification.report import write_identification_report
 from exciter.robot import Robot, load
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix

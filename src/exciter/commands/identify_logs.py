@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from exciter.commands.inspect import naming
 from exciter.commands.progress import Step
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
@@ -21,11 +20,12 @@ from exciter.identification.config.automatic import Automatic, choose_automatica
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import DriveGains, current_run, identify_gains
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.known_parameters import Known
+from exciter.identification.known_parameters import KnownParameter
 from exciter.identification.long_run import HELD_BYTES, LongLog, size_of
 from exciter.identification.run import Run, common_side
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
 from exciter.parameters.terms.dry_friction import BoundDryFriction
+from exciter.pipeline.inspect import naming
 from exciter.robot import Robot
 
 SLOW = 2e-3  #: of the fastest: slower is rest
@@ -245,7 +245,7 @@ class Logs:
             found = replace(found, runs=runs if route is None else self.again(runs, route))
         return found, seen if route is None else self.again(seen, route)
 
-    def with_gains(self, known: Sequence[Known], groups: Groups) -> Groups:
+    def with_gains(self, known: Sequence[KnownParameter], groups: Groups) -> Groups:
         """Runs of currents as runs of torques, with the gains that the first group of them gives."""
         runs = groups[0]
         self.gains = identify_gains(self.config.model(self.robot), runs, known, self.config.judge(runs))

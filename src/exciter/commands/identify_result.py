@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from exciter.commands.common import description_hash, description_path, versions
 from exciter.commands.identify_logs import Logs
 from exciter.excitation.config.terms import term_words
 from exciter.identification.automatic.choice import Choice
@@ -22,6 +21,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.drift import Drift
 from exciter.identification.uncertainty.explain import explain
+from exciter.pipeline.provenance import description_hash, description_path, versions
 from exciter.report.identification.report import Answers
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix

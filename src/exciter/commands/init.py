@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from exciter.commands.common import console, output_folder
-from exciter.commands.result_files import refuse_parts_of_results
-from exciter.commands.starting_configuration import starting_configuration
+from exciter.commands.common import console
 from exciter.errors import ExciterError
-from exciter.files import staged
+from exciter.files import output_folder, staged
+from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.robot import load
+from exciter.saving import refuse_parts_of_results
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
-from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.commands.common import chosen_robot, console, print_notes
-from exciter.commands.result_files import refuse_parts_of_results
-from exciter.errors import ExciterError, RecordingError
+from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
-from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.quality import Quality, Repaired, Repairs, Severity, check, check_stream, repair
-from exciter.experiment.recording import RecordingFile, open_recording, write_recording
+from exciter.experiment.quality import Quality, Severity
+from exciter.experiment.recording import open_recording, write_recording
 from exciter.files import json_text
-from exciter.robot import Robot
+from exciter.pipeline.inspect import RepairedLog, inspect, naming, repair
+from exciter.saving import refuse_overwriting, refuse_parts_of_results, repaired_files
 
 STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
 HEADINGS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}
@@ -32,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and len(arguments.logs) > 1:
         raise ExciterError(f"-o writes one recording, {len(arguments.logs)} logs are given; repair them one by one")
     if arguments.output is not None:
-        refuse_parts_of_results(*written(arguments.output))
+        refuse_parts_of_results(*repaired_files(arguments.output))
     robot = chosen_robot(arguments)
     planned = None if arguments.planned is None else read_trajectory(arguments.planned, robot)
     usable, reports, out = True, [], console()
@@ -40,63 +36,24 @@ def run(arguments: argparse.Namespace) -> int:
         file = open_recording(path, arguments.data)
         if arguments.output is not None:
             refuse_overwriting(file, arguments.output)
-        repairs = Repairs.from_dict(file.repair, f"{path}: repair")
-        with naming(path):
-            quality = check_stream(file.chunks(), robot, planned=planned)
+        quality = inspect(robot, file, planned=planned)
         report: dict[str, Any] = {"log": str(path), **quality.to_dict(), "remarks": list(file.remarks)}
         if not arguments.json:
             print_quality(out, str(path), quality)
             print_notes(out, file.remarks, ())
         if arguments.output is not None:
+            found = repair(robot, file, planned=planned)
             with naming(path):
-                repaired, quality = repaired_log(file, repairs, robot, planned, arguments.output)
-            report |= {"repairs": list(repaired.words), "written": str(arguments.output), "repaired": quality.to_dict()}
+                write_recording(found.repaired.recording, arguments.output)
+            words, quality = found.repaired.words, found.quality
+            report |= {"repairs": list(words), "written": str(arguments.output), "repaired": quality.to_dict()}
             if not arguments.json:
-                print_repairs(out, repaired, quality, arguments.output)
+                print_repairs(out, found, arguments.output)
         usable &= quality.usable
         reports.append(report)
     if arguments.json:
         print(json_text({"robot": robot.name, "usable": usable, "logs": reports}), end="")
     return 0 if usable else 1
-
-
-def refuse_overwriting(file: RecordingFile, output: Path) -> None:
-    """Neither the repaired log nor what is written beside it may be what it is read from."""
-    read = [file.path, file.path.with_suffix(".yaml"), *(path for _, path in file.files)]
-    for path in read:
-        for target in written(output):
-            if exists(path) and (same(path, target) or (isdir(path) and path.resolve() in target.resolve().parents)):
-                raise ExciterError(
-                    f"-o {output} would write over {path}, which the log is read from; give another name"
-                )
-
-
-def written(output: Path) -> tuple[Path, ...]:
-    """The repaired log, and what is written beside a table."""
-    return (output,) if output.suffix.lower() == ".npz" else (output, output.with_suffix(".yaml"))
-
-
-def same(a: Path, b: Path) -> bool:
-    """One file, whatever it is called."""
-    return a.resolve() == b.resolve() or (exists(a) and exists(b) and a.samefile(b))
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Errors of a log say which one it is."""
-    try:
-        yield
-    except RecordingError as error:
-        raise RecordingError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
-
-
-def repaired_log(
-    file: RecordingFile, repairs: Repairs, robot: Robot, planned: Curve | None, output: Path
-) -> tuple[Repaired, Quality]:
-    """Repair as recording.yaml asks, write, and judge what was written."""
-    repaired = repair(file.read(), repairs)
-    write_recording(repaired.recording, output)
-    return repaired, check(repaired.recording, robot, planned=planned)
 
 
 def print_quality(out: Console, name: str, quality: Quality) -> None:
@@ -119,8 +76,8 @@ def print_quality(out: Console, name: str, quality: Quality) -> None:
     print_notes(out, (), quality.skipped)
 
 
-def print_repairs(out: Console, repaired: Repaired, quality: Quality, output: Path) -> None:
+def print_repairs(out: Console, found: RepairedLog, output: Path) -> None:
     out.print()
-    for words in repaired.words or ("nothing had to be repaired",):
+    for words in found.repaired.words or ("nothing had to be repaired",):
         out.print(f"repair: {words}", markup=False)
-    out.print(f"written to {output}, which is {quality.verdict}", markup=False)
+    out.print(f"written to {output}, which is {found.quality.verdict}", markup=False)

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from exciter import __version__
-from exciter.commands.common import chosen_robot, console, output_folder, print_notes
+from exciter.commands.common import chosen_robot, console, print_notes
 from exciter.commands.progress import bar_with
-from exciter.commands.result_files import refuse_parts_of_results
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
-from exciter.experiment.recording.native import check_beside, write_recording, written_beside
+from exciter.experiment.recording.native import check_beside
 from exciter.experiment.virtual import Simulated
 from exciter.experiment.virtual.config import read_virtual
 from exciter.experiment.virtual.execute import Progress as Tell
-from exciter.files import json_text, staged
-from exciter.robot import Robot
+from exciter.files import json_text, output_folder
+from exciter.pipeline.simulate import simulate
+from exciter.saving import refuse_parts_of_results, save_simulated
 
 LOGS = (".csv", ".npz")
-BESIDE_THE_POINT = (
-    "capsule",
-    "collision",
-    "velocity limit",
-    "asset files",
-)  # of a design; nothing is simulated of them
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,69 +37,18 @@ def run(arguments: argparse.Namespace) -> int:
         for path in filter(None, (log, truth, motion)):
             folders.enter_context(output_folder(path.absolute().parent))
         with progress_bar() as tell:
-            simulated = virtual.run(curve, periods=arguments.periods, seed=arguments.seed, progress=tell)
-        data = {"exciter": __version__, "seed": arguments.seed, **simulated.truth_data()}
-        write(simulated, data, log, truth, motion)
+            simulated = simulate(robot, curve, virtual, periods=arguments.periods, seed=arguments.seed, progress=tell)
+        files = save_simulated(simulated, log, truth, motion)
+    given = (log, truth, motion)
+    written = [str(path) if path in given else f"{path} (what is known beside the samples)" for path in files]
     if arguments.json:
-        print(json_text(summary(simulated, written(log, truth, motion))), end="")
+        print(json_text({**simulated.to_dict(), "written": written}), end="")
         return 0
     out = console()
     print_simulated(out, simulated)
-    print_notes(out, (*remarks(robot), *simulated.words), ())
-    out.print(f"written: {', '.join(written(log, truth, motion))}", markup=False)
+    print_notes(out, simulated.notes, ())
+    out.print(f"written: {', '.join(written)}", markup=False)
     return 0
-
-
-def write(simulated: Simulated, data: dict[str, Any], log: Path, truth: Path | None, motion: Path | None) -> None:
-    """All files or none. The truth and the exact motion of an older log go before it does, and come after the new one:
-    where they are, they are its own."""
-    older = [path for path in (truth, motion, motion and written_beside(motion)) if path is not None]
-    with ExitStack() as later:
-        if truth is not None:
-            stage = later.enter_context(staged(truth.absolute().parent))
-            (stage / truth.name).write_text(json_text(data), encoding="utf-8")
-        if motion is not None:
-            stage = later.enter_context(staged(motion.absolute().parent, last=motion.name))
-            write_recording(simulated.exact, stage / motion.name)
-        write_recording(simulated.recording, log, remove=older)
-
-
-def summary(simulated: Simulated, files: Iterable[str]) -> dict[str, Any]:
-    """What is printed, as data."""
-    about, robot = simulated.recording.about, simulated.virtual.robot
-    per_joint = {
-        "tracking_rms": simulated.tracking.tolist(),
-        "tracking_worst": abs(simulated.error).max(axis=0).tolist(),
-        "torque_rms": ((simulated.torque**2).mean(axis=0) ** 0.5).tolist(),
-        "noise": simulated.virtual.meter.std(robot).tolist(),
-        "saturated": simulated.saturated.tolist(),
-    }
-    return {
-        "robot": robot.name,
-        "samples": len(simulated.recording),
-        "rate": simulated.rate,
-        "period": about.period,
-        "settled": about.settled,
-        "joints": {
-            name: {key: values[j] for key, values in per_joint.items()} for j, name in enumerate(robot.joint_names)
-        },
-        "notes": [*remarks(robot), *simulated.words],
-        "written": list(files),
-        "seconds": simulated.seconds,
-    }
-
-
-def remarks(robot: Robot) -> tuple[str, ...]:
-    """Notes of the description that a simulation depends on."""
-    return tuple(note for note in robot.notes if not any(word in note for word in BESIDE_THE_POINT))
-
-
-def written(log: Path, truth: Path | None, motion: Path | None) -> Iterator[str]:
-    """Every file, and what stands beside a table."""
-    for path in filter(None, (log, truth, motion)):
-        yield str(path)
-        if (beside := written_beside(path)) is not None:
-            yield f"{beside} (what is known beside the samples)"
 
 
 def check_paths(arguments: argparse.Namespace) -> None:
@@ -157,13 +97,12 @@ def print_simulated(out: Console, simulated: Simulated) -> None:
     table.add_column("joint")
     for heading in ("tracking error rms", "largest", "torque rms", "noise", "at the limit"):
         table.add_column(heading, justify="right")
-    rms = (simulated.torque**2).mean(axis=0) ** 0.5
     noise = virtual.meter.std(virtual.robot)
     for j, joint in enumerate(virtual.robot.joints):
         length, force = ("m", "N") if joint.kind == "prismatic" else ("rad", "N·m")
         table.add_row(
             Text(joint.name), f"{simulated.tracking[j]:.2e} {length}",
-            f"{abs(simulated.error[:, j]).max():.2e} {length}", f"{rms[j]:.4g} {force}",
+            f"{abs(simulated.error[:, j]).max():.2e} {length}", f"{simulated.torque_rms[j]:.4g} {force}",
             f"{noise[j]:.3g} {force}", f"{100 * simulated.saturated[j]:.3g} %",
         )  # fmt: skip
     out.print(table)

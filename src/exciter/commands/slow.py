@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 
 from exciter.commands.check import chosen_config, print_certificate
-from exciter.commands.common import console, description_hash, output_folder, print_notes, versions
-from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.certificate.unchecked import unchecked
+from exciter.commands.common import console, print_notes
+from exciter.excitation.certificate.verdict_words import verdict
 from exciter.excitation.files.read import DESIGN, MOTION_FILES, read_trajectory
-from exciter.excitation.files.samples import unchecked_rows
-from exciter.excitation.files.slowed import export_slowed
-from exciter.files import staged
-from exciter.report.verdict_words import verdict
+from exciter.files import output_folder
+from exciter.pipeline.check import slow
+from exciter.pipeline.provenance import description_hash
 from exciter.robot import load
+from exciter.saving import save_slowed
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -21,42 +20,15 @@ def run(arguments: argparse.Namespace) -> int:
     config = chosen_config(arguments)
     robot = load(arguments.robot, config.robot)
     curve = read_trajectory(arguments.trajectory, robot)
-    constraints = config.constraints(config.model(robot))
-    speed = arguments.speed / 100.0
-    with output_folder(arguments.output) as folder, staged(folder, DESIGN) as stage:
-        files, certificate = export_slowed(
-            stage,
-            robot,
-            curve,
-            speed,
-            lambda motion: certify(robot, motion, constraints, from_rest=True),
-            rate=config.rate,
-        )
-        given = (f"of {arguments.trajectory.name}, {text}" for text in unchecked_rows(curve))
-        missing = (*unchecked(robot, constraints, certificate), *given)
-        DESIGN.write(
-            stage,
-            {
-                "slowed": {"trajectory": arguments.trajectory.name, "speed": speed},
-                "certificate": certificate.to_dict(),
-                "robot": {
-                    "name": robot.name,
-                    "joints": list(robot.joint_names),
-                    "sha256": description_hash(arguments.robot),
-                },
-                "duration": curve.duration / speed,
-                "remarks": list(robot.remarks),
-                "not_checked": list(missing),
-                "files": files.to_dict(),
-                "settings": config.to_dict(),
-                "versions": versions(),
-            },
-        )
+    sha256 = description_hash(arguments.robot)
+    with output_folder(arguments.output) as folder:
+        slowed = slow(robot, curve, arguments.speed / 100.0, config, origin=arguments.trajectory.name, sha256=sha256)
+        files = save_slowed(slowed, folder)
     out = console()
-    print_certificate(out, certificate)
-    out.print(f"\n{robot.name} at {arguments.speed:g} % of the speed: {verdict(certificate)}", markup=False)
-    lasts = f"it lasts {curve.duration / speed:.4g} s instead of {curve.duration:.4g} s"
+    print_certificate(out, slowed.certificate)
+    out.print(f"\n{robot.name} at {arguments.speed:g} % of the speed: {verdict(slowed.certificate)}", markup=False)
+    lasts = f"it lasts {slowed.curve.duration:.4g} s instead of {curve.duration:.4g} s"
     out.print(f"{lasts}; {files.rows} rows at {files.rate:g} Hz", markup=False)
-    print_notes(out, robot.remarks, missing)
+    print_notes(out, robot.remarks, slowed.not_checked)
     out.print(f"written to {folder}: {', '.join((*MOTION_FILES, DESIGN.name))}", markup=False)
     return 0

@@ -15,18 +15,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import console, output_folder, print_notes, shown, versions
+from exciter.commands.common import console, print_notes, shown
 from exciter.commands.identify_logs import Logs
 from exciter.commands.progress import Step, steps
-from exciter.commands.result_files import VALIDATED
 from exciter.errors import RecordingError
-from exciter.files import json_text, staged
+from exciter.files import json_text, output_folder, staged
 from exciter.identification.config.evaluation import judged_words
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.pipeline.provenance import versions
 from exciter.report.identification.validation_report import write_validation_report
 from exciter.robot import Robot
+from exciter.saving import VALIDATED
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.simulation import SimulatedRun, simulate_run
 from exciter.validation.validation import RunValidation, Validation, validate

@@ -61,6 +61,11 @@ class Deadline:
         """[s] beyond the instant in which what was found may be written."""
         return max(LEAST_OVERTIME, OVERTIME_SHARE * self.seconds)
 
+    def of_files(self, *, resumed: bool) -> Deadline:
+        """Until when what was found now may be written. A resumed run that had no time left has its motion from the
+        checkpoint: it is written, too."""
+        return NEVER if resumed and self.passed else self.moved(self.overtime)
+
     def shared(self) -> Deadline:
         """The same instant for other processes of this machine, which share its monotonic clock, but not what was
         compiled here."""

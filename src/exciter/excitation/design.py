@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
+from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
+from exciter.excitation.criteria.design_rows import DesignRows
 from exciter.excitation.criteria.figures import evaluate
-from exciter.excitation.criteria.formulation import Formulation
-from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
+from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.files.export import export_seconds
 from exciter.excitation.objective import Objective
@@ -44,6 +45,7 @@ UNSEARCHED = (
     "the time limit came before any start of the search had a motion: this one is what the first start begins with, "
     "certified and far from the best; give more time"
 )
+REACH_INSTANTS = 2000  # at which the place of the tool is looked at
 RATE = 100.0  # [1/s] samples of the log that the criterion counts, unless their number is given
 
 
@@ -83,6 +85,28 @@ class Design:
     unsearched: bool = False  # it did so before any start had a motion: this one is what the first of them begins with
     words: tuple[str, ...] = ()  # remarks on how the motion was found
 
+    @property
+    def summary(self) -> str:
+        """How the motion came about, and its criterion."""
+        value, count = f"{self.criterion.name} {self.value:.6g}", self.evaluations
+        if not self.attempts:
+            draws = f"{count} {'draw' if count == 1 else 'draws'} in {self.seconds:.2f} s"
+            return f"{self.curve.duration:.4g} s of random motion after {draws}; {value}"
+        if self.unsearched:
+            return f"{value}, not searched for: the time limit came first"
+        feasible = sum(attempt.feasible for attempt in self.attempts)
+        starts = f"{feasible} of {len(self.attempts)} starts feasible"
+        return f"{value} after {count} evaluations in {self.seconds:.2f} s; {starts}"
+
+    @property
+    def reach(self) -> tuple[Array, Array]:
+        """(3,), (3,) [m]: least and greatest coordinates of the tool in the base frame, so that a person can compare
+        them with what stands there."""
+        robot = self.model.robot
+        q = self.curve.motion(np.linspace(self.curve.start, self.curve.end, REACH_INSTANTS)).q
+        place = Dynamics(robot).placement(robot.tool_frame, q)[1]
+        return place.min(axis=0), place.max(axis=0)
+
 
 def design(
     model: DynamicModel,
@@ -92,7 +116,7 @@ def design(
     noise: ArrayLike | None = None,
     constraints: Sequence[Constraint] = (),
     columns: ArrayLike | Columns | None = None,
-    formulation: Formulation | None = None,
+    formulation: DesignRows | None = None,
     prior: Array | None = None,
     samples: int | None = None,
     ramps: Ramps | None = None,
@@ -127,10 +151,10 @@ def design(
     if starts < 1 or samples < 2:
         raise ExciterError(f"a design needs 1 start and 2 samples at least; given {starts} and {samples}")
     criterion = DOptimality() if criterion is None else criterion
-    formulation = InverseDynamic() if formulation is None else formulation
+    formulation = TorqueRows() if formulation is None else formulation
     objective = Objective(model, criterion, Columns.of(model, columns), sigma**-2.0, formulation, prior)
     stretch = _stretch(trajectory, duration_range)
-    if stretch is not None and ("cramer-rao" in criterion.name or not isinstance(formulation, InverseDynamic)):
+    if stretch is not None and ("cramer-rao" in criterion.name or not isinstance(formulation, TorqueRows)):
         raise ExciterError(
             "a free duration works with the inverse dynamic model and without cramer-rao; fix the duration"
         )

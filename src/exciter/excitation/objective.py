@@ -12,9 +12,9 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.excitation.criteria.columns import Columns
 from exciter.excitation.criteria.criterion import AnyCriterion, Evaluation, evaluation
-from exciter.excitation.criteria.formulation import Formulation
-from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
+from exciter.excitation.criteria.design_rows import DesignRows
 from exciter.excitation.criteria.observed import Observed
+from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.criteria.unexcited import unexcited
 from exciter.robot.motion import Motion, MotionGradient
 
@@ -34,7 +34,7 @@ class Objective:
     criterion: AnyCriterion
     columns: ArrayLike | Columns
     weights: Array
-    formulation: Formulation = field(default_factory=InverseDynamic)
+    formulation: DesignRows = field(default_factory=TorqueRows)
     prior: Array | None = None
 
     def __post_init__(self) -> None:

@@ -28,7 +28,7 @@ from exciter.identification.bilinear import Bilinear
 from exciter.identification.compressed import Compressed
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.known_parameters import Conditions, Known, conditions
+from exciter.identification.known_parameters import Conditions, KnownParameter, conditions
 from exciter.identification.load import load_chi
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
@@ -114,7 +114,10 @@ class DriveGains:
 
 
 def identify_gains(
-    model: DynamicModel, runs: Sequence[Run], known: Sequence[Known] = (), formulation: Formulation | None = None
+    model: DynamicModel,
+    runs: Sequence[Run],
+    known: Sequence[KnownParameter] = (),
+    formulation: Formulation | None = None,
 ) -> DriveGains:
     """runs: of currents (``current_run``), with and without a known load (``Run.payload``); known: parameters that are
     known beforehand. One of both is needed: currents alone give every gain only up to a factor."""

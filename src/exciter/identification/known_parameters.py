@@ -19,7 +19,7 @@ AGREE = 1e-6  # of their size, by which exact values may contradict each other
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownParameter:
     """A base or standard parameter by name, its value and standard deviation (SI); std 0: exact."""
 
     name: str
@@ -49,7 +49,7 @@ class Conditions:
         return int(self.free.shape[0] - self.free.shape[1] + len(self.values))
 
 
-def conditions(base: BaseParameters, known: Sequence[Known]) -> Conditions:
+def conditions(base: BaseParameters, known: Sequence[KnownParameter]) -> Conditions:
     """All that known parameters say about the base parameters.
 
     A standard parameter rarely stands alone in them: with χ_S known and χ_U not, β = P_S χ_S + P_U χ_U, so that known
@@ -76,7 +76,7 @@ def conditions(base: BaseParameters, known: Sequence[Known]) -> Conditions:
     return _split(c, d, covariance)
 
 
-def _combinations(base: BaseParameters, parts: Sequence[Known]) -> tuple[Array, Array]:
+def _combinations(base: BaseParameters, parts: Sequence[KnownParameter]) -> tuple[Array, Array]:
     """Lᵀ (m, b) and Lᵀ P_S (m, s) of the known standard parameters S."""
     inside = [base.standard.index(item.name) for item in parts]
     outside = np.setdiff1d(np.arange(len(base.standard)), inside)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError
 from exciter.excitation.constraints.ground import grounds
+from exciter.excitation.trajectories.spectrum import acceleration_spectrum
 from exciter.report.design_tables import attempts_table, certificate_table, coefficients_table, parameters_table
 from exciter.report.design_words import headline, verdict_sentence
 from exciter.report.joint_choice import joint_choice
@@ -25,9 +26,7 @@ from exciter.report.projections import projections
 from exciter.report.repeat import repeat_section
 from exciter.report.scene import Replay, Scene, picture_times
 from exciter.report.section import Section, folded
-from exciter.report.spectrum import acceleration_spectrum
 from exciter.report.surroundings import surroundings
-from exciter.report.tool_frame import tool_frame
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 
@@ -53,7 +52,7 @@ def write_design_report(
 
 def design_page(design: Design, rate: float, frame: str | None, settings: Mapping[str, Any]) -> Page:
     robot = design.model.robot
-    view = Views.of(design, rate, frame or tool_frame(robot))
+    view = Views.of(design, rate, frame or robot.tool_frame)
     sections = [
         robot_section(design, view),
         motion_section(design, view),

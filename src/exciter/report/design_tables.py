@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.certificate.verdict_words import margin_words
 from exciter.report.markup import number, percent
 from exciter.report.table import Bar, Table, Word
-from exciter.report.verdict_words import margin_words
 
 if TYPE_CHECKING:
     from exciter.excitation.design import Design

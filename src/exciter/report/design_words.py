@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
 from exciter.excitation.certificate.unchecked import unchecked
+from exciter.excitation.certificate.verdict_words import assumed_words, failures_words, margin_words
 from exciter.report.design_tables import relative_percent
 from exciter.report.markup import Markup, element, joined, number
 from exciter.report.section import figures
-from exciter.report.verdict_words import assumed_words, failures_words, margin_words
 
 if TYPE_CHECKING:
     from exciter.excitation.design import Design

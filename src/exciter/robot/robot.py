@@ -272,6 +272,15 @@ class Robot:
         lower = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2.0 * np.pi, -np.pi))
         return lower, np.where(np.isfinite(upper), upper, lower + 2.0 * np.pi)
 
+    @property
+    def tool_frame(self) -> str:
+        """What stands for the tool when no frame is named: the last one on a joint with the most joints below it, so
+        that it moves; such a joint's own where there is none."""
+        depths = [len(self.ancestors(k)) for k in range(self.n)]
+        deepest = {k for k, depth in enumerate(depths) if depth == max(depths)}
+        tools = [frame.name for frame in self.frames if frame.joint != BASE and frame.joint in deepest]
+        return tools[-1] if tools else self.joint_names[max(deepest)]
+
     # -- changed copies --------------------------------------------------------------------------------------
 
     def with_gravity(self, gravity: ArrayLike) -> Self:

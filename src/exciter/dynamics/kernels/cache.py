@@ -1,4 +1,4 @@
-"""The kernels' disk cache: find a place for it, drop what is stale, and say on screen when compiling takes a while.
+"""The kernels' disk cache: find a place for it, drop what is stale, and tell a listener before compiling.
 
 Kernels live in folders named ``kernels``; those of other folders may use the ones here.
 """
@@ -6,8 +6,8 @@ Kernels live in folders named ``kernels``; those of other folders may use the on
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -16,6 +16,15 @@ from pathlib import Path
 from typing import Any
 
 HERE = "exciter.dynamics.kernels"
+COMPILING = (
+    "compiling numerical kernels that are used for the first time (up to half a minute, which no time limit counts) …"
+)
+_listeners: list[Callable[[str], None]] = []
+
+
+def when_compiling(tell: Callable[[str], None]) -> None:
+    """Whom to tell, before the first wait of this process; nobody unless asked. Asked again, only the last one."""
+    _listeners[:] = [tell]
 
 
 @cache
@@ -88,11 +97,8 @@ def announce_compilation(module: str, loaded: Any, package: str = HERE) -> None:
 @cache
 def _tell() -> None:
     """Once, however many modules are to be compiled."""
-    print(
-        "exciter: compiling numerical kernels that are used for the first time (up to half a minute, which no time "
-        "limit counts) …",
-        file=sys.stderr,
-    )
+    for tell in _listeners:
+        tell(COMPILING)
 
 
 def _sources(package: str) -> list[Path]:

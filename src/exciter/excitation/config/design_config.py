@@ -46,10 +46,10 @@ from exciter.excitation.config.trajectory_config import DRAWN, EXECUTION, FAMILI
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.criteria.criterion import AnyCriterion
-from exciter.excitation.criteria.energy import Energy
-from exciter.excitation.criteria.formulation import Formulation
-from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
+from exciter.excitation.criteria.design_rows import DesignRows
+from exciter.excitation.criteria.energy_rows import EnergyRows
 from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.files.export import RATE
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import check_rows, sample
@@ -122,12 +122,12 @@ class DesignConfig:
         """They are the robot's: ``terms``, which say what is to be identified, have no part in them."""
         return self.limits.constraints(model)
 
-    def formulation_of(self) -> Formulation:
+    def formulation_of(self) -> DesignRows:
         """The rows; those of the energy model mix all joints, so that their noise is one number [J]."""
         if self.formulation == "dynamic":
-            return InverseDynamic()
+            return TorqueRows()
         where = f"{self.source}: noise, of a row of the energy model [J],"
-        return Energy() if self.noise is None else Energy(noise=number(self.noise, where, above=0.0))
+        return EnergyRows() if self.noise is None else EnergyRows(noise=number(self.noise, where, above=0.0))
 
     def noise_of(self, robot: Robot) -> Array | None:
         """σ (n,) [N·m or N] of the torques; None where nothing is said, or where it is that of energies."""

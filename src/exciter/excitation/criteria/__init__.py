@@ -7,13 +7,12 @@ from exciter.excitation.criteria.cramer_rao import CramerRao
 from exciter.excitation.criteria.criterion import AnyCriterion, Criterion, Evaluation, MotionCriterion, evaluation
 from exciter.excitation.criteria.d_optimality import DOptimality
 from exciter.excitation.criteria.design_and_estimate import Rounds, iterate
+from exciter.excitation.criteria.design_rows import DesignRows
 from exciter.excitation.criteria.e_optimality import EOptimality
-from exciter.excitation.criteria.energy import Energy
+from exciter.excitation.criteria.energy_rows import EnergyRows
 from exciter.excitation.criteria.equilibrium import Equilibrium
 from exciter.excitation.criteria.figures import Figures, evaluate
-from exciter.excitation.criteria.formulation import Formulation
 from exciter.excitation.criteria.frobenius_condition import FrobeniusCondition
-from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
 from exciter.excitation.criteria.normalized_condition import NormalizedCondition
 from exciter.excitation.criteria.observed import Observed
 from exciter.excitation.criteria.qr_condition import QrCondition
@@ -21,6 +20,7 @@ from exciter.excitation.criteria.registry import CRITERIA, criterion_from, setti
 from exciter.excitation.criteria.scaled_condition import ScaledCondition
 from exciter.excitation.criteria.smallest_singular import ConditionAndSmallest
 from exciter.excitation.criteria.torque_activity import InverseTorque
+from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.criteria.unexcited import unexcited
 from exciter.excitation.criteria.weighted_sum import WeightedSum
 
@@ -34,14 +34,13 @@ __all__ = [
     "CramerRao",
     "Criterion",
     "DOptimality",
+    "DesignRows",
     "EOptimality",
-    "Energy",
+    "EnergyRows",
     "Equilibrium",
     "Evaluation",
     "Figures",
-    "Formulation",
     "FrobeniusCondition",
-    "InverseDynamic",
     "InverseTorque",
     "MotionCriterion",
     "NormalizedCondition",
@@ -49,6 +48,7 @@ __all__ = [
     "QrCondition",
     "Rounds",
     "ScaledCondition",
+    "TorqueRows",
     "WeightedSum",
     "criterion_from",
     "evaluate",

@@ -24,8 +24,8 @@ from exciter.errors import ParameterError
 from exciter.excitation.criteria.adjoints import refuse_memory, torque_jacobian, torque_jacobian_pullback
 from exciter.excitation.criteria.criterion import Criterion, Evaluation
 from exciter.excitation.criteria.d_optimality import DOptimality
-from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
 from exciter.excitation.criteria.observed import Observed
+from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import MotionGradient
 
@@ -64,7 +64,7 @@ class CramerRao:
 
     def _parts(self, observed: Observed) -> FisherParts:
         model, motion = observed.model, observed.motion
-        if not isinstance(observed.formulation, InverseDynamic):
+        if not isinstance(observed.formulation, TorqueRows):
             raise ParameterError(
                 f"the Cramér–Rao bound is that of the inverse dynamic model; given '{observed.formulation.name}'"
             )

@@ -13,7 +13,7 @@ from exciter.dynamics.base import random_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria.columns import Columns
 from exciter.excitation.criteria.criterion import Evaluation
-from exciter.excitation.criteria.formulation import Formulation
+from exciter.excitation.criteria.design_rows import DesignRows
 from exciter.excitation.criteria.observed import Observed
 
 Array = NDArray[np.float64]
@@ -51,7 +51,7 @@ class Equilibrium:
 
 
 @lru_cache(maxsize=16)
-def structure(model: DynamicModel, columns: Columns, formulation: Formulation) -> NDArray[np.bool_]:
+def structure(model: DynamicModel, columns: Columns, formulation: DesignRows) -> NDArray[np.bool_]:
     """(kinds, b): elements that can be non-zero, seen along a random motion."""
     kinds = formulation.kinds(model)
     motion = random_motion(model.robot, PROBES * formulation.interval + 1)

@@ -10,9 +10,9 @@ from scipy.linalg import qr, solve_triangular
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria.columns import Columns
-from exciter.excitation.criteria.formulation import Formulation
-from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
+from exciter.excitation.criteria.design_rows import DesignRows
 from exciter.excitation.criteria.observed import Observed
+from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
@@ -39,7 +39,7 @@ def evaluate(
     motion: Motion,
     weights: ArrayLike,
     columns: ArrayLike | Columns | None = None,
-    formulation: Formulation | None = None,
+    formulation: DesignRows | None = None,
     prior: Array | None = None,
 ) -> Figures:
     """Figures of a motion for the base parameters, or the given columns; weights 1/σ² (n,) or one for all.
@@ -48,7 +48,7 @@ def evaluate(
     """
     chosen = Columns.of(model, columns)
     rows = np.broadcast_to(np.asarray(weights, dtype=float), (model.n,))
-    w = Observed(model, motion, chosen, rows, formulation or InverseDynamic()).w
+    w = Observed(model, motion, chosen, rows, formulation or TorqueRows()).w
     if prior is not None:
         values, vectors = np.linalg.eigh(prior)
         w = np.vstack([w, np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria.columns import Columns
-from exciter.excitation.criteria.formulation import Formulation, ObservedRows
+from exciter.excitation.criteria.design_rows import DesignRows, ObservedRows
 from exciter.robot.motion import Motion, MotionGradient
 
 Array = NDArray[np.float64]
@@ -24,7 +24,7 @@ class Observed:
     motion: Motion
     columns: Columns
     weights: Array
-    formulation: Formulation
+    formulation: DesignRows
     prior: Array | None = None
 
     @cached_property

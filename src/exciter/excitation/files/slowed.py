@@ -10,17 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import singledispatch
-from pathlib import Path
 
 import numpy as np
 
 from exciter.errors import MotionError
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
-from exciter.excitation.files.export import RATE, Exported, export
 from exciter.excitation.trajectories.curve import Curve, Piece
 from exciter.excitation.trajectories.fourier_piece import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.robot.robot import Robot
 
 SLOWEST = 0.01
 
@@ -52,19 +49,8 @@ def _fourier(piece: FourierPiece, speed: float) -> Piece:
     return replace(piece, **times, omega=piece.omega * speed, a=piece.a * speed, b=piece.b * speed)
 
 
-def export_slowed(
-    folder: Path,
-    robot: Robot,
-    curve: Curve,
-    speed: float,
-    certify: Callable[[Curve], Certificate],
-    *,
-    rate: float = RATE,
-) -> tuple[Exported, Certificate]:
-    """Write a motion at part of its speed, as ``export`` does; the certificates of the rows, and of the exact motion.
-
-    Both must hold; where the slow motion itself breaks a limit (gravity alone can), nothing is written.
-    """
+def certified_slowed(curve: Curve, speed: float, certify: Callable[[Curve], Certificate]) -> tuple[Curve, Certificate]:
+    """A motion at part of its speed and its certificate; refused where it breaks a limit (gravity alone can)."""
     slow = slowed(curve, speed)
     certificate = certify(slow)
     if not certificate.certified:
@@ -74,4 +60,4 @@ def export_slowed(
             f"at {100.0 * speed:g} % of its speed the motion {how} a limit: {worst.what} of {worst.where} comes to "
             f"{worst.reached:.6g} {worst.unit} with a limit of {worst.limit:.6g}; 'exciter check' shows all of them"
         )
-    return export(folder, robot, slow, None, None, certify, rate=rate), certificate
+    return slow, certificate

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exciter.excitation.optimiser.joint_limits import JointLimits
 from exciter.excitation.optimiser.nonlinear import NonlinearLimits
-from exciter.excitation.optimiser.sqp import Problem, SQPSettings, minimise
+from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.optimiser.start import shrunk
 from exciter.excitation.optimiser.variables import Grid, Variables
 from exciter.excitation.trajectories.curve import Curve
@@ -74,7 +74,7 @@ def scaled_to_limits(limits: JointLimits, centre: Array, y: Array) -> tuple[Arra
 
 
 def finish(
-    problem: Problem,
+    problem: Program,
     y: Array,
     centre: Array,
     certified: Callable[[Array], bool],
@@ -100,7 +100,7 @@ def finish(
             other = np.full(len(other), UNPROVED)
         limits = replace(limits, margins=limits.margins + 1.5 * joint)
         nonlinear = replace(nonlinear, margins=nonlinear.margins + 1.5 * other)
-        repaired = Problem(problem.criterion, limits, nonlinear).within(repair_deadline)
+        repaired = Program(problem.criterion, limits, nonlinear).within(repair_deadline)
         outcome = minimise(repaired, shrunk(limits, nonlinear, centre, y), replace(settings, iterations=REPAIR))
         y, evaluations = outcome.y, evaluations + outcome.evaluations
     for share in LAST_RESORT:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, Energy, evaluate
+from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, EnergyRows, evaluate
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.literature import Method, QuasiNewton
 from exciter.excitation.optimiser.stages import stages
@@ -130,9 +130,9 @@ def optimise_points(
     chosen = Columns.of(model, columns)
     _check(model, chosen, search, prior)
     variables = PointVariables.of(model.robot, search.equations + 1)
-    objective = Objective(model, search.criterion, chosen, np.ones(model.n), Energy(), prior)
+    objective = Objective(model, search.criterion, chosen, np.ones(model.n), EnergyRows(), prior)
     functions = [
-        _Function(Objective(model, stage, chosen, np.ones(model.n), Energy(), prior), variables)
+        _Function(Objective(model, stage, chosen, np.ones(model.n), EnergyRows(), prior), variables)
         for stage in stages(search.criterion)
     ]
     rng = np.random.default_rng(search.seed)
@@ -154,7 +154,7 @@ def optimise_points(
             f"{_unexcited(objective, variables.motion(best[1]))}"
         )
     motion = variables.motion(best[1])
-    cond = evaluate(model, motion, 1.0, chosen, Energy(), prior).condition_number
+    cond = evaluate(model, motion, 1.0, chosen, EnergyRows(), prior).condition_number
     return OptimalPoints(motion.q, motion.qd, best[0], cond, np.sort(values), evaluations, time.monotonic() - began)
 
 
@@ -218,5 +218,5 @@ def two_stage(
         jerk=robot.limit("jerk"),
     )
     q, qd = (half.T[1:-1] for half in np.split(interpolated.delta, 2, axis=1))
-    passed = evaluate(model, Motion.at(q, qd), 1.0, columns, Energy())
+    passed = evaluate(model, Motion.at(q, qd), 1.0, columns, EnergyRows())
     return TwoStage(points, interpolated, passed.condition_number)

@@ -17,13 +17,13 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.excitation.criteria import AnyCriterion, InverseDynamic
+from exciter.excitation.criteria import AnyCriterion, TorqueRows
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.finish import REPAIR, TIMELY_CERTIFICATES, Finished, curve_of, finish
 from exciter.excitation.optimiser.joint_limits import JointLimits, limit_ranges
 from exciter.excitation.optimiser.nonlinear import NonlinearLimits
-from exciter.excitation.optimiser.sqp import Problem, SQPSettings, minimise
+from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.optimiser.stages import stages
 from exciter.excitation.optimiser.start import Infeasible, random_start, roomy_posture
 from exciter.excitation.optimiser.variables import Grid, Variables
@@ -116,11 +116,11 @@ class Search:
     def _grid(self) -> Grid:
         """Few samples can stand for many where information adds up over samples of torque; energy rows and noisy
         positions are another matter."""
-        few = isinstance(self.objective.formulation, InverseDynamic) and "cramer-rao" not in self.criterion.name
+        few = isinstance(self.objective.formulation, TorqueRows) and "cramer-rao" not in self.criterion.name
         count = min(self.samples, self._points(COARSE, 16)) if few else self.samples
         return self.variables.grid(self.trajectory.sample_times(count))
 
-    def _problem(self, criterion: AnyCriterion) -> Problem:
+    def _problem(self, criterion: AnyCriterion) -> Program:
         """Minimise the criterion; the few samples of the grid stand for all samples of the log."""
         share = self.samples / len(self._grid.time)
         smooth = _smooth_model(self.model)
@@ -132,7 +132,7 @@ class Search:
             value, gradient = objective.value_and_gradient(at)
             return value, variables.pullback(grid, y, at, gradient)
 
-        return Problem(value_and_gradient, self.limits, self.nonlinear)
+        return Program(value_and_gradient, self.limits, self.nonlinear)
 
     # -- one start ---------------------------------------------------------------------------------------------------
 
@@ -208,7 +208,7 @@ class Search:
             track.stopped = True
         return self._attempt(number, track, finished, complete=not track.stopped, obstacle=why)
 
-    def _descended(self, track: _Track) -> Problem:
+    def _descended(self, track: _Track) -> Program:
         """Minimise by stages, or as far as time allows; the problem of the last stage."""
         todo = stages(self.criterion)
         before_certificates = track.deadline.moved(-TIMELY_CERTIFICATES * track.certificate_seconds)

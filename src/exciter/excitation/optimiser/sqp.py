@@ -43,7 +43,7 @@ class SQPSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Program:
     """Criterion with gradient, joint limits, nonlinear limits (none, or some), and until when to work on it."""
 
     criterion: Callable[[Array], tuple[float, Array]]
@@ -51,7 +51,7 @@ class Problem:
     nonlinear: NonlinearLimits | None = None
     deadline: Deadline = NEVER
 
-    def within(self, deadline: Deadline) -> Problem:
+    def within(self, deadline: Deadline) -> Program:
         nonlinear = None if self.nonlinear is None else self.nonlinear.within(deadline)
         return replace(self, nonlinear=nonlinear, deadline=deadline)
 
@@ -84,7 +84,7 @@ class Proposal:
 
 
 def minimise(
-    problem: Problem,
+    problem: Program,
     y: Array,
     settings: SQPSettings | None = None,
     report: Callable[[int, float, Array], bool] | None = None,
@@ -100,7 +100,7 @@ class _Run:
     """State of one minimisation."""
 
     def __init__(
-        self, problem: Problem, settings: SQPSettings, report: Callable[[int, float, Array], bool] | None
+        self, problem: Program, settings: SQPSettings, report: Callable[[int, float, Array], bool] | None
     ) -> None:
         self.problem, self.settings, self.report = problem, settings, report
         self.evaluations = 0

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
-from exciter.excitation.criteria.formulation import Formulation
-from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
+from exciter.excitation.criteria.design_rows import DesignRows
+from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.design import RATE, Design, promises
 from exciter.excitation.objective import Objective
 from exciter.excitation.validation_motion.draw import Drawn
@@ -22,7 +22,7 @@ def drawn_design(
     *,
     criterion: AnyCriterion | None = None,
     noise: ArrayLike | None = None,
-    formulation: Formulation | None = None,
+    formulation: DesignRows | None = None,
     prior: Array | None = None,
     samples: int | None = None,
 ) -> Design:
@@ -34,7 +34,7 @@ def drawn_design(
         DOptimality() if criterion is None else criterion,
         Columns.of(model, None),
         sigma**-2.0,
-        InverseDynamic() if formulation is None else formulation,
+        TorqueRows() if formulation is None else formulation,
         prior,
     )
     samples = max(2, round(drawn.trajectory.duration * RATE)) if samples is None else samples

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter import __version__
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import About, Payload, Recording
@@ -38,6 +39,12 @@ STEPS_PER_SAMPLE = 4  # at least
 FINEST = 50_000.0  # [Hz] beyond which nobody wants to wait
 NOISE = 0.005  # of the torque a drive is made for: noise of the log unless given
 MOST = 60_000_000  # steps × joints that are kept in memory
+BESIDE_THE_POINT = (
+    "capsule",
+    "collision",
+    "velocity limit",
+    "asset files",
+)  # of a design: nothing is simulated of them
 FORGOTTEN = 14.0  # time constants after which a millionth is left
 
 
@@ -122,7 +129,7 @@ class VirtualRobot:
         return Simulated(
             recording, _part(happened.link, kept), _part(happened.motor, kept), happened.torque[kept],
             happened.dry_friction[kept], happened.link_torque[kept], self, todo, happened.error,
-            happened.saturated.mean(axis=0), 1.0 / timing.step, time.perf_counter() - clock, words,
+            happened.saturated.mean(axis=0), 1.0 / timing.step, time.perf_counter() - clock, words, seed,
         )  # fmt: skip
 
     # -- rates ---------------------------------------------------------------------------------------------------
@@ -234,7 +241,7 @@ class Simulated:
     friction among it [N·m], and what arrived at the links.
 
     error (T, n): planned less executed position at every tick. saturated (n,): part of the time each drive was at its
-    limit. rate [Hz] of the simulation, seconds it took; words: what a person should know.
+    limit. rate [Hz] of the simulation, seconds it took; words: what a person should know; seed: of noise and the like.
     """
 
     recording: Recording
@@ -250,6 +257,7 @@ class Simulated:
     rate: float
     seconds: float
     words: tuple[str, ...]
+    seed: int
 
     @property
     def truth(self) -> Truth:
@@ -270,15 +278,51 @@ class Simulated:
         return np.asarray(np.sqrt((self.error**2).mean(axis=0)))
 
     @property
+    def torque_rms(self) -> Array:
+        """(n,) of the drives [N·m or N]."""
+        return np.asarray(np.sqrt((self.torque**2).mean(axis=0)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know: of the description as far as a simulation depends on it, and of the run."""
+        notes = self.virtual.robot.notes
+        return (*(note for note in notes if not any(word in note for word in BESIDE_THE_POINT)), *self.words)
+
+    @property
     def real_time_factor(self) -> float:
         """Seconds of motion per second of computing."""
         return self.plan.curve.duration / self.seconds
+
+    def to_dict(self) -> dict[str, Any]:
+        """How the motion went, joint by joint, as plain data."""
+        about, robot = self.recording.about, self.virtual.robot
+        per_joint = {
+            "tracking_rms": self.tracking.tolist(),
+            "tracking_worst": abs(self.error).max(axis=0).tolist(),
+            "torque_rms": self.torque_rms.tolist(),
+            "noise": self.virtual.meter.std(robot).tolist(),
+            "saturated": self.saturated.tolist(),
+        }
+        return {
+            "robot": robot.name,
+            "samples": len(self.recording),
+            "rate": self.rate,
+            "period": about.period,
+            "settled": about.settled,
+            "joints": {
+                name: {key: values[j] for key, values in per_joint.items()} for j, name in enumerate(robot.joint_names)
+            },
+            "notes": list(self.notes),
+            "seconds": self.seconds,
+        }
 
     def truth_data(self) -> dict[str, Any]:
         """Everything an estimator may be compared with, as plain data."""
         virtual = self.virtual
         flexible = virtual.flexibility
         return {
+            "exciter": __version__,
+            "seed": self.seed,
             **virtual.truth.to_dict(),
             "gravity": virtual.robot.gravity.tolist(),
             "gains": virtual.drive.gains(virtual.robot).tolist(),

@@ -50,7 +50,7 @@ PRIOR = ("weight", "metric", "values", "offset")
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class EstimatorContext:
     """What an estimator may be told beside its settings: the robot, σ of the torques as sampled, and which part of it
     the filter of the equations lets pass; for those that simulate the loop, the controller, the
     planned motion, and how positions were differentiated."""
@@ -80,10 +80,10 @@ class Known:
         return ClosedLoop(self.robot, self.control, self.planned, self.periods)
 
 
-Make = Callable[[Section, Known], Estimator]
+Make = Callable[[Section, EstimatorContext], Estimator]
 
 
-def _prior(section: Section, usual: float | None, known: Known) -> Prior:
+def _prior(section: Section, usual: float | None, known: EstimatorContext) -> Prior:
     weight = section.get("weight")
     if weight is None:
         weight = usual
@@ -97,33 +97,33 @@ def _prior(section: Section, usual: float | None, known: Known) -> Prior:
     return Prior(metric, values, weight, section.flag("nonnegative", False), offset, known.sigma())
 
 
-def _consistent(section: Section, known: Known) -> Estimator:
+def _consistent(section: Section, known: EstimatorContext) -> Estimator:
     bounds = bounds_of(section.entries("bounds"), section.at("bounds"))
     return PhysicallyConsistent(_prior(section, 0.0, known), bounds, section.number("margin", 1e-4, least=0.0))
 
 
-def _essential(section: Section, known: Known) -> Estimator:
+def _essential(section: Section, known: EstimatorContext) -> Estimator:
     return Essential(section.number("level", Essential.level, above=0.0), _names(section, "keep"))
 
 
-def _two_step(section: Section, known: Known) -> Estimator:
+def _two_step(section: Section, known: EstimatorContext) -> Estimator:
     usual = min(TwoStep.wrist, max(1, known.robot.n // 2))  # of a short arm, half
     return TwoStep(section.whole("wrist", usual, least=1, most=known.robot.n))
 
 
-def _static(section: Section, known: Known) -> Estimator:
+def _static(section: Section, known: EstimatorContext) -> Estimator:
     usual = AtRest()
     speed, rate = (_number(section, key, getattr(usual, key)) for key in ("speed", "acceleration"))
     return StaticThenDynamic(AtRest(speed, rate), _names(section, "runs") or None)
 
 
-def _friction_first(section: Section, known: Known) -> Estimator:
+def _friction_first(section: Section, known: EstimatorContext) -> Estimator:
     usual = ConstantVelocity()
     slowest, rate = (_number(section, key, getattr(usual, key)) for key in ("slowest", "acceleration"))
     return FrictionFirst(ConstantVelocity(slowest, rate))
 
 
-def _tls(section: Section, known: Known) -> Estimator:
+def _tls(section: Section, known: EstimatorContext) -> Estimator:
     if "errors" not in section:
         return TotalLeastSquares()
     given = section.get("errors")
@@ -139,7 +139,7 @@ def _names(section: Section, key: str) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _ml(section: Section, known: Known) -> Estimator:
+def _ml(section: Section, known: EstimatorContext) -> Estimator:
     given = section.get("position_noise")
     names = known.robot.joint_names
     position = None if given is None else tuple(per_joint(given, section.at("position_noise"), names, above=0.0))
@@ -171,7 +171,7 @@ WORDS: dict[str, tuple[tuple[str, ...], Make]] = {
 }
 
 
-def estimator_of(given: Any, where: str, known: Known) -> Estimator:
+def estimator_of(given: Any, where: str, known: EstimatorContext) -> Estimator:
     """The estimator of a word, weighted least squares unless given."""
     word, settings = word_with_settings("wls" if given is None else given, where, tuple(WORDS))
     keys, make = WORDS[word]

@@ -42,7 +42,7 @@ from exciter.experiment.signals.route import Route
 from exciter.experiment.virtual.config import KEYS as SIMULATE_KEYS
 from exciter.experiment.virtual.config import control_of
 from exciter.identification.config.estimators import WORDS as ESTIMATORS
-from exciter.identification.config.estimators import Known, estimator_of
+from exciter.identification.config.estimators import EstimatorContext, estimator_of
 from exciter.identification.config.evaluation import evaluation_of
 from exciter.identification.config.formulations import WORDS as FORMULATIONS
 from exciter.identification.config.formulations import formulation_of
@@ -52,7 +52,7 @@ from exciter.identification.config.words import word_with_settings
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.known_parameters import Known as KnownParameter
+from exciter.identification.known_parameters import KnownParameter
 from exciter.identification.problem import FOLDS, Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms.per_joint import PerJoint, per_joint
@@ -217,7 +217,7 @@ class IdentifyConfig:
         section = self.section.section("control", SIMULATE_KEYS["control"])
         control = control_of(section, robot) if planned is not None or section.data else None
         noise, route = self.section.get("noise"), differentiated(self.route, runs)
-        known = Known(robot, noise, passed, self.section.where, control, planned, periods, route)
+        known = EstimatorContext(robot, noise, passed, self.section.where, control, planned, periods, route)
         return estimator_of(self.section.get("estimator"), self.section.at("estimator"), known)
 
     @property

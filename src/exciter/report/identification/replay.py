@@ -10,12 +10,11 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.report.identification.drawn import Drawn
 from exciter.report.scene import Replay, Scene, picture_times
 from exciter.report.section import Section
-from exciter.report.tool_frame import tool_frame
 from exciter.robot.robot import Robot
 
 
 def replay_section(robot: Robot, runs: Sequence[Drawn]) -> Section:
-    frame = tool_frame(robot)
+    frame = robot.tool_frame
     scene = Scene(robot, frame, [replay(robot, frame, drawn) for drawn in runs])
     text = f"The motion as it was recorded; the line is the path of frame {frame}."
     if len(runs) > 1:

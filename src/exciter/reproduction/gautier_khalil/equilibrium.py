@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.excitation.criteria import Columns, Energy, WeightedSum
+from exciter.excitation.criteria import Columns, EnergyRows, WeightedSum
 from exciter.excitation.criteria.soft_condition import SoftCondition
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.literature import QuasiNewton
@@ -81,7 +81,7 @@ def balanced(points: OptimalPoints, weight: float, seed: int, method: QuasiNewto
     x = inverse(variables, points) + NUDGE * np.random.default_rng(seed).standard_normal(variables.size)
     for element, singular in POWERS:
         both = WeightedSum(((1.0, Logarithm(SoftCondition(singular))), (weight, SoftEquilibrium(element))))
-        objective = Objective(model, both, Columns.of(model, None), np.ones(model.n), Energy())
+        objective = Objective(model, both, Columns.of(model, None), np.ones(model.n), EnergyRows())
 
         def function(x: Array, objective: Objective = objective) -> tuple[float, Array]:
             value, gradient = objective.value_and_gradient(variables.motion(x))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.criteria import ConditionNumber, Energy
+from exciter.excitation.criteria import ConditionNumber, EnergyRows
 from exciter.excitation.design import design
 from exciter.excitation.optimiser.points import PointSearch, optimise_points
 from exciter.excitation.trajectories.curve import Curve
@@ -143,7 +143,7 @@ def _one_step(effort: Effort) -> Way:
         robot_model(),
         Quintic.even(WHOLE, EQUATIONS),
         criterion=ConditionNumber(),
-        formulation=Energy(),
+        formulation=EnergyRows(),
         samples=EQUATIONS + 1,
         starts=effort.pick(1, 8),
         seed=SEED,

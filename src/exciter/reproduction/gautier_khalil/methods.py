@@ -8,14 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, Energy, FrobeniusCondition, QrCondition
+from exciter.excitation.criteria import (
+    AnyCriterion,
+    Columns,
+    ConditionNumber,
+    EnergyRows,
+    FrobeniusCondition,
+    QrCondition,
+)
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.literature import Method, NelderMead, Powell, QuasiNewton
 from exciter.excitation.optimiser.points import PointVariables
 from exciter.excitation.optimiser.stages import Logarithm
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, claim, same, shown
-from exciter.reproduction.gautier_khalil.search import Descent, Problem, descend
+from exciter.reproduction.gautier_khalil.search import Descent, PointProblem, descend
 from exciter.reproduction.gautier_khalil.sequences import PUBLISHED, assumed_limits, robot_model
 from exciter.reproduction.paper import DataTable, Effort, Part
 
@@ -67,7 +74,7 @@ def _felt(r: int) -> int:
     model = robot_model()
     variables = PointVariables.of(model.robot, r + 1)
     x = np.random.default_rng(0).standard_normal(variables.size)
-    objective = Objective(model, ConditionNumber(), Columns.of(model, None), np.ones(model.n), Energy())
+    objective = Objective(model, ConditionNumber(), Columns.of(model, None), np.ones(model.n), EnergyRows())
     gradient = objective.value_and_gradient(variables.motion(x))[1]
     slope = np.abs(variables.pullback(x, gradient.q, gradient.qd))
     return int((slope > 1e-9 * slope.max()).sum())
@@ -81,7 +88,7 @@ def _measures(effort: Effort) -> Part:
     runs: dict[tuple[int, str], list[Descent]] = {}
     for r in OPTIMUM:
         for name, criterion in MEASURES.items():
-            problem = Problem(robot_model(), r, Logarithm(criterion))
+            problem = PointProblem(robot_model(), r, Logarithm(criterion))
             runs[r, name] = [descend(problem, QuasiNewton(), problem.start(seed), budget) for seed in range(starts)]
     medians = {key: float(np.median([one.cond for one in found])) for key, found in runs.items()}
     spread = {r: max(medians[r, m] for m in MEASURES) / min(medians[r, m] for m in MEASURES) for r in OPTIMUM}
@@ -205,11 +212,11 @@ def powell_best(simplex: Array, differences: Array, powell: Array) -> Finding:
     )
 
 
-def _problem(r: int) -> Problem:
-    return Problem(robot_model(), r, Logarithm(FrobeniusCondition()))
+def _problem(r: int) -> PointProblem:
+    return PointProblem(robot_model(), r, Logarithm(FrobeniusCondition()))
 
 
-def price(problem: Problem, method: str) -> int:
+def price(problem: PointProblem, method: str) -> int:
     """Evaluations that one call of the function stands for."""
     return problem.size + 1 if method == DIFFERENCES else 1
 

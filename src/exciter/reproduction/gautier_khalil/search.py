@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.criteria import AnyCriterion, Columns, Energy, evaluate
+from exciter.excitation.criteria import AnyCriterion, Columns, EnergyRows, evaluate
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.literature import Method
 from exciter.excitation.optimiser.points import PointVariables
@@ -22,7 +22,7 @@ class BudgetSpentError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class PointProblem:
     """f(x) over r + 1 points; W does not depend on q1, which stays at the lower limit (23b)."""
 
     model: DynamicModel
@@ -53,14 +53,14 @@ class Problem:
         """cond(W) in the 2-norm, whatever is minimised."""
         full = np.zeros(len(self.active))
         full[self.active] = x
-        return evaluate(self.model, self.variables.motion(full), 1.0, None, Energy()).condition_number
+        return evaluate(self.model, self.variables.motion(full), 1.0, None, EnergyRows()).condition_number
 
 
 @dataclass(eq=False)
 class Counted:
     """f and ∂f/∂x, counted. gradient: whether the method uses it; price: evaluations that one call stands for."""
 
-    problem: Problem
+    problem: PointProblem
     budget: int
     gradient: bool = True
     price: int = 1
@@ -72,7 +72,7 @@ class Counted:
         self._variables, self._active = problem.variables, problem.active
         self._full = np.zeros(len(self._active))
         columns = Columns.of(problem.model, None)
-        self._objective = Objective(problem.model, problem.criterion, columns, np.ones(problem.model.n), Energy())
+        self._objective = Objective(problem.model, problem.criterion, columns, np.ones(problem.model.n), EnergyRows())
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         if self.spent + self.price > self.budget:
@@ -106,7 +106,7 @@ class Descent:
 
 
 def descend(
-    problem: Problem, method: Method, start: Array, budget: int, *, gradient: bool = True, price: int = 1
+    problem: PointProblem, method: Method, start: Array, budget: int, *, gradient: bool = True, price: int = 1
 ) -> Descent:
     """From one start until the method stops or the budget is spent."""
     function = Counted(problem, budget, gradient, price)

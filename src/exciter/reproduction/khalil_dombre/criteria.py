@@ -14,11 +14,11 @@ from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, 
 from exciter.excitation.criteria.criterion import evaluation
 from exciter.excitation.criteria.equilibrium import Equilibrium, structure
 from exciter.excitation.criteria.figures import evaluate
-from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
 from exciter.excitation.criteria.observed import Observed
 from exciter.excitation.criteria.registry import condition_and_equilibrium
 from exciter.excitation.criteria.scaled_condition import ScaledCondition
 from exciter.excitation.criteria.smallest_singular import ConditionAndSmallest
+from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.design import design
 from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.trajectory import motion as motion_of
@@ -152,7 +152,7 @@ def optimised(k2: float, starts: int, starts_of_points: int) -> tuple[dict[str, 
 
 def _search(criterion: AnyCriterion) -> Continued:
     model = set_up.model()
-    objective = Objective(model, criterion, Columns.of(model, None), np.ones(model.n), InverseDynamic(), None)
+    objective = Objective(model, criterion, Columns.of(model, None), np.ones(model.n), TorqueRows(), None)
     return Continued(set_up.family(), objective, (), POINTS, SEED, share=1.0)
 
 
@@ -163,7 +163,7 @@ def _expected() -> tuple[float, ...]:
 def observed(delta: Array, samples: int) -> Observed:
     model, family = set_up.model(), set_up.family()
     motion = motion_of(family, delta, family.sample_times(samples))
-    return Observed(model, motion, Columns.of(model, None), np.ones(model.n), InverseDynamic())
+    return Observed(model, motion, Columns.of(model, None), np.ones(model.n), TorqueRows())
 
 
 def _singular(delta: Array) -> tuple[float, float]:

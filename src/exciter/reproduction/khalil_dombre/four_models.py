@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from exciter.dynamics.base import random_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import Columns
-from exciter.excitation.criteria.energy import Energy as EnergyRows
+from exciter.excitation.criteria.design_rows import DesignRows
+from exciter.excitation.criteria.energy_rows import EnergyRows
 from exciter.excitation.criteria.figures import evaluate
-from exciter.excitation.criteria.formulation import Formulation as DesignRows
-from exciter.excitation.criteria.inverse_dynamic import InverseDynamic as DynamicRows
 from exciter.excitation.criteria.observed import Observed
+from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.central_differences import first_difference
 from exciter.experiment.signals.parallel_filter import ParallelFilter
@@ -173,7 +173,7 @@ def same_base() -> bool:
     every = np.arange(len(model.standard))
     columns = Columns.of(model, every)
     motion = random_motion(model.robot, 400)
-    rows: dict[str, DesignRows] = {"energy": EnergyRows(1), "dynamic": DynamicRows()}
+    rows: dict[str, DesignRows] = {"energy": EnergyRows(1), "dynamic": TorqueRows()}
     found = [
         numeric_base(Observed(model, motion, columns, np.ones(model.n), kind).w, model.standard)
         for kind in rows.values()
@@ -189,7 +189,7 @@ def random_conditions(count: int) -> Mapping[str, Array]:
     """cond(W) (count,) of motions drawn as that of the set-up was, for both models."""
     model, family, rng = set_up.model(), set_up.family(), np.random.default_rng(1)
     time = family.sample_times(round(100.0 * family.period))
-    rows: dict[str, DesignRows] = {"dynamic": DynamicRows(), "energy": EnergyRows(round(100.0 * INTERVAL))}
+    rows: dict[str, DesignRows] = {"dynamic": TorqueRows(), "energy": EnergyRows(round(100.0 * INTERVAL))}
     found: dict[str, list[float]] = {name: [] for name in rows}
     for _ in range(count):
         delta = GIVEN["set_up"]["size"] * rng.standard_normal((model.n, family.coefficients))

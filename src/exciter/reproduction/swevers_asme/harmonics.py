@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.excitation.trajectories.spectrum import acceleration_spectrum
 from exciter.report.plot import Line, Plot
-from exciter.report.spectrum import acceleration_spectrum
 from exciter.reproduction.finding import Value, claim, same, shown
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.swevers_asme.averaging import averaging

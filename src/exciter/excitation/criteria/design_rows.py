@@ -1,4 +1,4 @@
-"""Formulation: which rows an experiment gives for the parameters. Criteria do not care which."""
+"""Rows of a design: which rows an experiment gives for the parameters. Criteria do not care which."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ObservedRows(Protocol):
         """Gradient of Σ seed ⊙ W, seed (R, s)."""
 
 
-class Formulation(Hashable, Protocol):
+class DesignRows(Hashable, Protocol):
     """Settings that make rows of a motion."""
 
     @property

@@ -26,7 +26,7 @@ Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Energy:
+class EnergyRows:
     """Rows (h(t_{i+k}) − h(t_i)) / noise with k = ``interval`` samples, i = 0, k, 2 k, …
 
     noise: standard deviation of an energy difference [J]; a row mixes all joints, so weights per joint do not apply.
@@ -46,15 +46,15 @@ class Energy:
 
     def rows(
         self, model: DynamicModel, motion: Motion, selected: Index, layout: ColumnLayout, weights: Array
-    ) -> EnergyRows:
+    ) -> ObservedEnergyRows:
         if len(motion) <= self.interval:
             raise ParameterError(f"{len(motion)} samples give no interval of {self.interval}; give more samples")
-        return EnergyRows(self, model, motion, selected)
+        return ObservedEnergyRows(self, model, motion, selected)
 
 
 @dataclass(frozen=True, eq=False)
-class EnergyRows:
-    settings: Energy
+class ObservedEnergyRows:
+    settings: EnergyRows
     model: DynamicModel
     motion: Motion
     selected: Index

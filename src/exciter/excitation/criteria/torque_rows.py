@@ -19,7 +19,7 @@ Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class InverseDynamic:
+class TorqueRows:
     """Rows √w_j Φ_j."""
 
     name: ClassVar[str] = "dynamic"
@@ -30,12 +30,12 @@ class InverseDynamic:
 
     def rows(
         self, model: DynamicModel, motion: Motion, selected: Index, layout: ColumnLayout, weights: Array
-    ) -> InverseDynamicRows:
-        return InverseDynamicRows(model.rows(motion, layout, weights), selected)
+    ) -> ObservedTorqueRows:
+        return ObservedTorqueRows(model.rows(motion, layout, weights), selected)
 
 
 @dataclass(frozen=True, eq=False)
-class InverseDynamicRows:
+class ObservedTorqueRows:
     """Gram matrix and its adjoint without W; W only when a criterion asks for its elements."""
 
     sums: MotionRows

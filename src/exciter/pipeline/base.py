@@ -1,0 +1,70 @@
+"""Which parameters of a robot can be identified, in which combinations, and why the others cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from exciter.dynamics.base import inertia_base, numeric_model_base, static_base
+from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.errors import ExciterError
+from exciter.parameters.identifiability import Identifiability, identifiability
+from exciter.parameters.terms import JointTerm
+from exciter.robot.robot import Robot
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FoundBase:
+    """A model and what becomes of each of its standard parameters."""
+
+    model: DynamicModel
+    verdicts: Identifiability
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """(b,) of the base parameters."""
+        known, base = dict(zip(self.model.standard, self.model.units, strict=True)), self.verdicts.base
+        return tuple(known[base.standard[k]] for k in base.independent)
+
+    @property
+    def table_error(self) -> float:
+        """[rad] How far axes that are nearly parallel are turned in the modified-DH table, which has them parallel."""
+        joints = enumerate(self.model.dynamics.robot.joints)
+        return max(float(abs(self.model.mdh.transform(k)[:3, :3] - joint.rotation).max()) for k, joint in joints)
+
+    def to_dict(self, *, everything: bool = False, table: bool = False) -> dict[str, Any]:
+        """Plain data: the promised keys first, then what else a program may want."""
+        data, base = self.verdicts.to_dict(), self.verdicts.base
+        for parameter, unit in zip(data["parameters"], self.units, strict=True):
+            parameter["unit"] = unit
+        data |= {"method": base.method, "evidence": base.decision.words, "notes": self.model.robot.remarks}
+        if everything:
+            data["verdicts"] = [
+                {"name": v.name, "status": v.status, "enters": v.enters, "reason": v.reason}
+                for v in self.verdicts.verdicts
+            ]
+        if table:
+            data["mdh"] = [vars(row) for row in self.model.mdh.rows]
+        return data
+
+
+def base(
+    robot: Robot,
+    terms: tuple[JointTerm, ...],
+    *,
+    only: Literal["gravity", "inertia"] | None = None,
+    numeric: bool = False,
+) -> FoundBase:
+    """only: of poses at rest, or of second moments; numeric: decided from random samples instead of in closed form."""
+    model = DynamicModel(robot, terms, NumpyEngine())  # a handful of samples at most
+    if only == "inertia":
+        if numeric:
+            raise ExciterError("--only inertia is decided in closed form; leave out --numeric")
+        found = inertia_base(model)
+    elif numeric:
+        found = numeric_model_base(model, static=only == "gravity")
+    else:
+        found = static_base(model) if only == "gravity" else model.base
+    verdicts = identifiability(model.dynamics.robot, found, kinetic=only != "gravity")
+    return FoundBase(model=model, verdicts=verdicts)

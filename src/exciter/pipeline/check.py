@@ -1,0 +1,81 @@
+"""The certificate of a motion, whoever made it, at its own speed or at a part of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.certificate.unchecked import unchecked
+from exciter.excitation.config.design_config import DesignConfig
+from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.files.rounding import Rounding
+from exciter.excitation.files.samples import unchecked_rows
+from exciter.excitation.files.slowed import certified_slowed
+from exciter.excitation.trajectories.curve import Curve
+from exciter.robot.robot import Robot
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CheckedMotion:
+    """A motion, begun from rest, and which limits it keeps. not_checked: what the certificate does not speak of;
+    rounding: how its rows were rounded, where that could be what breaks a limit."""
+
+    robot: Robot
+    curve: Curve
+    constraints: tuple[Constraint, ...]
+    certificate: Certificate
+    not_checked: tuple[str, ...]
+    rounding: Rounding | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.certificate.to_dict(), "remarks": self.robot.remarks, "not_checked": self.not_checked}
+
+
+def check(robot: Robot, curve: Curve, config: DesignConfig) -> CheckedMotion:
+    """Limits of the robot and those of a configuration, proved or refuted for all time."""
+    constraints = config.constraints(config.model(robot))
+    certificate = certify(robot, curve, constraints, from_rest=True)
+    rounded = Rounding.of(curve)
+    return CheckedMotion(
+        robot=robot,
+        curve=curve,
+        constraints=constraints,
+        certificate=certificate,
+        not_checked=(*unchecked(robot, constraints, certificate), *unchecked_rows(curve)),
+        rounding=rounded if rounded is not None and rounded.matters and not certificate.certified else None,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SlowedMotion(CheckedMotion):
+    """A motion at part of its speed, 0.01 … 1, certified anew. origin: what the motion at full speed is called;
+    sha256: of the robot's description."""
+
+    speed: float
+    origin: str
+    config: DesignConfig
+    sha256: str | None
+
+
+def slow(
+    robot: Robot, curve: Curve, speed: float, config: DesignConfig, *, origin: str, sha256: str | None = None
+) -> SlowedMotion:
+    """The same path in a longer time; refused where the slow motion breaks a limit, as gravity alone can make it."""
+    constraints = config.constraints(config.model(robot))
+    slowed, certificate = certified_slowed(
+        curve, speed, lambda motion: certify(robot, motion, constraints, from_rest=True)
+    )
+    given = (f"of {origin}, {text}" for text in unchecked_rows(curve))
+    return SlowedMotion(
+        robot=robot,
+        curve=slowed,
+        constraints=constraints,
+        certificate=certificate,
+        not_checked=(*unchecked(robot, constraints, certificate), *given),
+        speed=speed,
+        origin=origin,
+        config=config,
+        sha256=sha256,
+    )

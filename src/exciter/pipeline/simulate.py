@@ -1,0 +1,46 @@
+"""A robot to rehearse on: it executes a motion, and what its sensors say is logged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.virtual import Simulated, VirtualRobot
+from exciter.experiment.virtual.config import read_virtual
+from exciter.experiment.virtual.execute import Progress
+from exciter.robot.robot import Robot
+
+USUAL_TORQUE = 50.0  #: [N·m or N] of a drive whose limit is not known
+OWN_ACCELERATION = 200.0  #: [rad/s² or m/s²] at which the torque limit moves a rotor alone
+BANDWIDTH = 20.0  #: [Hz] of the controller, for a rotor alone
+
+
+def simulate(
+    robot: Robot,
+    curve: Curve,
+    virtual: VirtualRobot | None = None,
+    *,
+    periods: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Simulated:
+    """Execute a motion on a virtual robot, that of the defaults unless given. seed: of whatever chance does to the log,
+    and to the truth of the defaults; progress is told which part of the motion is done."""
+    machine = read_virtual(None, robot, seed) if virtual is None else virtual
+    return machine.run(curve, periods=periods, seed=seed, progress=progress)
+
+
+def virtual_settings(robot: Robot, seed: int) -> dict[str, Any]:
+    """Settings of a virtual robot as drives make it: where the description knows of no rotors, they have an inertia,
+    and gains that fit it. Light joints without rotors stick at every reversal, which no drive with gears does."""
+    settings: dict[str, Any] = {"truth": {"seed": seed}, "log": {"rate": 200}, "simulation_rate": 2000}
+    if not np.any(robot.friction.get("rotor_inertia", 0.0)):
+        limit = robot.limit("torque")
+        rotor = np.where(np.isfinite(limit), limit, USUAL_TORQUE) / OWN_ACCELERATION
+        omega = 2.0 * np.pi * BANDWIDTH
+        gains = {"stiffness": (rotor * omega**2).tolist(), "derivative": (2.0 * rotor * omega).tolist()}
+        settings["truth"]["rotor_inertia"] = rotor.tolist()
+        settings["control"] = {"law": "pd", **gains}
+    return settings

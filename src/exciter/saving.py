@@ -1,0 +1,141 @@
+"""Results on disk: all files of a set or none, and no other file takes the place of one of them."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from os.path import exists, isdir  # false, too, for a name that is too long
+from pathlib import Path
+from typing import Any
+
+from exciter.errors import ExciterError
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.deadline import NEVER, Deadline
+from exciter.excitation.files.export import Exported, export
+from exciter.excitation.files.read import DESIGN
+from exciter.experiment.recording import RecordingFile
+from exciter.experiment.recording.native import write_recording, written_beside
+from exciter.experiment.virtual import Simulated
+from exciter.files import Seal, json_text, output_folder, staged
+from exciter.identification.identified import SEALED
+from exciter.pipeline.check import SlowedMotion
+from exciter.pipeline.design import Designed
+from exciter.pipeline.provenance import robot_data, versions
+from exciter.report.design_report import write_design_report
+from exciter.reproduction import NAMES
+
+CHECKPOINT = "checkpoint.json"  #: of a design: what --resume goes on from
+VALIDATED = Seal("validation.json", ("report.html",), "validate again")
+
+
+def paper_seal(name: str) -> Seal:
+    """Of the files of a paper that was run again."""
+    return Seal(f"{name}.json", (f"{name}.html", f"{name}.*.csv"), f"exciter reproduce {name}")
+
+
+def refuse_parts_of_results(*paths: Path) -> None:
+    """Refuse, before any work, to write a single file in place of one that belongs to a set: the set would be lost, and
+    a motion that was certified with it."""
+    for path in paths:
+        for seal in (DESIGN, SEALED, VALIDATED, *map(paper_seal, NAMES)):
+            if seal.owns(path):
+                raise ExciterError(
+                    f"'{path}' is one of the files that belong to {seal.name} beside it; choose another name"
+                )
+        if path.name.casefold() == CHECKPOINT and os.path.lexists(path):
+            raise ExciterError(f"'{path}' is the checkpoint of a design; choose another name")
+
+
+# -- motions ---------------------------------------------------------------------------------------------------------
+
+
+def save_design(designed: Designed, folder: Path, *, deadline: Deadline = NEVER) -> tuple[Exported, dict[str, Any]]:
+    """trajectory.csv, .json, files for ROS 2, design.json and report.html; what was written, and what design.json says.
+
+    Every file is read back and certified; what is not done until the deadline leaves nothing."""
+    found, robot = designed.design, designed.robot
+    with output_folder(folder), deadline.kept(), staged(folder, DESIGN) as stage:
+        files = export(
+            stage,
+            robot,
+            found.curve,
+            found.trajectory,
+            found.delta,
+            lambda curve: certify(robot, curve, found.constraints, check=deadline.check, from_rest=True),
+            periods=found.periods,
+            rate=designed.config.rate,
+        )
+        write_design_report(found, stage / "report.html", settings=designed.config.to_dict())
+        return files, DESIGN.write(stage, designed.to_dict(files))
+
+
+def save_slowed(slowed: SlowedMotion, folder: Path) -> Exported:
+    """The same files of a motion at part of its speed, but for a report."""
+    robot = slowed.robot
+    with output_folder(folder), staged(folder, DESIGN) as stage:
+        files = export(
+            stage,
+            robot,
+            slowed.curve,
+            None,
+            None,
+            lambda curve: certify(robot, curve, slowed.constraints, from_rest=True),
+            rate=slowed.config.rate,
+        )
+        DESIGN.write(
+            stage,
+            {
+                "slowed": {"trajectory": slowed.origin, "speed": slowed.speed},
+                "certificate": slowed.certificate.to_dict(),
+                "robot": robot_data(robot, slowed.sha256),
+                "duration": slowed.curve.duration,
+                "remarks": list(robot.remarks),
+                "not_checked": list(slowed.not_checked),
+                "files": files.to_dict(),
+                "settings": slowed.config.to_dict(),
+                "versions": versions(),
+            },
+        )
+    return files
+
+
+# -- logs --------------------------------------------------------------------------------------------------------------
+
+
+def save_simulated(
+    simulated: Simulated, log: Path, truth: Path | None = None, motion: Path | None = None
+) -> tuple[Path, ...]:
+    """The log of a virtual robot, its true parameters (.json) and its exact motion; what was written, files beside a
+    table included. The truth and the exact motion of an older log go before it does, and come after the new one:
+    where they are, they are its own."""
+    older = [path for path in (truth, motion, motion and written_beside(motion)) if path is not None]
+    with ExitStack() as later:
+        if truth is not None:
+            stage = later.enter_context(staged(truth.absolute().parent))
+            (stage / truth.name).write_text(json_text(simulated.truth_data()), encoding="utf-8")
+        if motion is not None:
+            stage = later.enter_context(staged(motion.absolute().parent, last=motion.name))
+            write_recording(simulated.exact, stage / motion.name)
+        write_recording(simulated.recording, log, remove=older)
+    given = [path for path in (log, truth, motion) if path is not None]
+    return tuple(file for path in given for file in (path, written_beside(path)) if file is not None)
+
+
+def refuse_overwriting(file: RecordingFile, output: Path) -> None:
+    """Neither a repaired log nor what is written beside it may be what it is read from."""
+    for path in (file.path, file.path.with_suffix(".yaml"), *(path for _, path in file.files)):
+        for target in repaired_files(output):
+            if exists(path) and (_same(path, target) or (isdir(path) and path.resolve() in target.resolve().parents)):
+                raise ExciterError(
+                    f"-o {output} would write over {path}, which the log is read from; give another name"
+                )
+
+
+def repaired_files(output: Path) -> tuple[Path, ...]:
+    """A repaired log, and what is written beside a table."""
+    return (output,) if output.suffix.lower() == ".npz" else (output, output.with_suffix(".yaml"))
+
+
+def _same(a: Path, b: Path) -> bool:
+    """One file, whatever it is called."""
+    return a.resolve() == b.resolve() or (exists(a) and exists(b) and a.samefile(b))
