@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from exciter.cli import main
-from exciter.commands.identify import unsealed_result
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.files import export
@@ -24,6 +23,7 @@ from exciter.files import HASHES, PREFIX, Seal, inside, prepare, scratch, sha256
 from exciter.identification.identified import KINDS, SEALED, IdentifiedModel, read_result
 from exciter.robot import library, load
 from exciter.robot.options import RobotOptions
+from exciter.saving import unsealed_result
 
 ROBOT_NAME = "gautier-khalil"
 KILLED = 9

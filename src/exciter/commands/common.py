@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import math
 import os
-import platform
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from exciter import __version__
 from exciter.errors import ExciterError, visible
 from exciter.excitation.config.robot_part import read_section, robot_options
 from exciter.files import prepare
-from exciter.robot import Robot, library, load
+from exciter.robot import Robot, load
 from exciter.robot.options import RobotOptions
-
-LIBRARIES = ("numpy", "scipy", "numba", "pin")  #: that results depend on
 
 
 def chosen_robot(arguments: argparse.Namespace) -> Robot:
@@ -44,25 +38,6 @@ def with_flags(options: RobotOptions, arguments: argparse.Namespace) -> RobotOpt
 def shown(value: float, digits: int = 3) -> str:
     """A number for a table; a dash where there is none."""
     return f"{value:.{digits}g}" if math.isfinite(value) else "–"
-
-
-def description_path(source: str) -> Path:
-    """The file of ROBOT, embedded or not."""
-    return library.path(source) if source in library.names() else Path(source)
-
-
-def description_hash(source: str) -> str:
-    """SHA-256 of that file."""
-    return hashlib.sha256(description_path(source).read_bytes()).hexdigest()
-
-
-def versions() -> dict[str, str]:
-    """Of what a result was computed with."""
-    return {
-        "exciter": __version__,
-        "python": platform.python_version(),
-        **{name: metadata.version(name) for name in LIBRARIES},
-    }
 
 
 def locked(text: str) -> tuple[str, float]:

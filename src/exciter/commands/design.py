@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.text import Text
 
 from exciter.commands.check import chosen_config
-from exciter.commands.common import console, description_hash, output_folder, print_notes, versions
+from exciter.commands.common import console, output_folder, print_notes
 from exciter.commands.progress import bar_with
 from exciter.commands.result_files import CHECKPOINT
 from exciter.dynamics.dynamics import Dynamics
@@ -35,6 +35,7 @@ from exciter.excitation.validation_motion.drawn_design import drawn_design
 from exciter.excitation.validation_motion.random_points import RandomPoints
 from exciter.excitation.validation_motion.random_spline import RandomSpline
 from exciter.files import json_text, staged
+from exciter.pipeline.provenance import description_hash, versions
 from exciter.report.design_report import write_design_report
 from exciter.report.spectrum import acceleration_spectrum
 from exciter.report.tool_frame import tool_frame

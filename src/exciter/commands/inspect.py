@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
@@ -15,12 +13,13 @@ from rich.text import Text
 
 from exciter.commands.common import chosen_robot, console, print_notes
 from exciter.commands.result_files import refuse_parts_of_results
-from exciter.errors import ExciterError, RecordingError
+from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality import Quality, Repaired, Repairs, Severity, check, check_stream, repair
 from exciter.experiment.recording import RecordingFile, open_recording, write_recording
 from exciter.files import json_text
+from exciter.pipeline.logs import naming
 from exciter.robot import Robot
 
 STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
@@ -79,15 +78,6 @@ def written(output: Path) -> tuple[Path, ...]:
 def same(a: Path, b: Path) -> bool:
     """One file, whatever it is called."""
     return a.resolve() == b.resolve() or (exists(a) and exists(b) and a.samefile(b))
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Errors of a log say which one it is."""
-    try:
-        yield
-    except RecordingError as error:
-        raise RecordingError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
 
 
 def repaired_log(

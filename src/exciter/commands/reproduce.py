@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import console, output_folder, versions
+from exciter.commands.common import console, output_folder
 from exciter.commands.progress import steps
 from exciter.commands.result_files import paper_seal
 from exciter.files import json_text, staged
+from exciter.pipeline.provenance import versions
 from exciter.reproduction import NAMES
 from exciter.reproduction.finding import text_of
 from exciter.reproduction.markdown import page

@@ -9,10 +9,10 @@ from exciter.errors import ExciterError
 from exciter.excitation.files.read import DESIGN
 from exciter.files import Seal
 from exciter.identification.identified import SEALED
+from exciter.pipeline.validate import VALIDATED
 from exciter.reproduction import NAMES
 
 CHECKPOINT = "checkpoint.json"  #: of a design: what --resume goes on from
-VALIDATED = Seal("validation.json", ("report.html",), "validate again")
 
 
 def paper_seal(name: str) -> Seal:

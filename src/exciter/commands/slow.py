@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 
 from exciter.commands.check import chosen_config, print_certificate
-from exciter.commands.common import console, description_hash, output_folder, print_notes, versions
+from exciter.commands.common import console, output_folder, print_notes
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.files.read import DESIGN, MOTION_FILES, read_trajectory
 from exciter.excitation.files.samples import unchecked_rows
 from exciter.excitation.files.slowed import export_slowed
 from exciter.files import staged
+from exciter.pipeline.provenance import description_hash, versions
 from exciter.report.verdict_words import verdict
 from exciter.robot import load
 
