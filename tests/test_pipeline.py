@@ -21,7 +21,7 @@ from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.terms.declared import declared_terms
 from exciter.pipeline import logs as reading
 from exciter.pipeline.identify import identify
-from exciter.pipeline.logs import LogSource, read_logs
+from exciter.pipeline.logs import NamedLog, read_logs
 from exciter.pipeline.result_json import result_data
 from exciter.pipeline.validate import validate, validation_data
 from exciter.robot import library
@@ -91,7 +91,7 @@ def test_samples_in_memory_are_identified_as_those_of_files(folder):
     samples = [read_recording(path) for path in (log, other)]
     bare = [replace(one, about=replace(one.about, sources=())) for one in samples]
     before = bare[0].torque.copy()
-    in_memory = identify(ROBOT, bare[:1], CONFIG, validation=[LogSource("evening", bare[1])])
+    in_memory = identify(ROBOT, bare[:1], CONFIG, validation=[NamedLog("evening", bare[1])])
     assert_array_equal(in_memory.estimate.values, from_files.estimate.values)
     assert_array_equal(in_memory.estimate.covariance, from_files.estimate.covariance)
     assert [*from_files.quality] == [str(log), str(other)]
@@ -111,6 +111,8 @@ def test_samples_in_memory_count_once():
         with pytest.raises(RecordingError, match="recording 2"):
             read_logs(ROBOT, CONFIG, *given)
     assert len(read_logs(ROBOT, CONFIG, [log[:900]], [log[900:]]).validation) == 1
+    with pytest.raises(RecordingError, match="several logs are called morning"):
+        read_logs(ROBOT, CONFIG, [NamedLog("morning", log[:900])], [NamedLog("morning", log[900:])])
 
 
 def test_a_log_is_repaired_once(folder, monkeypatch):

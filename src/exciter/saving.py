@@ -39,7 +39,7 @@ def save_identified(found: Identified, folder: Path) -> dict[str, Any]:
             found.identification,
             stage / REPORT,
             found.config.to_dict(),
-            found.validation_problems,
+            found.held_out,
             [*found.notes, *found.remarks],
             Answers(
                 found.payload,

@@ -87,8 +87,8 @@ class Identified:
         return tuple(drift.words for drift in self.drifts)
 
     @property
-    def validation_problems(self) -> tuple[Problem, ...]:
-        """Of each run that was held out."""
+    def held_out(self) -> tuple[Problem, ...]:
+        """Of each run that validates."""
         return tuple(replace(self.identification.judge, runs=(run,)) for run in self.logs.validation_runs)
 
     @cached_property
@@ -98,8 +98,8 @@ class Identified:
 
     @cached_property
     def validation(self) -> Validation | None:
-        """The same on runs that were held out; None where none was."""
-        runs = [run for one in self.validation_problems for run in validate(one.bounded, self.estimate).runs]
+        """The same on held-out runs; None where there is none."""
+        runs = [run for one in self.held_out for run in validate(one.bounded, self.estimate).runs]
         return Validation(tuple(runs)) if runs else None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from exciter.errors import RecordingError
 from exciter.experiment.quality import Quality, Repaired, Repairs, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
-from exciter.experiment.recording.about import LINK, About, SourceFile
+from exciter.experiment.recording.about import LINK, SourceFile
 from exciter.experiment.signals.route import Route
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import in_amperes
@@ -46,37 +46,36 @@ def naming(log: Path | str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class LogSource:
-    """name: of the log in results and messages. source: its file, opened or not, or its samples."""
+class NamedLog:
+    """name: of the log in results and messages. source: its file, or its samples."""
 
     name: str
-    source: Path | RecordingFile | Recording
-
-    def opened(self, data: Path | None) -> RecordingFile | Recording:
-        """data: folder of the files that a recording.yaml names. Samples in memory are known by their hash."""
-        if isinstance(self.source, Path):
-            return open_recording(self.source, data)
-        if isinstance(self.source, RecordingFile) or self.source.about.sources:
-            return self.source
-        digest = hashlib.sha256()
-        for channel in ("time", *self.source.everything):
-            digest.update(getattr(self.source, channel).tobytes())
-        sources = (SourceFile(self.name, digest.hexdigest()),)
-        return replace(self.source, about=replace(self.source.about, sources=sources))
+    source: RecordingFile | Recording
 
 
-Given = str | Path | RecordingFile | Recording | LogSource
+Given = str | Path | RecordingFile | Recording | NamedLog
 
 
-def _named(given: Given, number: int) -> LogSource:
-    """A file is called as it was given, samples in memory by their number."""
-    if isinstance(given, LogSource):
-        return given
+def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recording:
+    """data: folder of the files that a recording.yaml names. Samples without a file are known by their hash."""
+    source = given.source if isinstance(given, NamedLog) else given
+    if isinstance(source, str | Path):
+        return open_recording(Path(source), data)
+    if isinstance(source, RecordingFile) or source.about.sources:
+        return source
+    digest = hashlib.sha256()
+    for channel in ("time", *source.everything):
+        digest.update(getattr(source, channel).tobytes())
+    return replace(source, about=replace(source.about, sources=(SourceFile(name, digest.hexdigest()),)))
+
+
+def _name(given: Given, number: int) -> str:
+    """A file is called as it was given, samples by their number."""
     if isinstance(given, Recording):
-        return LogSource(f"recording {number}", given)
-    if isinstance(given, RecordingFile):
-        return LogSource(str(given.path), given)
-    return LogSource(str(Path(given)), Path(given))
+        return f"recording {number}"
+    if isinstance(given, NamedLog):
+        return given.name
+    return str(given.path if isinstance(given, RecordingFile) else Path(given))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,48 +172,40 @@ def read_logs(
     """Read one by one, in this order; refused where one is useless, or samples would count twice. loaded: with a load
     that is to be identified, so that nothing stated of it counts. data: folder of the files that a recording.yaml
     names."""
-    standing, held, read = _Standing(config, robot), 0, list[Log]()
+    read, words, held = list[Log](), list[str](), 0
+    gravity: tuple[float, ...] | None = None
     for given in (*logs, *validation, *loaded):
-        source = _named(given, len(read) + 1)
-        short, with_load = Path(source.name).name, len(read) >= len(logs) + len(validation)
+        name, with_load = _name(given, len(read) + 1), len(read) >= len(logs) + len(validation)
+        short = Path(name).name
         progress(f"reading {short}")
-        with naming(source.name):
-            file = source.opened(data)
-            standing, notes = standing.beside(file.about, short)
-            log, held = _read(source.name, file, config, standing.robot, held, with_load=with_load)
-        remarks = [] if isinstance(file, Recording) else [f"{short}: {remark}" for remark in file.remarks]
-        read.append(replace(log, notes=(*remarks, *notes, *log.notes)))
+        with naming(name):
+            file = _opened(given, name, data)
+            notes = [] if isinstance(file, Recording) else [f"{short}: {remark}" for remark in file.remarks]
+            if (stated := file.about.gravity) is not None:
+                notes += _gravity_notes(stated, gravity, config.robot.gravity, short)
+                if not np.allclose(stated, robot.gravity):
+                    words.append(f"gravity {list(stated)} m/s², as {short} says")
+                    robot = robot.with_gravity(stated)
+                gravity = stated
+            log, held = _read(name, file, config, robot, held, with_load=with_load)
+        read.append(replace(log, notes=(*notes, *log.notes)))
     groups = iter(read)
     first, second = (tuple(islice(groups, len(group))) for group in (logs, validation))
     every = tuple(note for log in read for note in log.notes)
-    found = Logs(config, standing.robot, first, second, tuple(groups), every, standing.words)
+    found = Logs(config, robot, first, second, tuple(groups), every, tuple(words))
     _refuse_repeated(found)
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Standing:
-    """How the robot stands, as far as logs say; all must have been recorded with the robot standing alike."""
-
-    config: IdentifyConfig
-    robot: Robot
-    gravity: tuple[float, ...] | None = None
-    words: tuple[str, ...] = ()
-
-    def beside(self, about: About, log: str) -> tuple[_Standing, list[str]]:
-        """With what one more log says, and what a person should see of it."""
-        given = about.gravity
-        if given is None:
-            return self, []
-        if self.gravity is not None and not np.allclose(given, self.gravity):
-            raise RecordingError(f"gravity is {list(given)} here and {list(self.gravity)} in another log; split them")
-        told, notes = self.config.robot.gravity, []
-        if told is not None and not np.allclose(given, told):
-            notes.append(f"{log} was recorded with gravity {list(given)} m/s², not {list(told)} as was said")
-        if np.allclose(given, self.robot.gravity):
-            return replace(self, gravity=given), notes
-        words = (*self.words, f"gravity {list(given)} m/s², as {log} says")
-        return replace(self, robot=self.robot.with_gravity(given), gravity=given, words=words), notes
+def _gravity_notes(
+    stated: Sequence[float], before: Sequence[float] | None, told: Sequence[float] | None, log: str
+) -> list[str]:
+    """stated: by this log; before: by another one, and the robot must have stood alike; told: by the settings."""
+    if before is not None and not np.allclose(stated, before):
+        raise RecordingError(f"gravity is {list(stated)} here and {list(before)} in another log; split them")
+    if told is None or np.allclose(stated, told):
+        return []
+    return [f"{log} was recorded with gravity {list(stated)} m/s², not {list(told)} as was said"]
 
 
 def _read(
@@ -306,7 +297,7 @@ def _refuse_moving(config: IdentifyConfig, pieces: Iterable[Recording]) -> None:
 
 
 def _refuse_repeated(found: Logs) -> None:
-    """Samples count once, and those that were identified from validate nothing."""
+    """Samples count once, those that were identified from validate nothing, and a name is of one log."""
     runs = (*found.runs, *found.loaded_runs)
     for k, run in enumerate(runs):
         for other in runs[:k]:
@@ -317,6 +308,9 @@ def _refuse_repeated(found: Logs) -> None:
                 raise RecordingError(
                     f"{other.name} has samples that are identified from: it validates nothing; give other motion"
                 )
+    for run, other in combinations((*runs, *found.validation_runs), 2):
+        if run.name == other.name and not _shared(run, other):
+            raise RecordingError(f"several logs are called {run.name}; give each a name of its own")
 
 
 def _shared(run: Run, other: Run) -> bool:
