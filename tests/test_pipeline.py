@@ -115,6 +115,11 @@ def test_samples_in_memory_count_once():
         read_logs(ROBOT, CONFIG, [NamedLog("morning", log[:900])], [NamedLog("morning", log[900:])])
 
 
+def test_without_a_log_nothing_is_identified():
+    with pytest.raises(RecordingError, match="at least one"):
+        identify(ROBOT, [], CONFIG, validation=[recorded(1)])
+
+
 def test_a_log_is_repaired_once(folder, monkeypatch):
     """Whatever is tried with it: the check of its quality, and every route that a first run compares."""
     repaired, routes = [], []

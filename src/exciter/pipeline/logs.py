@@ -172,6 +172,8 @@ def read_logs(
     """Read one by one, in this order; refused where one is useless, or samples would count twice. loaded: with a load
     that is to be identified, so that nothing stated of it counts. data: folder of the files that a recording.yaml
     names."""
+    if not logs:
+        raise RecordingError("no log is given; give at least one")
     read, words, held = list[Log](), list[str](), 0
     gravity: tuple[float, ...] | None = None
     for given in (*logs, *validation, *loaded):
