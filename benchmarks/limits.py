@@ -42,7 +42,6 @@ sys.path.insert(0, str(REAL))
 
 from run import ROBOTS, missing, run_robot
 
-from exciter.commands.identify_logs import Logs
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.config.section import Section
@@ -66,6 +65,7 @@ from exciter.parameters.terms import (
     SqrtViscous,
     Viscous,
 )
+from exciter.pipeline.logs import read_logs
 from exciter.validation.floor import Floor, noise_floor
 from exciter.validation.prediction import Prediction
 from exciter.validation.residual_correlation import joint_correlation, residual_whiteness
@@ -102,10 +102,10 @@ class Limits:
     @classmethod
     def of(cls, robot: str, data: Path, folder: Path) -> Limits:
         found = IdentifiedModel.read(folder)
-        logs = Logs(found.config, found.model.robot, data, lambda _: None)
-        train, held = (logs.read([REAL / robot / name]) for name in ("recording.yaml", "held_out.yaml"))
-        findings = [one for one in logs.quality[train[0].name].warnings if "half" in one.numbers]
-        return cls(found, train, held, float(findings[0].numbers["half"]) if findings else None)
+        train, held = ([REAL / robot / name] for name in ("recording.yaml", "held_out.yaml"))
+        logs = read_logs(found.model.robot, found.config, train, held, data=data)
+        findings = [one for one in logs.logs[0].quality.warnings if "half" in one.numbers]
+        return cls(found, logs.runs, logs.validation_runs, float(findings[0].numbers["half"]) if findings else None)
 
     @cached_property
     def judged(self) -> Problem:

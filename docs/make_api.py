@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "exciter"
 PAGE = ROOT / "docs" / "api.md"
 FOLDERS = (  # in the order of the flow; of each what a reader should know first
-    ("", "Errors and files"),
+    ("", "Errors, files, results as folders"),
     ("robot", "Robots, their joints, limits and frames"),
     ("parameters", "Inertial parameters, joint terms, base parameters, physical consistency"),
     ("dynamics", "From motion to regressor rows, torques, energies, and their gradients"),
@@ -26,12 +26,13 @@ FOLDERS = (  # in the order of the flow; of each what a reader should know first
     ("experiment", "Recordings, signal processing, data quality, the virtual robot"),
     ("identification", "Formulations, estimators, uncertainty, payload, drive gains"),
     ("validation", "How far an identified model is to be trusted"),
+    ("pipeline", "The whole way as functions: objects in, one object out that holds everything"),
     ("report", "Pages in HTML"),
     ("export", "Files for other tools"),
     ("reproduction", "The papers behind the methods, run again"),
 )
 HIDDEN = ("commands", "config", "kernels")  # the command line, its files, and compiled code behind the engines
-TOP = ("errors.py", "files.py")  # of the package itself
+TOP = ("errors.py", "files.py", "saving.py")  # of the package itself
 INTRODUCTION = """# API
 
 Every public class and function, folder by folder along the flow: signature, and what it does in one sentence. Names are

@@ -15,7 +15,6 @@ import yaml
 
 from conftest import CASES, smooth_motion
 from exciter.cli import main
-from exciter.commands import identify_logs
 from exciter.dynamics.model import DynamicModel, RigidBodies
 from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
@@ -68,6 +67,7 @@ from exciter.parameters.terms import (
     SqrtViscous,
     Viscous,
 )
+from exciter.pipeline import identify as pipeline_identify
 from exciter.robot import Motion, Robot, load
 
 ARM = "kuka-ir361"
@@ -725,7 +725,7 @@ def test_logs_that_are_too_little_to_choose_from(
     def refused(*_: Any) -> None:
         raise RecordingError("nothing is left to compare cut-offs with")
 
-    monkeypatch.setattr(identify_logs, "choose_automatically", refused)
+    monkeypatch.setattr(pipeline_identify, "choose_automatically", refused)
     assert exciter("identify", ARM, folder / "log.csv", "-o", tmp_path / "out") == 0
     data = result(tmp_path / "out")
     assert any("usual ones are taken: nothing is left to compare" in note for note in data["notes"])

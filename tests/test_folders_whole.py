@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from exciter.cli import main
-from exciter.commands.identify import unsealed_result
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.files import export
@@ -22,6 +21,7 @@ from exciter.experiment.recording.native import write_recording
 from exciter.export.ros2 import joint_trajectory
 from exciter.files import HASHES, PREFIX, Seal, inside, prepare, scratch, sha256, staged, write_json
 from exciter.identification.identified import KINDS, SEALED, IdentifiedModel, read_result
+from exciter.pipeline.saving import unsealed_result
 from exciter.robot import library, load
 from exciter.robot.options import RobotOptions
 

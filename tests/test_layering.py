@@ -20,11 +20,10 @@ FLOW = (
     "experiment",
     "identification",
     "validation",
-    "pipeline",
     "report",
     "export",
     "reproduction",
-    "saving",
+    "pipeline",
     "commands",
     "cli",
 )

@@ -212,7 +212,7 @@ def test_a_log_beyond_the_bound_is_identified_as_one_below(monkeypatch, tmp_path
     config.write_text(yaml.safe_dump({"identify": given if settled else {}}), encoding="utf-8")
     words = ("--config", config, "--validate", other)
     below = identified(log, tmp_path / "below", *words)
-    monkeypatch.setattr("exciter.commands.identify_logs.HELD_BYTES", 1000)
+    monkeypatch.setattr("exciter.pipeline.logs.HELD_BYTES", 1000)
     monkeypatch.setattr(long_run, "SAMPLE_BYTES", 200_000)
     beyond = identified(log, tmp_path / "beyond", *words)
     assert not any("evenly spread windows" in note for note in below["notes"])

@@ -15,9 +15,9 @@ from exciter.pipeline.check import check, slow
 from exciter.pipeline.design import Designed, design
 from exciter.pipeline.inspect import inspect
 from exciter.pipeline.provenance import description_hash
+from exciter.pipeline.saving import save_design, save_simulated, save_slowed
 from exciter.pipeline.simulate import simulate
 from exciter.robot import load
-from exciter.saving import save_design, save_simulated, save_slowed
 
 NAME = "gautier-khalil"
 ROBOT = load(NAME)

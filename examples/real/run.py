@@ -10,7 +10,6 @@ identify.yaml. Robots whose data are missing are skipped. Exit code 0: all that 
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import sys
@@ -18,7 +17,6 @@ import tempfile
 import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,18 +24,20 @@ from typing import Any
 import numpy as np
 import yaml
 
-from exciter.commands import identify
-from exciter.commands.arguments import parser
-from exciter.commands.identify_logs import Logs
 from exciter.errors import ExciterError
 from exciter.experiment.quality import Repairs
 from exciter.experiment.recording import open_recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.pipeline.identify import identify
+from exciter.pipeline.logs import read_logs
+from exciter.pipeline.saving import save_identified
+from exciter.robot import load
 from exciter.validation.prediction import Prediction
 
 HERE = Path(__file__).parent
@@ -82,14 +82,20 @@ def missing(robot: str, data: Path) -> str:
 
 
 def run_robot(robot: str, data: Path, output: Path, estimator: str | None = None) -> Outcome:
-    """Identify as the command line does, and read what it wrote."""
+    """Identify as the command line does, and read what was written."""
     mine = HERE / robot
-    words = ["identify", str(data / robot / f"{robot}.urdf"), str(mine / "recording.yaml"), "-o", str(output)]
-    words += ["--config", str(mine / "identify.yaml"), "--validate", str(mine / "held_out.yaml"), "--data", str(data)]
-    arguments = parser().parse_args([*words, *(["--estimator", estimator] if estimator else [])])
+    description = data / robot / f"{robot}.urdf"
     clock = time.perf_counter()
-    with redirect_stdout(io.StringIO()):
-        identify.run(arguments)
+    config = IdentifyConfig.read(mine / "identify.yaml").overridden(estimator=estimator)
+    identified = identify(
+        load(description, config.robot),
+        [mine / "recording.yaml"],
+        config,
+        validation=[mine / "held_out.yaml"],
+        data=data,
+        description=description,
+    )
+    save_identified(identified, output)
     seconds = time.perf_counter() - clock
     found = IdentifiedModel.read(output)
     result, (seen,) = found.data, found.data["validation"]
@@ -119,7 +125,7 @@ def run_robot(robot: str, data: Path, output: Path, estimator: str | None = None
 
 def log_runs(found: IdentifiedModel, path: Path, data: Path) -> tuple[Run, ...]:
     """A log, processed as the one that was identified from."""
-    return Logs(found.config, found.model.robot, data, lambda _: None).read([path])
+    return read_logs(found.model.robot, found.config, [path], data=data).runs
 
 
 def edges_kept(found: IdentifiedModel, path: Path, data: Path) -> dict[str, Left]:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from rich.text import Text
 from exciter.commands.arguments import parser
 from exciter.commands.common import console, quietly, screen, with_flags
 from exciter.commands.design import INTERRUPTED
+from exciter.commands.progress import steps
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
@@ -32,14 +34,20 @@ from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.files import json_text, output_folder, scratch, staged, write_json
+from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.terms.declared import declared_terms
+from exciter.pipeline.identify import identify
+from exciter.pipeline.methods import ComparedMethod
+from exciter.pipeline.provenance import description_path
+from exciter.pipeline.saving import save_identified
 from exciter.pipeline.simulate import virtual_settings
 from exciter.robot import Motion, Robot, library, load
 from exciter.robot.options import RobotOptions
 
 STARTS, PERIODS = 4, 3
-METHODS = ("wls", "huber", "filtered")
+ESTIMATOR, METHODS = "consistent", ("wls", "huber", "filtered")
+STEPS = 6  #: of the identification
 NOTICEABLE = 5.0  #: [s] of compiling that are worth a line
 SETTINGS = "demo.yaml"
 LOG, OTHER_LOG, TRUTH = "log.csv", "other.csv", "truth.json"
@@ -57,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         out = Console(quiet=True) if arguments.json else console()
         stack.enter_context(nothing_left(folder, fresh))
         story = Story(out, arguments.robot, folder, arguments.seed)
-        data = story.tell(load(arguments.robot, with_flags(RobotOptions(), arguments)), robot_flags(arguments))
+        data = story.tell(with_flags(RobotOptions(), arguments), robot_flags(arguments))
         if arguments.json:
             print(json_text(data), end="")
         if arguments.output is not None:
@@ -88,14 +96,15 @@ class Story:
     def __init__(self, out: Console, robot: str, folder: Path, seed: int) -> None:
         self.out, self.robot, self.folder, self.seed = out, robot, folder, seed
 
-    def tell(self, robot: Robot, flags: list[str]) -> dict[str, Any]:
-        self.flags = flags
+    def tell(self, options: RobotOptions, flags: list[str]) -> dict[str, Any]:
+        self.options, self.flags = options, flags
+        robot = load(self.robot, options)
         (self.folder / STORY).unlink(missing_ok=True)  # of an earlier story, whose files go one by one
         clock = time.perf_counter()
         self.meet(robot)
         self.design()
         self.experiment()
-        self.identify()
+        self.identify(robot)
         return self.compare_with_truth(time.perf_counter() - clock)
 
     # -- chapters --------------------------------------------------------------------------------------------------
@@ -133,22 +142,30 @@ class Story:
         seed = ("--seed", self.seed + 1)  # of the noise: the robot is the same
         self.command("simulate", self.robot, other, "-o", self.at(OTHER_LOG), *seed, *settings)
 
-    def identify(self) -> None:
+    def identify(self, robot: Robot) -> None:
         self.chapter("identify", f"{len(METHODS) + 1} methods on the same log, tried on motion they never saw")
-        method = ("--estimator", "consistent", "--compare", *METHODS)
-        check = ("--validate", self.at(OTHER_LOG))
-        self.command("identify", self.robot, self.at(LOG), "-o", self.at("."), *method, *check)
-        data = read(self.folder / "result.json")
+        words = ("--estimator", ESTIMATOR, "--compare", *METHODS, "--validate", self.at(OTHER_LOG))
+        self.show("identify", self.robot, self.at(LOG), "-o", self.at("."), *words)
+        with steps(STEPS) as step:
+            found = identify(
+                robot,
+                [self.folder / LOG],
+                replace(IdentifyConfig(), robot=self.options).overridden(estimator=ESTIMATOR),
+                validation=[self.folder / OTHER_LOG],
+                compare=[ComparedMethod.of(word) for word in METHODS],
+                description=description_path(self.robot),
+                progress=step,
+            )
+            step("writing")
+            data = save_identified(found, self.folder)
         self.say("; ".join(data["runs"][0]["words"][:2]))
         table = plain_table("method", "fit [%]", "motion never seen [%]", "seconds")
         for one in data["comparison"]["methods"]:
             unseen = ", ".join(f"{seen['percent']:.3g}" for seen in one["validation"])
             table.add_row(Text(one["name"]), f"{one['fit_percent']:.3g}", unseen, f"{one['seconds']:.2f}")
-        table.add_row("description", f"{data['description']['total_percent']:.3g}", self.before(data), "")
+        described = ", ".join(f"{one['description_percent']:.3g}" for one in data["validation"])
+        table.add_row("description", f"{data['description']['total_percent']:.3g}", described, "")
         self.out.print(Padding(table, (0, 0, 0, 2)))
-
-    def before(self, data: dict[str, Any]) -> str:
-        return ", ".join(f"{one['description_percent']:.3g}" for one in data["validation"])
 
     def compare_with_truth(self, seconds: float) -> dict[str, Any]:
         self.chapter("truth", "what the virtual robot really has, beside what was found")
@@ -210,10 +227,15 @@ class Story:
     def at(self, name: str) -> str:
         return str(self.folder / name)
 
+    def show(self, *words: object) -> None:
+        """A command as a person would type it."""
+        text = shlex.join(str(word) for word in words)
+        self.out.print(f"  $ exciter {text}", style="dim", markup=False, soft_wrap=True)
+
     def command(self, *words: object) -> None:
         """Run a command, without what it prints."""
         text = [str(word) for word in words]
-        self.out.print(f"  $ exciter {shlex.join(text)}", style="dim", markup=False, soft_wrap=True)
+        self.show(*text)
         with quietly():
             command = importlib.import_module(f"exciter.commands.{text[0]}")
             code = command.run(parser().parse_args([*text, *self.flags]))

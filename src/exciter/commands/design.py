@@ -27,8 +27,8 @@ from exciter.excitation.optimiser.multistart import Progress as SearchProgress
 from exciter.files import json_text, output_folder
 from exciter.pipeline.design import Designed, design, time_limit
 from exciter.pipeline.provenance import description_hash
+from exciter.pipeline.saving import CHECKPOINT, save_design
 from exciter.robot import load
-from exciter.saving import CHECKPOINT, save_design
 
 INTERRUPTED = 130
 BEST = TextColumn("{task.fields[best]}")

@@ -12,7 +12,7 @@ from exciter.export.ros2 import write_joint_trajectory
 from exciter.export.write import write_model
 from exciter.files import output_folder
 from exciter.identification.identified import IdentifiedModel
-from exciter.saving import refuse_parts_of_results
+from exciter.pipeline.saving import refuse_parts_of_results
 
 
 def run(arguments: argparse.Namespace) -> int:

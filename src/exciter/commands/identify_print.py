@@ -9,15 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.commands.common import console, print_notes, shown
-from exciter.commands.identify_logs import Logs
-from exciter.commands.identify_result import Extras
 from exciter.export.full_set import left_out
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.config.evaluation import judged_words
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.friction_choice import FrictionChoice
-from exciter.identification.identification import Identification, Judged
+from exciter.identification.identification import Judged
 from exciter.identification.identified import URDF
+from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
+from exciter.pipeline.identify import Identified
 from exciter.report.identification.drawn import file_name
 from exciter.report.identification.notes import all_notes
 from exciter.report.identification.parameter_words import reading_order
@@ -29,24 +29,46 @@ MOST_NAMED = 3  #: parameters on which methods disagree
 STATUS_STYLES = {WELL: "green", POOR: "yellow", INSIGNIFICANT: "dim"}
 
 
-def print_result(found: Identification, extras: Extras, logs: Logs) -> None:
-    out, estimate = console(), found.estimate
+def print_result(result: Identified) -> None:
+    out, found, estimate = console(), result.identification, result.estimate
     print_parameters(out, estimate)
-    if extras.choices:
-        print_choices(out, extras.choices)
-    if extras.friction is not None:
-        print_friction(out, extras.friction)
+    if result.choices:
+        print_choices(out, result.choices)
+    if result.friction is not None:
+        print_friction(out, result.friction)
     print_residuals(out, (found.fit, *found.validation))
-    if "evaluation" in logs.config.section:
+    if "evaluation" in result.config.section:
         out.print(judged_words(found.judge.formulation), markup=False)
     if found.physically_consistent and estimate.standard is not None:
         print_left_out(out, left_out(found.problem.model, estimate.standard))
-    if extras.comparison is not None:
-        print_comparison(out, extras.comparison)
-    for line in extras.lines:
+    if result.comparison is not None:
+        print_comparison(out, result.comparison)
+    for line in answer_lines(result):
         out.print(line, markup=False)
     joints = found.problem.model.robot.joint_names
-    print_notes(out, all_notes((*logs.notes, *extras.remarks), logs.quality, joints), ())
+    print_notes(out, all_notes((*result.notes, *result.remarks), result.quality, joints), ())
+
+
+def answer_lines(result: Identified) -> list[str]:
+    """Answers that are no tables."""
+    lines: list[str] = []
+    if (gains := result.gains) is not None:
+        each = zip(gains.joints, gains.gains, gains.std, strict=True)
+        lines.append(
+            "drive gains [N·m/A]: " + ", ".join(f"{name} {value:.5g} ± {std:.2g}" for name, value, std in each)
+        )
+    if result.payload is not None:
+        lines += payload_lines(result.payload)
+    if result.known_load is not None:
+        lines += result.known_load.words
+    return lines
+
+
+def payload_lines(payload: PayloadEstimate) -> list[str]:
+    """Mass, centre and inertia with their standard deviations, and remarks."""
+    rows = zip(QUANTITIES, UNITS, payload.values, payload.std, strict=True)
+    listed = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in rows)
+    return [f"payload on {payload.frame}: {listed}", *payload.remarks]
 
 
 def print_parameters(out: Console, estimate: Estimate) -> None:

@@ -7,9 +7,9 @@ import argparse
 from exciter.commands.common import console
 from exciter.errors import ExciterError
 from exciter.files import output_folder, staged
+from exciter.pipeline.saving import refuse_parts_of_results
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.robot import load
-from exciter.saving import refuse_parts_of_results
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from exciter.experiment.quality import Quality, Severity
 from exciter.experiment.recording import open_recording, write_recording
 from exciter.files import json_text
 from exciter.pipeline.inspect import RepairedLog, inspect, naming, repair
-from exciter.saving import refuse_overwriting, refuse_parts_of_results, repaired_files
+from exciter.pipeline.saving import refuse_overwriting, refuse_parts_of_results, repaired_files
 
 STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
 HEADINGS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}

@@ -20,8 +20,8 @@ from exciter.experiment.virtual import Simulated
 from exciter.experiment.virtual.config import read_virtual
 from exciter.experiment.virtual.execute import Progress as Tell
 from exciter.files import json_text, output_folder
+from exciter.pipeline.saving import refuse_parts_of_results, save_simulated
 from exciter.pipeline.simulate import simulate
-from exciter.saving import refuse_parts_of_results, save_simulated
 
 LOGS = (".csv", ".npz")
 

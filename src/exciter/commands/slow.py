@@ -11,8 +11,8 @@ from exciter.excitation.files.read import DESIGN, MOTION_FILES, read_trajectory
 from exciter.files import output_folder
 from exciter.pipeline.check import slow
 from exciter.pipeline.provenance import description_hash
+from exciter.pipeline.saving import save_slowed
 from exciter.robot import load
-from exciter.saving import save_slowed
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from exciter.errors import RecordingError
-from exciter.experiment.quality.repair import repair
+from exciter.experiment.quality.repair import Repaired, repair
 from exciter.experiment.quality.repairs import Repairs
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
@@ -28,18 +28,18 @@ class Prepared:
     words: tuple[str, ...]
 
 
-def process(recording: Recording, route: Route | None = None, repairs: Repairs | None = None) -> Prepared:
+def process(recording: Recording | Repaired, route: Route | None = None, repairs: Repairs | None = None) -> Prepared:
     """Motion and torque for identification; ``usual_route`` unless a route is given, and filtered differences where
     that one is refused for another reason than positions that no motion makes.
 
     Open choices of a route are made once, from all parts. Parts that are too short for it are left out, and this is
-    told; when none is left, the reason is the error.
+    told; when none is left, the reason is the error. What was repaired before is not repaired again.
     """
-    repaired = repair(recording, repairs)
+    repaired = recording if isinstance(recording, Repaired) else repair(recording, repairs)
     words = list(repaired.words)
     if route is not None:
         return _prepared(route, repaired.segments, words)
-    route, why = usual_route(recording)
+    route, why = usual_route(repaired.original)
     try:
         return _prepared(route, repaired.segments, [*words, why])
     except RecordingError as error:

@@ -52,10 +52,14 @@ def current_run(
     recording: Recording, route: Route | None = None, repairs: Repairs | None = None, name: str = "run"
 ) -> Run:
     """A run whose torque is the current [A], whatever gains the recording has."""
+    return Run.of(in_amperes(recording, name), route, repairs, name)
+
+
+def in_amperes(recording: Recording, name: str = "run") -> Recording:
+    """A recording whose torque is the current [A], whatever gains it has."""
     if recording.current is None:
         raise RecordingError(f"{name} has no currents; drive gains need them: give current: in its recording.yaml")
-    about = replace(recording.about, gains=(1.0,) * recording.n)
-    return Run.of(replace(recording, torque=None, about=about), route, repairs, name)
+    return replace(recording, torque=None, about=replace(recording.about, gains=(1.0,) * recording.n))
 
 
 @dataclass(frozen=True, eq=False)

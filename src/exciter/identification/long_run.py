@@ -15,7 +15,7 @@ from exciter.errors import RecordingError
 from exciter.experiment.process import usual_route
 from exciter.experiment.quality.check import check_stream
 from exciter.experiment.quality.finding import Quality
-from exciter.experiment.quality.repair import Done
+from exciter.experiment.quality.repair import Done, Repaired, repair
 from exciter.experiment.quality.repair_stream import RepairedLog
 from exciter.experiment.quality.repairs import Repairs
 from exciter.experiment.quality.windows import Windows
@@ -89,6 +89,11 @@ class LongLog:
             "and residuals are of all samples"
         )
 
+    @cached_property
+    def repaired_sample(self) -> Repaired:
+        """Its windows as pieces; their samples have been repaired."""
+        return repair(self.sample)
+
     def run(self, route: Route | None = None) -> Run:
         """Through a route; as ``process`` chooses one unless it is given."""
         if route is not None:
@@ -104,7 +109,7 @@ class LongLog:
     def _through(self, route: Route, *why: str) -> Run:
         about = self.sample.about
         if isinstance(route, StreamingRoute):
-            sample = Run.of(self.sample, route, Repairs(), self.name)
+            sample = Run.of(self.repaired_sample, route, name=self.name)
             told = tuple(dict.fromkeys(word for part in sample.parts for word in part.words))
             parts, words = StreamedParts(self.repaired, route, self.sample), (*self.words, *why, *told)
             return Run(parts, self.name, self.span, about.period, about.payload, self.sample, words, sample)

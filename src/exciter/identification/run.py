@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from exciter.errors import RecordingError
 from exciter.experiment.process import process
 from exciter.experiment.quality.periodicity import visible_period
+from exciter.experiment.quality.repair import Repaired
 from exciter.experiment.quality.repairs import Repairs
 from exciter.experiment.recording import Payload, Recording
 from exciter.experiment.recording.about import LINK, MOTOR
@@ -55,17 +56,22 @@ class Run:
 
     @classmethod
     def of(
-        cls, recording: Recording, route: Route | None = None, repairs: Repairs | None = None, name: str = "run"
+        cls,
+        recording: Recording | Repaired,
+        route: Route | None = None,
+        repairs: Repairs | None = None,
+        name: str = "run",
     ) -> Run:
         """Processed for identification, see ``process``; its joints must be the robot's (``Recording.arranged``)."""
         prepared = process(recording, route, repairs)
-        about = recording.about
+        measured = recording.original if isinstance(recording, Repaired) else recording
+        about = measured.about
         return cls(
             prepared.parts,
             name,
             period=about.period,
             payload=about.payload,
-            recording=recording,
+            recording=measured,
             words=prepared.words,
         )
 

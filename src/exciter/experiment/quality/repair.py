@@ -29,8 +29,10 @@ BESIDE = 8  # samples on either side, at least, that a filled run is fitted to
 
 @dataclass(frozen=True, eq=False)
 class Repaired:
-    """segments: pieces without long gaps, in order of time. words: what was done; empty when nothing was."""
+    """original: as it was recorded. segments: pieces without long gaps, in order of time. words: what was done; empty
+    when nothing was."""
 
+    original: Recording
     segments: tuple[Recording, ...]
     words: tuple[str, ...]
 
@@ -39,11 +41,18 @@ class Repaired:
         """All segments in one, gaps left open."""
         return Recording.join(self.segments)
 
+    def with_gains(self, gains: tuple[float, ...]) -> Repaired:
+        """gains [N·m/A]: of the currents; repairs do not depend on them."""
+        first, *others = (
+            replace(one, about=replace(one.about, gains=gains)) for one in (self.original, *self.segments)
+        )
+        return replace(self, original=first, segments=tuple(others))
+
 
 def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thresholds | None = None) -> Repaired:
     """The recording with the repairs asked for."""
     repairs, limits = repairs or Repairs(), thresholds or Thresholds()
-    done = Done()
+    done, original = Done(), recording
     _refuse_stuck(recording, limits)
     recording = corrected(recording, repairs, limits, done)
     if repairs.cut_standstill:
@@ -54,7 +63,7 @@ def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thr
     kept = tuple(part for part in parts if part.duration >= repairs.shortest)
     if not kept:
         raise nothing_left(max(part.duration for part in parts), repairs)
-    return Repaired(kept, done.words)
+    return Repaired(original, kept, done.words)
 
 
 def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: Done) -> Recording:

@@ -12,9 +12,9 @@ from exciter.reproduction.gautier_khalil.point_sequences import true_parameters
 from exciter.reproduction.gautier_khalil.printed import (
     COLUMNS,
     PARAMETER_TABLES,
-    Identified,
     NoiseTable,
     ParameterTable,
+    PrintedSequence,
     data,
     names,
     noise_levels,
@@ -40,7 +40,7 @@ def _ratios() -> Part:
     for number in ("3", "8"):
         for kind in ("optimum", "random"):
             table = NoiseTable.of(number, kind)
-            cond = Identified.of(table.r, kind).cond
+            cond = PrintedSequence.of(table.r, kind).cond
             parts = zip(*(table.columns[key] for key in ("dy", "dx", "ratio")), noise_levels(), strict=True)
             for dy, dx, ratio, k in parts:
                 value = cond.value * dy.value / dx.value
@@ -146,7 +146,7 @@ def _statements() -> Part:
     six, seven, eleven, twelve = (ParameterTable.of(number) for number in PARAMETER_TABLES)
     ratio = six.std / eleven.std
     y = [_relative_noise(table) for table in (six, eleven)]
-    conds = [Identified.of(table.r, table.sequence).cond.value for table in (seven, twelve)]
+    conds = [PrintedSequence.of(table.r, table.sequence).cond.value for table in (seven, twelve)]
     lost = {table.number: _insignificant(table) for table in (six, seven, eleven, twelve)}
     said = data()["said"]
     factor = conds[1] / conds[0]

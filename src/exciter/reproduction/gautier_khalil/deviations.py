@@ -23,8 +23,8 @@ from exciter.reproduction.gautier_khalil.perturbed import Draws
 from exciter.reproduction.gautier_khalil.point_sequences import true_parameters
 from exciter.reproduction.gautier_khalil.printed import (
     PARAMETER_TABLES,
-    Identified,
     ParameterTable,
+    PrintedSequence,
     names,
     noise_levels,
 )
@@ -56,9 +56,8 @@ def _part(table: ParameterTable, w: Array, drawn: Draws, sample: str, effort: Ef
     totals = np.linalg.norm(std, axis=1) / size
     note = (
         f"the median is {np.median(totals) / total:.2g} times the published figure; cond(W) is "
-        f"{drawn.cond.min():.3g} … {drawn.cond.max():.3g} here, {Identified.of(table.r, table.sequence).cond.value:g} "
-        f"there, and the limits are "
-        "a choice"
+        f"{drawn.cond.min():.3g} … {drawn.cond.max():.3g} here, "
+        f"{PrintedSequence.of(table.r, table.sequence).cond.value:g} there, and the limits are a choice"
     )
     findings = [
         typical("√Σσ² / ‖X‖", total, totals, note, of=sample),

@@ -16,7 +16,7 @@ from exciter.excitation.optimiser.points import OptimalPoints, PointVariables
 from exciter.excitation.optimiser.stages import Logarithm
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, at_most, shown
-from exciter.reproduction.gautier_khalil.printed import Identified
+from exciter.reproduction.gautier_khalil.printed import PrintedSequence
 from exciter.reproduction.gautier_khalil.sequences import assumed_limits, chained, energies, equilibria, robot_model
 from exciter.reproduction.gautier_khalil.soft_equilibrium import SoftEquilibrium
 from exciter.reproduction.paper import DataTable, Effort, Part
@@ -100,7 +100,7 @@ def inverse(variables: PointVariables, points: OptimalPoints) -> Array:
 
 
 def _printed(r: int) -> tuple[float, float]:
-    printed = Identified.of(r, "optimum")
+    printed = PrintedSequence.of(r, "optimum")
     return printed.cond.value, printed.equilibrium.value
 
 

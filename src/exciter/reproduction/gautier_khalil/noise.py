@@ -22,7 +22,7 @@ from exciter.reproduction.gautier_khalil.point_sequences import (
     optimum_sequences,
     random_sequences,
 )
-from exciter.reproduction.gautier_khalil.printed import IDENTIFIED, Identified, NoiseTable, data, noise_levels
+from exciter.reproduction.gautier_khalil.printed import IDENTIFIED, NoiseTable, PrintedSequence, data, noise_levels
 from exciter.reproduction.gautier_khalil.readings import mean_over_k, readings_part
 from exciter.reproduction.gautier_khalil.sequences import assumed_limits, equilibria
 from exciter.reproduction.paper import DataTable, Effort, Part
@@ -117,7 +117,7 @@ def set_up(r: int, made: dict[tuple[int, str], Experiment], effort: Effort) -> s
     """What was drawn, in words."""
     counts, optimum = Counts.of(effort), made[r, "optimum"]
     cond, s = (np.quantile(values, [0.0, 0.5, 1.0]) for values in (optimum.drawn.cond, equilibria(optimum.w)))
-    printed = Identified.of(r, "optimum")
+    printed = PrintedSequence.of(r, "optimum")
     return (
         f"r = {r}. {assumed_limits()}. Optimum: {counts.optima} sequences (seeds 0 … {counts.optima - 1}). Each is the "
         f"best of {STARTS} starts of a search for least cond(W) ({EXPLORE} iterations, then {ITERATIONS} in each "

@@ -11,7 +11,7 @@ from exciter.excitation.optimiser.points import OptimalPoints, PointSearch, Poin
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, at_most, claim
 from exciter.reproduction.gautier_khalil.equilibrium import equilibrium_part
-from exciter.reproduction.gautier_khalil.printed import IDENTIFIED, Identified
+from exciter.reproduction.gautier_khalil.printed import IDENTIFIED, PrintedSequence
 from exciter.reproduction.gautier_khalil.sequences import PUBLISHED, assumed_limits, chained, energies, robot_model
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.robot.motion import Motion
@@ -93,7 +93,7 @@ def _table_2(searches: Mapping[int, PointSearch], found: Mapping[int, OptimalPoi
 
 
 def _beaten(r: int, points: OptimalPoints) -> Finding:
-    printed = Identified.of(r, "optimum").cond.value if r in IDENTIFIED else OPTIMUM[r]
+    printed = PrintedSequence.of(r, "optimum").cond.value if r in IDENTIFIED else OPTIMUM[r]
     w = chained(energies(robot_model(), Motion.at(points.q, points.qd)), r)[0]
     values = ", ".join(f"{value:.4g}" for value in points.values[:6])
     return at_most(

@@ -74,14 +74,14 @@ class NoiseTable:
 
 
 @dataclass(frozen=True)
-class Identified:
+class PrintedSequence:
     """A sequence that the paper identifies with: what stands at the feet of its tables, with all digits."""
 
     cond: Printed
     equilibrium: Printed
 
     @classmethod
-    def of(cls, r: int, sequence: str) -> Identified:
+    def of(cls, r: int, sequence: str) -> PrintedSequence:
         tables = [NoiseTable.of(number, sequence) for number, table in data()["tables"].items() if table["r"] == r]
         cond = min((table.cond for table in tables), key=lambda one: one.half)
         return cls(cond, tables[0].equilibrium)

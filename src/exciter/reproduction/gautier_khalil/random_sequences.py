@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, Verdict, claim, same, shown, typical
-from exciter.reproduction.gautier_khalil.printed import IDENTIFIED, Identified
+from exciter.reproduction.gautier_khalil.printed import IDENTIFIED, PrintedSequence
 from exciter.reproduction.gautier_khalil.sequences import (
     PUBLISHED,
     assumed_limits,
@@ -204,7 +204,7 @@ def _figure(pools: Sequence[Pool]) -> Plot:
 def _identified(pools: Sequence[Pool], effort: Effort) -> Part:
     findings, model, count = [], robot_model(), effort.pick(2000, 10_000)
     for pool in (pool for pool in pools if pool.r in IDENTIFIED):
-        printed, r = Identified.of(pool.r, "random"), pool.r
+        printed, r = PrintedSequence.of(pool.r, "random"), pool.r
         w = chained(energies(model, starting_points(model, count * (r + 1), seed=r)), r)
         for name, one, of_starts, of_pool in (
             ("cond", printed.cond, np.linalg.cond(w), pool.cond),

@@ -1,4 +1,4 @@
-"""``--compare`` of ``exciter identify``: other formulations and estimators on the same logs, side by side."""
+"""Methods to compare: other formulations and estimators on the same logs, side by side."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from exciter.validation.comparison import Comparison, Method, compare
 
 
 @dataclass(frozen=True)
-class Words:
-    """Of a method: a formulation and an estimator; None where it is that of the configuration."""
+class ComparedMethod:
+    """A formulation and an estimator, by their words; None where it is that of the configuration."""
 
     name: str
     formulation: str | None
     estimator: str | None
 
     @classmethod
-    def of(cls, text: str) -> Words:
+    def of(cls, text: str) -> ComparedMethod:
         """energy, huber, or energy/huber."""
         parts = text.split("/")
         formulation = next((part for part in parts if part in FORMULATIONS), None)
@@ -42,20 +42,22 @@ class Words:
         return cls(text, formulation, estimator)
 
 
-def compared(config: IdentifyConfig, found: Identification, words: Sequence[Words], seen: Sequence[Run]) -> Comparison:
+def compared(
+    config: IdentifyConfig, found: Identification, others: Sequence[ComparedMethod], validation: Sequence[Run]
+) -> Comparison:
     """What was asked for first, then the others; all judged by the same torques."""
     model, runs = found.problem.model, found.problem.runs
     name = config.method_name
     methods = [Method(name, found.problem.formulation, found.estimator)]
-    for one in words:
+    for one in others:
         other = config.overridden(formulation=one.formulation, estimator=one.estimator)
         if one.name not in [method.name for method in methods]:
             methods.append(Method(one.name, other.formulation(runs), other.estimator(model.robot, runs=runs)))
-    covariances = {method.name: honest(method.estimator, config.uncertainty) for method in methods}
-    return compare(model, runs, methods, seen, config.evaluation(runs, tuple(seen)), covariances)
+    covariances = {method.name: covariance_of(method.estimator, config.uncertainty) for method in methods}
+    return compare(model, runs, methods, validation, config.evaluation(runs, tuple(validation)), covariances)
 
 
-def honest(estimator: Estimator, word: str) -> Uncertainty:
+def covariance_of(estimator: Estimator, word: str) -> Uncertainty:
     """Standard deviations as the configuration wants them."""
 
     def with_covariance(problem: Problem, estimate: Estimate) -> Estimate:

@@ -1,95 +1,31 @@
-"""result.json of ``exciter identify``: the promised keys first, then what else is worth keeping."""
+"""result.json: the promised keys first, then what else is worth keeping."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from exciter.commands.identify_logs import Logs
 from exciter.excitation.config.terms import term_words
-from exciter.identification.automatic.choice import Choice
+from exciter.files import sha256
 from exciter.identification.config.evaluation import judged_words
-from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.routes import filter_words
-from exciter.identification.drive_gains import DriveGains
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Identification, Judged
 from exciter.identification.identified import COPY
-from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.uncertainty.drift import Drift
 from exciter.identification.uncertainty.explain import explain
-from exciter.pipeline.provenance import description_hash, description_path, versions
-from exciter.report.identification.report import Answers
-from exciter.validation.comparison import Comparison
-from exciter.validation.inertia_matrix import InertiaMatrix
-from exciter.validation.known_load import KnownLoad
+from exciter.pipeline.identify import Identified
 
 
-def copy_name(source: str) -> str:
+def copy_name(description: Path) -> str:
     """Of the description's copy beside result.json."""
-    return f"{COPY}{description_path(source).suffix}"
+    return f"{COPY}{description.suffix}"
 
 
-@dataclass(frozen=True, eq=False)
-class Extras:
-    """What was asked for, or showed, beside the parameters."""
-
-    payload: PayloadEstimate | None = None
-    friction: FrictionChoice | None = None
-    gains: DriveGains | None = None
-    drifts: tuple[Drift, ...] = ()
-    inertia: InertiaMatrix | None = None
-    known_load: KnownLoad | None = None
-    comparison: Comparison | None = None
-    choices: tuple[Choice, ...] = ()
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What deserves care."""
-        return tuple(drift.words for drift in self.drifts)
-
-    @property
-    def answers(self) -> Answers:
-        """For the report."""
-        return Answers(
-            self.payload,
-            self.gains,
-            self.friction,
-            self.comparison,
-            self.inertia,
-            self.known_load,
-            choices=self.choices,
-        )
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """Answers that are no tables, for people."""
-        lines: list[str] = []
-        if self.gains is not None:
-            each = zip(self.gains.joints, self.gains.gains, self.gains.std, strict=True)
-            lines.append(
-                "drive gains [N·m/A]: " + ", ".join(f"{name} {value:.5g} ± {std:.2g}" for name, value, std in each)
-            )
-        if self.payload is not None:
-            lines += _payload_lines(self.payload)
-        if self.known_load is not None:
-            lines += self.known_load.words
-        return tuple(lines)
-
-
-def _payload_lines(payload: PayloadEstimate) -> list[str]:
-    """Mass, centre and inertia with their standard deviations, and remarks."""
-    rows = zip(QUANTITIES, UNITS, payload.values, payload.std, strict=True)
-    listed = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in rows)
-    return [f"payload on {payload.frame}: {listed}", *payload.remarks]
-
-
-def result_data(
-    found: Identification, extras: Extras, config: IdentifyConfig, source: str, logs: Logs
-) -> dict[str, Any]:
+def result_data(result: Identified) -> dict[str, Any]:
+    """result.json."""
+    found, description = result.identification, result.description
     estimate, problem = found.estimate, found.problem
     robot = problem.model.robot
     return {
@@ -100,7 +36,7 @@ def result_data(
         "condition_number": estimate.condition_number,
         "condition_number_normalized": estimate.condition_number_normalized,
         "physically_consistent": found.physically_consistent,
-        "settings": config.to_dict(),
+        "settings": result.config.to_dict(),
         "terms": term_words(problem.model.terms),
         **_judge(found.judge),
         "covariance": estimate.covariance.tolist(),
@@ -113,28 +49,28 @@ def result_data(
             "joints": found.fit.description.to_dict(),
             "total_percent": found.fit.description.total_percent,
         },
-        "payload": None if extras.payload is None else extras.payload.to_dict(),
-        "friction": None if extras.friction is None else extras.friction.to_dict(),
-        "automatic": [choice.to_dict() for choice in extras.choices],
-        "gains": None if extras.gains is None else extras.gains.to_dict(),
-        "drift": [drift.words for drift in extras.drifts],
-        "inertia_matrix": None if extras.inertia is None else extras.inertia.to_dict(),
-        "known_load": None if extras.known_load is None else extras.known_load.to_dict(),
-        "comparison": None if extras.comparison is None else extras.comparison.to_dict(),
-        "words": [*estimate.words, *found.words, *logs.words],
+        "payload": None if result.payload is None else result.payload.to_dict(),
+        "friction": None if result.friction is None else result.friction.to_dict(),
+        "automatic": [choice.to_dict() for choice in result.choices],
+        "gains": None if result.gains is None else result.gains.to_dict(),
+        "drift": [drift.words for drift in result.drifts],
+        "inertia_matrix": None if result.inertia is None else result.inertia.to_dict(),
+        "known_load": None if result.known_load is None else result.known_load.to_dict(),
+        "comparison": None if result.comparison is None else result.comparison.to_dict(),
+        "words": [*estimate.words, *found.words, *result.logs.words],
         "reasons": list(explain(problem.compressed, estimate)),
-        "quality": {name: quality.verdict for name, quality in logs.quality.items()},
-        "notes": logs.notes,
+        "quality": {name: quality.verdict for name, quality in result.quality.items()},
+        "notes": list(result.notes),
         "runs": [_run(one) for one in problem.runs],
         "robot": {
             "name": robot.name,
             "joints": list(robot.joint_names),
             "gravity": robot.gravity.tolist(),
-            "sha256": description_hash(source),
-            "file": copy_name(source),
+            "sha256": None if description is None else sha256(description),
+            "file": None if description is None else copy_name(description),
         },
         "seconds": found.seconds,
-        "versions": versions(),
+        "versions": dict(result.versions),
     }
 
 

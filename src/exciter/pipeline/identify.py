@@ -1,0 +1,297 @@
+"""An identification from logs to a result that holds everything: parameters, how sure they are, how they predict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from exciter.errors import ParameterError, RecordingError
+from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.quality import Quality
+from exciter.identification import identification
+from exciter.identification.automatic.choice import Choice
+from exciter.identification.config.automatic import Automatic, choose_automatically
+from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.config.uncertainty import with_uncertainty
+from exciter.identification.drive_gains import DriveGains, identify_gains
+from exciter.identification.estimate import Estimate
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.friction_choice import FrictionChoice, choose_friction
+from exciter.identification.identification import Identification, judging
+from exciter.identification.payload import identify_payload, payload_between
+from exciter.identification.payload_estimate import PayloadEstimate
+from exciter.identification.problem import Problem
+from exciter.identification.uncertainty.drift import Drift, find_drift
+from exciter.parameters.terms.dry_friction import BoundDryFriction
+from exciter.pipeline.logs import Given, Logs, Progress, payload_notes, read_logs, sided, unseen_progress
+from exciter.pipeline.methods import ComparedMethod, compared, covariance_of
+from exciter.pipeline.provenance import versions
+from exciter.robot import Robot
+from exciter.validation.comparison import Comparison
+from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
+from exciter.validation.known_load import KnownLoad, judge_known_load
+from exciter.validation.validation import Validation, validate
+
+RESTING_SPEED_FRACTION = 2e-3  #: of the fastest: slower is rest
+NOTED_REST_SHARE = 0.1  #: of the time: more is worth a note
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Identified:
+    """All that an identification gives: result.json, the report and what is printed are made from it alone.
+
+    identification: the problem, the answer, and how it does. logs: as they were read and judged, the robot as it
+    stands, and the settings with everything chosen. choices: what was chosen, and why. description: the robot's file.
+    """
+
+    identification: Identification
+    logs: Logs
+    choices: tuple[Choice, ...] = ()
+    friction: FrictionChoice | None = None
+    gains: DriveGains | None = None
+    payload: PayloadEstimate | None = None
+    known_load: KnownLoad | None = None
+    inertia: InertiaMatrix | None = None
+    drifts: tuple[Drift, ...] = ()
+    comparison: Comparison | None = None
+    description: Path | None = None
+    versions: Mapping[str, str] = field(default_factory=versions)
+
+    @property
+    def config(self) -> IdentifyConfig:
+        """With everything chosen in it, so that it asks for the same again."""
+        return self.logs.config
+
+    @property
+    def estimate(self) -> Estimate:
+        return self.identification.estimate
+
+    @property
+    def quality(self) -> Mapping[str, Quality]:
+        """What the check of each log found, by its name."""
+        return self.logs.quality
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should see."""
+        return self.logs.notes
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What deserves care."""
+        return tuple(drift.words for drift in self.drifts)
+
+    @property
+    def held_out(self) -> tuple[Problem, ...]:
+        """Of each run that validates."""
+        return tuple(replace(self.identification.judge, runs=(run,)) for run in self.logs.validation_runs)
+
+    @cached_property
+    def fit(self) -> Validation:
+        """How the model does on the runs it was made from; on their samples where they are read piece by piece."""
+        return validate(self.identification.judge.bounded, self.estimate)
+
+    @cached_property
+    def validation(self) -> Validation | None:
+        """The same on held-out runs; None where there is none."""
+        runs = [run for one in self.held_out for run in validate(one.bounded, self.estimate).runs]
+        return Validation(tuple(runs)) if runs else None
+
+
+def identify(
+    robot: Robot,
+    logs: Sequence[Given],
+    config: IdentifyConfig | None = None,
+    *,
+    validation: Sequence[Given] = (),
+    loaded: Sequence[Given] = (),
+    compare: Sequence[ComparedMethod] = (),
+    planned: Curve | None = None,
+    periods: int | None = None,
+    data: Path | None = None,
+    description: Path | None = None,
+    progress: Progress = unseen_progress,
+) -> Identified:
+    """logs: identified from; validation: of other motion, held out; loaded: with a load that is to be found. planned,
+    periods: the motion that was sent, and how often it was run through. data: folder of the files that a recording.yaml
+    names. description: the robot's file. progress: is told each step as it begins."""
+    config = config or IdentifyConfig()
+    config.refuse_early(robot, planned=planned is not None)
+    ready = read_logs(robot, config, logs, validation, loaded, data=data, progress=progress)
+    ready = sided(ready.noted(*payload_notes((*ready.runs, *ready.validation_runs))))
+    ready, gains = with_drive_gains(ready, progress)
+    ready, automatic = with_chosen_settings(ready, progress)
+
+    config, runs = ready.config, ready.runs
+    estimator = config.estimator(ready.robot, planned, periods, runs)
+    problem = config.problem(config.model(ready.robot), runs)
+    judge, shown_by = config.judge(runs), config.evaluation(runs, ready.validation_runs)
+    ready = with_rest_noted(ready, judge, problem)
+    problem, friction = with_chosen_friction(problem, judge, config, progress)
+
+    progress("identifying")
+    uncertainty = covariance_of(estimator, config.uncertainty)
+    found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
+
+    progress("checking")
+    equations = found.judge if shown_by == judge else judging(problem, judge)
+    payload = payload_of(ready, equations) if loaded else None
+    inertia = inertia_of(found)
+    if inertia is not None and not (found.physically_consistent or inertia.sure):
+        ready = ready.noted(inertia.words[0])
+    result = Identified(
+        identification=found,
+        logs=ready,
+        choices=() if automatic is None else automatic.choices,
+        friction=friction if automatic is None else automatic.chosen.friction,
+        gains=gains,
+        payload=payload,
+        known_load=None if payload is None else known_load_of(payload, ready, equations),
+        inertia=inertia,
+        drifts=drifts_of(equations),
+        description=description,
+    )
+    if not compare:
+        return result
+    progress("comparing")
+    return replace(result, comparison=compared(config, found, compare, ready.validation_runs))
+
+
+# -- what is found from the logs before anything is identified -------------------------------------------------------
+
+
+def with_drive_gains(ready: Logs, progress: Progress) -> tuple[Logs, DriveGains | None]:
+    """Logs of currents as logs of torques, with the gains that those identified from give; where they are asked for."""
+    config = ready.config
+    if (known := config.known_parameters) is None:
+        return ready, None
+    progress("finding drive gains")
+    found = identify_gains(config.model(ready.robot), ready.runs, known, config.judge(ready.runs))
+    gains = found.about_gains
+    return ready.each(lambda log: log.with_gains(gains, config.route)), found
+
+
+def with_chosen_settings(ready: Logs, progress: Progress) -> tuple[Logs, Automatic | None]:
+    """Settings that were left open, chosen from the logs identified from alone, and all logs through the route chosen;
+    as it was where nothing is open, or the logs are too little to choose from."""
+    config = ready.config
+    if ready.loaded and config.section.get("automatic"):
+        ready = ready.noted("settings are not chosen from the logs beside --loaded: usual ones are taken")
+    if ready.loaded or not config.automatic:
+        return ready, None
+    looked_at = tuple(run.bounded for run in ready.runs)
+    try:
+        found = choose_automatically(
+            config,
+            ready.robot,
+            looked_at,
+            lambda route: tuple(log.bounded_through(route) for log in ready.logs),
+            progress,
+        )
+    except (ParameterError, RecordingError) as error:
+        return ready.noted(f"settings were not chosen from the logs, usual ones are taken: {error}"), None
+    notes = []
+    if found.chosen.gravity is not None:
+        shown = ", ".join(f"{x:.4g}" for x in found.chosen.gravity)
+        notes.append(f"gravity leans in the model: whatever loads it (a URDF has no place for it) needs [{shown}] m/s²")
+    zone = found.config.judge(found.runs).zone(found.config.model(found.robot))
+    if "dead_zone" in found.config.section and not zone.any():
+        notes.append("dead_zone: has no effect, pre-sliding friction holds at rest too; friction: as-given has it")
+    ready = replace(ready, config=found.config, robot=found.robot).noted(*notes)
+    if (route := found.config.route) is None:
+        return ready, found
+    pairs = zip(ready.logs, found.runs, strict=True)
+    logs = tuple(replace(log, run=run) if log.run.sample is None else log.through(route) for log, run in pairs)
+    return replace(ready, logs=logs, validation=tuple(log.through(route) for log in ready.validation)), found
+
+
+def with_chosen_friction(
+    problem: Problem, judge: InverseDynamic, config: IdentifyConfig, progress: Progress
+) -> tuple[Problem, FrictionChoice | None]:
+    """With the friction model of each joint that predicts best, where that is asked for."""
+    if not config.chooses_friction:
+        return problem, None
+    progress("choosing friction models")
+    friction = choose_friction(replace(problem, formulation=judge).bounded)
+    return replace(problem, model=replace(problem.model, terms=friction.terms)), friction
+
+
+def with_rest_noted(ready: Logs, judge: InverseDynamic, problem: Problem) -> Logs:
+    """What becomes of joints at rest: at rest, dry friction is whatever holds them."""
+    model, names = problem.model, ready.robot.joint_names
+    zone = judge.zone(model)
+    if zone.any():
+        slow = ", ".join(f"{name} {z:.2g}" for name, z in zip(names, zone, strict=True) if z)
+        ready = ready.done(f"slower than this [rad/s, m/s], joints count as resting and have no equation: {slow}")
+    terms = [term for term in model.bound if isinstance(term, BoundDryFriction) and not term.has_memory]
+    dry = {row for term in terms for row, _ in term.rows}
+    for run in ready.runs:
+        speed = np.concatenate([np.abs(part.motion.qd) for part in run.bounded.parts])
+        rest = (speed < np.maximum(zone, RESTING_SPEED_FRACTION * speed.max(axis=0))).mean(axis=0)
+        long = [joint for joint in sorted(dry) if rest[joint] > NOTED_REST_SHARE]
+        for resting, what in (
+            ([j for j in long if zone[j]], "and have no equation then"),
+            ([j for j in long if not zone[j]], "so that noise decides the sign of friction; give a dead_zone:"),
+        ):
+            if resting:
+                share = ", ".join(f"{names[j]} {100 * rest[j]:.0f} %" for j in resting)
+                ready = ready.noted(f"{run.name}: joints rest for part of the time, {what}: {share}")
+    return ready
+
+
+# -- checks ----------------------------------------------------------------------------------------------------------
+
+
+def inertia_of(found: Identification) -> InertiaMatrix | None:
+    """Whether the model can be simulated; a force plate alone does not tell, and bodies that can be need no test."""
+    model = found.problem.model
+    if found.problem.names != model.base.names:
+        return None
+    return check_inertia_matrix(model, found.estimate.values, found.estimate.covariance)
+
+
+def drifts_of(problem: Problem) -> tuple[Drift, ...]:
+    """What changes along the runs; those that were averaged over their periods have no before and after."""
+    problem = problem.bounded
+    runs = tuple(run for run in problem.runs if all(part.series is None for part in run.parts))
+    if not runs:
+        return ()
+    try:
+        return find_drift(replace(problem, runs=runs))
+    except ParameterError:  # too little motion to tell
+        return ()
+
+
+def payload_of(ready: Logs, unloaded: Problem) -> PayloadEstimate:
+    """What runs with the load show beside those without: between two estimates whose covariances hold for correlated
+    errors, or in one fit where the loaded runs alone do not determine the robot."""
+    model, loaded = unloaded.model, ready.loaded_runs
+    frame = ready.config.payload_frame or (ready.stated[0].frame if ready.stated else last_frame(model.robot))
+    estimator = WeightedLeastSquares()
+    try:
+        with_load, without = (
+            with_uncertainty(problem, estimator, estimator.estimate(problem), ready.config.uncertainty)
+            for problem in (replace(unloaded, runs=loaded), unloaded)
+        )
+    except ParameterError:
+        return identify_payload(model, frame, loaded, unloaded.runs, formulation=unloaded.formulation)
+    return payload_between(model, frame, with_load, without)
+
+
+def last_frame(robot: Robot) -> str:
+    """The last frame on the last body; the body's own where it has none."""
+    own = [frame.name for frame in robot.frames if frame.joint == robot.n - 1]
+    return own[-1] if own else robot.joint_names[-1]
+
+
+def known_load_of(payload: PayloadEstimate, ready: Logs, unloaded: Problem) -> KnownLoad | None:
+    """What was found beside what the logs state, where all of them state the same."""
+    stated, loaded = ready.stated, ready.loaded_runs
+    if len(stated) != len(loaded) or any(one != stated[0] for one in stated) or not stated[0].mass:
+        return None
+    return judge_known_load(payload, stated[0], replace(unloaded, runs=loaded))

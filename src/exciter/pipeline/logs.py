@@ -1,0 +1,348 @@
+"""Logs of an identification or a validation: read, judged, and made ready as runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, islice
+from pathlib import Path
+
+import numpy as np
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import RecordingError
+from exciter.experiment.quality import Quality, Repaired, Repairs, check, repair
+from exciter.experiment.quality.evidence import USUAL_TERMS
+from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
+from exciter.experiment.recording.about import LINK, SourceFile
+from exciter.experiment.signals.route import Route
+from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.drive_gains import in_amperes
+from exciter.identification.long_run import HELD_BYTES, LongLog, size_of
+from exciter.identification.run import Run, common_side
+from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
+from exciter.robot import Robot
+
+LOCKED_TRAVEL = 0.02  #: [rad or m] a locked joint may have moved
+IRREPLACEABLE_TERMS = (DriveCoupling, CoupledSqrtViscous, GasSpring, GravitySpring, Spring)  #: no other stands for them
+EXPLAINED_TORQUE = "explained torque"  #: a finding of the quality check
+Progress = Callable[[str], None]  #: names the step that begins
+
+
+def unseen_progress(step: str) -> None:
+    """For those who do not look."""
+
+
+@contextmanager
+def naming(log: Path | str) -> Iterator[None]:
+    """Errors of a log say which one it is."""
+    try:
+        yield
+    except RecordingError as error:
+        raise RecordingError(str(error) if str(log) in str(error) else f"{log}: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class NamedLog:
+    """name: of the log in results and messages. source: its file, or its samples."""
+
+    name: str
+    source: RecordingFile | Recording
+
+
+Given = str | Path | RecordingFile | Recording | NamedLog
+
+
+def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recording:
+    """data: folder of the files that a recording.yaml names. Samples without a file are known by their hash."""
+    source = given.source if isinstance(given, NamedLog) else given
+    if isinstance(source, str | Path):
+        return open_recording(Path(source), data)
+    if isinstance(source, RecordingFile) or source.about.sources:
+        return source
+    digest = hashlib.sha256()
+    for channel in ("time", *source.everything):
+        digest.update(getattr(source, channel).tobytes())
+    return replace(source, about=replace(source.about, sources=(SourceFile(name, digest.hexdigest()),)))
+
+
+def _name(given: Given, number: int) -> str:
+    """A file is called as it was given, samples by their number."""
+    if isinstance(given, Recording):
+        return f"recording {number}"
+    if isinstance(given, NamedLog):
+        return given.name
+    return str(given.path if isinstance(given, RecordingFile) else Path(given))
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """A log that was read and judged.
+
+    kept: its samples, repaired, or what reads them piece by piece. run: made from them. payload: that it states, and
+    that is to be found. notes: what a person should see.
+    """
+
+    name: str
+    kept: Repaired | LongLog
+    quality: Quality
+    run: Run
+    notes: tuple[str, ...] = ()
+    payload: Payload | None = None
+
+    def through(self, route: Route | None) -> Log:
+        """The same log through another route."""
+        run = self.kept.run(route) if isinstance(self.kept, LongLog) else self.bounded_through(route)
+        return replace(self, run=run)
+
+    def bounded_through(self, route: Route | None) -> Run:
+        """What can be looked at at once (``Run.bounded``), through another route."""
+        samples = self.kept.repaired_sample if isinstance(self.kept, LongLog) else self.kept
+        return Run.of(samples, route, name=self.name)
+
+    def with_gains(self, gains: tuple[float, ...], route: Route | None) -> Log:
+        """A log of currents as one of torques; gains [N·m/A]."""
+        assert isinstance(self.kept, Repaired)
+        return replace(self, kept=self.kept.with_gains(gains)).through(route)
+
+
+@dataclass(frozen=True, eq=False)
+class Logs:
+    """Logs that were identified from, that validate, and of the loaded robot; config: for these. robot: with the
+    gravity that they speak of. notes: what a person should see; words: what was done."""
+
+    config: IdentifyConfig
+    robot: Robot
+    logs: tuple[Log, ...]
+    validation: tuple[Log, ...] = ()
+    loaded: tuple[Log, ...] = ()
+    notes: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        return tuple(log.run for log in self.logs)
+
+    @cached_property
+    def validation_runs(self) -> tuple[Run, ...]:
+        return tuple(log.run for log in self.validation)
+
+    @cached_property
+    def loaded_runs(self) -> tuple[Run, ...]:
+        return tuple(log.run for log in self.loaded)
+
+    @property
+    def stated(self) -> tuple[Payload, ...]:
+        """Loads that logs state, and that are to be found."""
+        return tuple(log.payload for log in self.loaded if log.payload is not None)
+
+    @property
+    def quality(self) -> Mapping[str, Quality]:
+        """By the name of the log."""
+        return {log.name: log.quality for log in (*self.logs, *self.validation, *self.loaded)}
+
+    def noted(self, *notes: str) -> Logs:
+        return replace(self, notes=(*self.notes, *notes))
+
+    def done(self, *words: str) -> Logs:
+        return replace(self, words=(*self.words, *words))
+
+    def each(self, change: Callable[[Log], Log]) -> Logs:
+        """With every log changed."""
+        logs, validation, loaded = (tuple(map(change, group)) for group in (self.logs, self.validation, self.loaded))
+        return replace(self, logs=logs, validation=validation, loaded=loaded)
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def read_logs(
+    robot: Robot,
+    config: IdentifyConfig,
+    logs: Sequence[Given],
+    validation: Sequence[Given] = (),
+    loaded: Sequence[Given] = (),
+    *,
+    data: Path | None = None,
+    progress: Progress = unseen_progress,
+) -> Logs:
+    """Read one by one, in this order; refused where one is useless, or samples would count twice. loaded: with a load
+    that is to be identified, so that nothing stated of it counts. data: folder of the files that a recording.yaml
+    names."""
+    if not logs:
+        raise RecordingError("no log is given; give at least one")
+    read, words, held = list[Log](), list[str](), 0
+    gravity: tuple[float, ...] | None = None
+    for given in (*logs, *validation, *loaded):
+        name, with_load = _name(given, len(read) + 1), len(read) >= len(logs) + len(validation)
+        short = Path(name).name
+        progress(f"reading {short}")
+        with naming(name):
+            file = _opened(given, name, data)
+            notes = [] if isinstance(file, Recording) else [f"{short}: {remark}" for remark in file.remarks]
+            if (stated := file.about.gravity) is not None:
+                notes += _gravity_notes(stated, gravity, config.robot.gravity, short)
+                if not np.allclose(stated, robot.gravity):
+                    words.append(f"gravity {list(stated)} m/s², as {short} says")
+                    robot = robot.with_gravity(stated)
+                gravity = stated
+            log, held = _read(name, file, config, robot, held, with_load=with_load)
+        read.append(replace(log, notes=(*notes, *log.notes)))
+    groups = iter(read)
+    first, second = (tuple(islice(groups, len(group))) for group in (logs, validation))
+    every = tuple(note for log in read for note in log.notes)
+    found = Logs(config, robot, first, second, tuple(groups), every, tuple(words))
+    _refuse_repeated(found)
+    return found
+
+
+def _gravity_notes(
+    stated: Sequence[float], before: Sequence[float] | None, told: Sequence[float] | None, log: str
+) -> list[str]:
+    """stated: by this log; before: by another one, and the robot must have stood alike; told: by the settings."""
+    if before is not None and not np.allclose(stated, before):
+        raise RecordingError(f"gravity is {list(stated)} here and {list(before)} in another log; split them")
+    if told is None or np.allclose(stated, told):
+        return []
+    return [f"{log} was recorded with gravity {list(stated)} m/s², not {list(told)} as was said"]
+
+
+def _read(
+    name: str, file: RecordingFile | Recording, config: IdentifyConfig, robot: Robot, held: int, *, with_load: bool
+) -> tuple[Log, int]:
+    """held [B]: of samples in memory; the same with those of this log."""
+    repairs = Repairs() if isinstance(file, Recording) else Repairs.from_dict(file.repair, f"{name}: repair")
+    payload = file.about.payload if with_load else None
+    model = _usual_model(config, robot)
+
+    def arranged(recording: Recording) -> Recording:
+        own = recording.arranged(robot)
+        return replace(own, about=replace(own.about, payload=None)) if with_load else own
+
+    whole, held = _held(file, config, held)
+    if whole is None:
+        assert isinstance(file, RecordingFile)
+        if config.robot.lock:
+            _refuse_moving(config, file.chunks())
+        long = LongLog.of(lambda: (arranged(piece) for piece in file.chunks()), name, model, repairs)
+        notes = (*_judged(long.quality, name, config, with_load), f"{Path(name).name}: {long.sampled}")
+        return Log(name, long, long.quality, long.run(config.route), notes, payload), held
+    _refuse_moving(config, [whole])
+    recording = arranged(whole)
+    kept = repair(recording, repairs)
+    quality = check(kept.recording, robot, model)
+    notes = _judged(quality, name, config, with_load)
+    if config.known_parameters is not None:
+        currents = in_amperes(recording, name)
+        kept = repair(currents, repairs) if recording.torque is not None else kept.with_gains((1.0,) * recording.n)
+    return Log(name, kept, quality, Run.of(kept, config.route, name=name), notes, payload), held
+
+
+def _held(file: RecordingFile | Recording, config: IdentifyConfig, held: int) -> tuple[Recording | None, int]:
+    """A log at once; None where that is too much, together with those before, and where it need not be: drive gains,
+    and an analogue filter that is undone, want it whole."""
+    if isinstance(file, Recording):
+        return file, held
+    if config.known_parameters is not None or file.about.filter is not None:
+        return file.read(), held
+    parts, size = list[Recording](), held
+    for piece in file.chunks():
+        size += size_of(piece)
+        if size > HELD_BYTES:
+            return None, held
+        parts.append(piece)
+    return Recording.join(parts), size
+
+
+def _usual_model(config: IdentifyConfig, robot: Robot) -> DynamicModel:
+    """What a log is judged by: usual drives, and what the configuration knows of couplings and springs."""
+    given = (term for term in config.model(robot).terms if isinstance(term, IRREPLACEABLE_TERMS))
+    return DynamicModel(robot, (*USUAL_TERMS, *given))
+
+
+def _judged(quality: Quality, name: str, config: IdentifyConfig, with_load: bool) -> tuple[str, ...]:
+    """What was found, in words; a log that is useless is refused."""
+    if not quality.usable and not config.accept_problems:
+        raise RecordingError(
+            f"{quality.verdict} ({quality.problems[0].words}); see exciter inspect, repair the log, or say "
+            "accept_problems: true under identify:"
+        )
+    notes = []
+    for finding in (*quality.problems, *quality.warnings):
+        if with_load and finding.what == EXPLAINED_TORQUE:
+            continue  # of course not by the robot without its load
+        joint = "" if finding.joint is None else f" of {finding.joint}"
+        notes.append(f"{Path(name).name}: {finding.what}{joint}: {finding.words}")
+    return tuple(notes)
+
+
+def _refuse_moving(config: IdentifyConfig, pieces: Iterable[Recording]) -> None:
+    """A joint that is locked here must have stood still there."""
+    low, high = dict[str, float](), dict[str, float]()
+    for piece in pieces:
+        for name in set(config.robot.lock) & set(piece.joints):
+            q = piece.q[:, piece.joints.index(name)]
+            low[name] = np.fmin(low.get(name, np.nan), np.fmin.reduce(q))
+            high[name] = np.fmax(high.get(name, np.nan), np.fmax.reduce(q))
+    for name in config.robot.lock:
+        if name in low and (moved := float(high[name] - low[name])) > LOCKED_TRAVEL:
+            raise RecordingError(
+                f"joint '{name}' is locked, but moves by {moved:.3g} in this log; do not lock it, or give one "
+                "in which it stands still"
+            )
+
+
+# -- together --------------------------------------------------------------------------------------------------------
+
+
+def _refuse_repeated(found: Logs) -> None:
+    """Samples count once, those that were identified from validate nothing, and a name is of one log."""
+    runs = (*found.runs, *found.loaded_runs)
+    for k, run in enumerate(runs):
+        for other in runs[:k]:
+            if _shared(run, other):
+                raise RecordingError(f"{run.name} is given twice, or has samples of {other.name}; leave one out")
+        for other in found.validation_runs:
+            if _shared(run, other):
+                raise RecordingError(
+                    f"{other.name} has samples that are identified from: it validates nothing; give other motion"
+                )
+    for run, other in combinations((*runs, *found.validation_runs), 2):
+        if run.name == other.name and not _shared(run, other):
+            raise RecordingError(f"several logs are called {run.name}; give each a name of its own")
+
+
+def _shared(run: Run, other: Run) -> bool:
+    """Whether both come from one file, and from one time of it."""
+    if run.recording is None or other.recording is None:
+        return False
+    files = [{source.sha256 for source in one.recording.about.sources} for one in (run, other) if one.recording]
+    return bool(files[0] & files[1]) and any(a[0] < b[1] and b[0] < a[1] for a in run.spans for b in other.spans)
+
+
+def payload_notes(runs: Sequence[Run]) -> list[str]:
+    """A load that only some of the logs state may have been forgotten in the others."""
+    masses = {run.name: run.payload.mass if run.payload is not None else 0.0 for run in runs}
+    if len({round(mass, 6) for mass in masses.values()}) < 2:
+        return []
+    stated = ", ".join(f"{Path(name).name} {mass:g} kg" for name, mass in masses.items())
+    return [f"logs state different payloads ({stated}), which are taken off: was none forgotten?"]
+
+
+def sided(found: Logs) -> Logs:
+    """With the configuration for torques of the side on which runs measure them; others are told."""
+    side = common_side((*found.runs, *found.loaded_runs))
+    found = replace(found, config=replace(found.config, side=side))
+    if side == LINK and found.config.terms is None:
+        found = found.done("torques are measured on the links: they have no rotor inertia in them")
+    for run in found.validation_runs:
+        other = None if run.recording is None else run.recording.side
+        if None not in (side, other) and side != other:
+            found = found.noted(
+                f"{Path(run.name).name} has torques measured on the {other}s, the model is of torques on the "
+                f"{side}s: rotors and gears make a difference"
+            )
+    return found

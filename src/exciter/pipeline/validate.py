@@ -1,0 +1,119 @@
+"""A validation: an identified model on logs of other motion, beside models that know less and noise alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exciter.errors import RecordingError
+from exciter.files import Seal
+from exciter.identification.config.evaluation import judged_words
+from exciter.identification.identified import IdentifiedModel
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
+from exciter.pipeline.logs import Given, Logs, Progress, read_logs, unseen_progress
+from exciter.pipeline.provenance import versions
+from exciter.robot import Robot
+from exciter.validation import validation
+from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
+from exciter.validation.simulation import SimulatedRun, simulate_run
+from exciter.validation.validation import Validation
+
+VALIDATED = Seal("validation.json", ("report.html",), "validate again")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Validated:
+    """All that is asked of an identified model: by logs, by its inertia matrix, by simulation. model: as the logs have
+    the robot stand."""
+
+    model: IdentifiedModel
+    logs: Logs
+    validation: Validation
+    inertia: InertiaMatrix
+    simulations: tuple[SimulatedRun, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Of the model, beside those of its runs."""
+        return (*self.inertia.words, *(f"{one.run}: {word}" for one in self.simulations for word in one.words))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should see."""
+        return self.logs.notes
+
+
+def validate(
+    model: IdentifiedModel, logs: Sequence[Given], *, data: Path | None = None, progress: Progress = unseen_progress
+) -> Validated:
+    """logs: of other motion than the model was made from; data: folder of the files that a recording.yaml names."""
+    ready = other_logs(model, logs, data, progress)
+    model, runs = in_gravity(model, ready.robot), ready.runs
+    estimate, dynamics, config = model.estimate, model.model, model.config
+    progress("predicting")
+    predicted = validation.validate(Problem(dynamics, runs, config.evaluation((), runs)), estimate)
+    progress("searching the inertia matrix")
+    inertia = check_inertia_matrix(dynamics, estimate.values, estimate.covariance)
+    simulations, zone = list[SimulatedRun](), config.dead_zone(())
+    for run in runs:
+        progress(f"simulating {Path(run.name).name}")
+        simulations.append(simulate_run(dynamics, estimate.values, run.bounded, dead_zone=zone))
+    return Validated(model=model, logs=ready, validation=predicted, inertia=inertia, simulations=tuple(simulations))
+
+
+def other_logs(model: IdentifiedModel, logs: Sequence[Given], data: Path | None, progress: Progress) -> Logs:
+    """Read as those that the model was made from, with its drive gains; refused where samples are the same."""
+    ready = read_logs(model.model.robot, model.config, logs, data=data, progress=progress)
+    if (gains := model.gains) is not None:
+        ready = ready.each(lambda log: log.with_gains(gains, model.config.route))
+    for run in ready.runs:
+        for before in model.data["runs"]:
+            if _shared(run, before):
+                raise RecordingError(
+                    f"{run.name} was identified from ({before['log']}): it validates nothing; give other motion"
+                )
+    return ready
+
+
+def _shared(run: Run, before: Mapping[str, Any]) -> bool:
+    """Whether a run has samples that were identified from: one file, and one time of it."""
+    files = () if run.recording is None else run.recording.about.sources
+    same = {source.sha256 for source in files} & {source["sha256"] for source in before["sources"]}
+    first, last = before["span"] or (-math.inf, math.inf)
+    return bool(same) and run.span is not None and run.span[0] < last and first < run.span[1]
+
+
+def in_gravity(found: IdentifiedModel, robot: Robot) -> IdentifiedModel:
+    """The model as the logs have the robot stand; other base parameters than the identified ones cannot be judged."""
+    if np.allclose(robot.gravity, found.model.robot.gravity):
+        return found
+    model = replace(found.model, robot=found.model.robot.with_gravity(robot.gravity))
+    if model.base.expressions != found.model.base.expressions:
+        raise RecordingError(
+            f"the logs were recorded with gravity {robot.gravity.tolist()} m/s², where other base parameters count "
+            f"than with {found.model.robot.gravity.tolist()}; validate on a robot that stands so, or identify anew"
+        )
+    return replace(found, model=model)
+
+
+def validation_data(checked: Validated) -> dict[str, Any]:
+    """validation.json."""
+    model = checked.model
+    return {
+        "robot": model.model.robot.name,
+        "model": str(model.folder),
+        "joints": list(model.model.robot.joint_names),
+        **checked.validation.to_dict(),
+        "inertia_matrix": checked.inertia.to_dict(),
+        "simulation": [one.to_dict() for one in checked.simulations],
+        "notes": list(checked.notes),
+        "judged_through": model.data["judged_through"],
+        "percentages": judged_words(model.config.evaluation(())),
+        "versions": versions(),
+    }

@@ -1,0 +1,178 @@
+"""The pipeline: objects in, one object out; the same as the commands, and nothing printed or changed on the way."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from exciter.cli import main
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError, RecordingError
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.trajectory import motion
+from exciter.experiment import process as processing
+from exciter.experiment.recording import Recording, open_recording, read_recording, write_recording
+from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.files import HASHES, json_text
+from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.identified import IdentifiedModel
+from exciter.parameters.terms.declared import declared_terms
+from exciter.pipeline import logs as reading
+from exciter.pipeline.identify import identify
+from exciter.pipeline.logs import NamedLog, read_logs
+from exciter.pipeline.result_json import result_data
+from exciter.pipeline.saving import save_identified
+from exciter.pipeline.validate import validate, validation_data
+from exciter.robot import library
+
+ARM = "gautier-khalil"
+ROBOT = library.embedded(ARM)
+RATE = 200.0
+CONFIG = IdentifyConfig().overridden(estimator="wls")
+
+
+def recorded(seed: int, seconds: float = 8.0, period: float = 4.0) -> Recording:
+    model = DynamicModel(ROBOT, declared_terms(ROBOT))
+    rng = np.random.default_rng(seed)
+    delta = 0.4 * rng.standard_normal((ROBOT.n, 7))
+    moved = motion(Fourier(period, 3), delta, np.arange(round(seconds * RATE)) / RATE)
+    torque = model.torque(moved, model.nominal)
+    return Recording(ROBOT.joint_names, moved.time, moved.q, torque=torque + 0.1 * rng.standard_normal(torque.shape))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """log.csv and other.csv."""
+    folder = tmp_path_factory.mktemp("logs")
+    for name, seed in (("log", 0), ("other", 1)):
+        write_recording(recorded(seed), folder / f"{name}.csv")
+    return folder
+
+
+def run(*words) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([*map(str, words), "--quiet"])
+    assert not left.value.code
+
+
+def lasting(data: dict, *also: str) -> dict:
+    """What does not depend on when and where it was computed."""
+    plain = json.loads(json_text(data))
+    return {key: value for key, value in plain.items() if key not in ("seconds", HASHES, *also)}
+
+
+def test_the_library_gives_what_the_commands_write(folder, tmp_path, capsys):
+    """result.json and validation.json to the last figure, with the steps that a person sees; nothing is printed."""
+    log, other = folder / "log.csv", folder / "other.csv"
+    run("identify", ARM, log, "-o", tmp_path / "found", "--estimator", "wls", "--validate", other)
+    run("validate", tmp_path / "found", other, "-o", tmp_path / "checked")
+    capsys.readouterr()
+    steps = []
+    found = identify(ROBOT, [log], CONFIG, validation=[other], description=library.path(ARM), progress=steps.append)
+    model = IdentifiedModel.read(tmp_path / "found")
+    checked = validate(model, [other], progress=steps.append)
+    written = [json.loads((tmp_path / name).read_text()) for name in ("found/result.json", "checked/validation.json")]
+    assert lasting(result_data(found)) == lasting(written[0])
+    assert lasting(validation_data(checked)) == lasting(written[1])
+    assert steps == [
+        *("reading log.csv", "reading other.csv", "identifying", "checking"),
+        *("reading other.csv", "predicting", "searching the inertia matrix", "simulating other.csv"),
+    ]
+    assert capsys.readouterr() == ("", "")
+    assert CONFIG.side is None
+
+
+def test_samples_in_memory_are_identified_as_those_of_files(folder):
+    """By paths, opened files, samples, and samples with a name; nothing but names and hashes tells them apart."""
+    log, other = folder / "log.csv", folder / "other.csv"
+    from_files = identify(ROBOT, [str(log)], CONFIG, validation=[open_recording(other)])
+    samples = [read_recording(path) for path in (log, other)]
+    bare = [replace(one, about=replace(one.about, sources=())) for one in samples]
+    before = bare[0].torque.copy()
+    in_memory = identify(ROBOT, bare[:1], CONFIG, validation=[NamedLog("evening", bare[1])])
+    assert_array_equal(in_memory.estimate.values, from_files.estimate.values)
+    assert_array_equal(in_memory.estimate.covariance, from_files.estimate.covariance)
+    assert [*from_files.quality] == [str(log), str(other)]
+    assert [*in_memory.quality] == ["recording 1", "evening"]
+    assert [one.run for one in in_memory.identification.validation] == ["evening"]
+    (source,) = result_data(in_memory)["runs"][0]["sources"]
+    assert source["name"] == "recording 1"
+    assert len(source["sha256"]) == 64
+    assert_array_equal(bare[0].torque, before)
+
+
+def test_samples_in_memory_count_once():
+    """A recording that has no file is known by its samples; what it says of itself does not make it another one."""
+    log = recorded(0)
+    again = replace(log, about=replace(log.about, notes={"said": "of another day"}))
+    for given in (([log, again],), ([log], [again])):
+        with pytest.raises(RecordingError, match="recording 2"):
+            read_logs(ROBOT, CONFIG, *given)
+    assert len(read_logs(ROBOT, CONFIG, [log[:900]], [log[900:]]).validation) == 1
+    with pytest.raises(RecordingError, match="several logs are called morning"):
+        read_logs(ROBOT, CONFIG, [NamedLog("morning", log[:900])], [NamedLog("morning", log[900:])])
+
+
+def test_without_a_log_nothing_is_identified():
+    with pytest.raises(RecordingError, match="at least one"):
+        identify(ROBOT, [], CONFIG, validation=[recorded(1)])
+
+
+def test_a_log_is_repaired_once(folder, monkeypatch):
+    """Whatever is tried with it: the check of its quality, and every route that a first run compares."""
+    repaired, routes = [], []
+    for place in (reading, processing):
+        plain = place.repair
+        monkeypatch.setattr(place, "repair", lambda *words, plain=plain: repaired.append(1) or plain(*words))
+    stream = FilteredDifferences.stream
+    monkeypatch.setattr(FilteredDifferences, "stream", lambda *words: routes.append(1) or stream(*words))
+    told = {"gravity": ROBOT.gravity.tolist(), "identify": {"friction": "as-given", "folds": 3}}
+    found = identify(ROBOT, [folder / "log.csv"], IdentifyConfig.of(told, "here"), validation=[folder / "other.csv"])
+    assert any(choice.setting == "route" for choice in found.choices)
+    assert len(routes) > 4
+    assert len(repaired) == 2
+
+
+def test_gains_are_given_to_every_piece_of_a_log_of_currents():
+    """A log with a gap, repaired before its gains are known, is the log that had them from the beginning."""
+    log = recorded(0)
+    kept = np.ones(len(log), dtype=bool)
+    kept[700:760] = False
+    gains = tuple(np.linspace(2.0, 3.0, ROBOT.n).tolist())
+    currents = replace(log, torque=None, current=log.torque / np.array(gains))[kept]
+    known = replace(currents, about=replace(currents.about, gains=gains))
+    unknown = replace(CONFIG, section=replace(CONFIG.section, data={"gains": "identify"}))
+    (one,) = read_logs(ROBOT, unknown, [currents]).logs
+    (two,) = read_logs(ROBOT, CONFIG, [known]).logs
+    parts = [read.run.parts for read in (one.with_gains(gains, None), two)]
+    assert len(parts[0]) == len(parts[1]) == 2
+    for mine, told in zip(*parts, strict=True):
+        assert_array_equal(mine.torque, told.torque)
+        assert_array_equal(mine.motion.q, told.motion.q)
+    assert_array_equal(one.run.parts[0].torque * np.array(gains), parts[0][0].torque)
+
+
+def test_a_long_log_goes_through_another_route_with_all_its_samples(folder, monkeypatch):
+    """Also one whose motion repeats, and that was averaged at first."""
+    log = recorded(0, seconds=60.0)
+    write_recording(replace(log, about=replace(log.about, period=4.0)), folder / "long.npz")
+    monkeypatch.setattr(reading, "HELD_BYTES", 1000)
+    monkeypatch.setattr("exciter.identification.long_run.SAMPLE_BYTES", 100_000)
+    (averaged,) = read_logs(ROBOT, CONFIG, [folder / "long.npz"]).logs
+    assert averaged.run.sample is None
+    run = averaged.through(FilteredDifferences(20.0)).run
+    assert sum(len(part) for part in run.parts) > 0.95 * len(log)
+    bounded = averaged.bounded_through(FilteredDifferences(20.0))
+    assert sum(len(part) for part in bounded.parts) < 0.5 * len(log)
+
+
+def test_a_result_without_the_file_of_its_robot_is_not_saved(folder, tmp_path):
+    """The folder could not be read back; nothing is made."""
+    found = identify(ROBOT, [folder / "log.csv"], CONFIG)
+    with pytest.raises(ExciterError, match="file of its robot"):
+        save_identified(found, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    save_identified(replace(found, description=library.path(ARM)), tmp_path / "new")
+    assert_array_equal(IdentifiedModel.read(tmp_path / "new").values, found.estimate.values)
