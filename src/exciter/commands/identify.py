@@ -35,6 +35,7 @@ from exciter.report.identification.report import write_identification_report
 from exciter.robot import Robot, load
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
+from exciter.validation.validation import validate_both
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         if methods:
             step("comparing")
             extras = replace(extras, comparison=compared(config, found, methods, seen))
+        fit, unseen = validate_both(found, seen)
         step("writing")
         data = result_data(found, extras, config, arguments.robot, logs)
         with staged(folder, SEALED, remove=earlier) as stage:
@@ -86,6 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
                 [*logs.notes, *extras.remarks],
                 extras.answers,
                 quality=logs.quality,
+                fit=fit,
+                unseen=unseen,
             )
             data = SEALED.write(stage, data)
             written = sorted(path.name for path in stage.iterdir())

@@ -9,6 +9,7 @@ from typing import Any
 
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.identification.estimate import Estimate
+from exciter.identification.identification import Identification
 from exciter.identification.one_thread import one_thread
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
@@ -125,6 +126,13 @@ def validate(problem: Problem, estimate: Estimate, runs: Sequence[Run] | None = 
     with one_thread():
         chosen = problem.runs if runs is None else runs
         return Validation(tuple(_validated(replace(problem, runs=(run,)), estimate) for run in chosen))
+
+
+def validate_both(found: Identification, never: Sequence[Run] = ()) -> tuple[Validation, Validation]:
+    """On the runs that were identified from, and on those never seen; of runs that are read piece by piece, on their
+    samples."""
+    unseen = validate(found.judge, found.estimate, [run.bounded for run in never])
+    return validate(found.judge.bounded, found.estimate), unseen
 
 
 def _validated(problem: Problem, estimate: Estimate) -> RunValidation:
