@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from rich.console import Console
 from rich.table import Table
@@ -18,7 +19,6 @@ from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Identification, Judged
 from exciter.identification.identified import URDF
-from exciter.report.identification.drawn import file_name
 from exciter.report.identification.notes import all_notes
 from exciter.report.identification.parameter_words import reading_order
 from exciter.validation.comparison import Comparison
@@ -114,7 +114,7 @@ def print_left_out(out: Console, lost: Sequence[str]) -> None:
 
 def print_residuals(out: Console, judged: Sequence[Judged]) -> None:
     table = plain_table("residual / torque [%]", **dict.fromkeys((*judged[0].residuals.joints, "total"), "right"))
-    files = [file_name(one.run) for one in judged]
+    files = [PurePath(one.run).name for one in judged]
     names = files if len(set(files)) == len(files) else [one.run for one in judged]
     for k, one in enumerate(judged):
         kind = "fit" if k == 0 else "validation"

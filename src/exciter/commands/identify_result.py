@@ -21,7 +21,6 @@ from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEs
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.drift import Drift
-from exciter.identification.uncertainty.explain import explain
 from exciter.report.identification.report import Answers
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
@@ -122,7 +121,7 @@ def result_data(
         "known_load": None if extras.known_load is None else extras.known_load.to_dict(),
         "comparison": None if extras.comparison is None else extras.comparison.to_dict(),
         "words": [*estimate.words, *found.words, *logs.words],
-        "reasons": list(explain(problem.compressed, estimate)),
+        "reasons": list(found.reasons),
         "quality": {name: quality.verdict for name, quality in logs.quality.items()},
         "notes": logs.notes,
         "runs": [_run(one) for one in problem.runs],

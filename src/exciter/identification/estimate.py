@@ -44,6 +44,12 @@ class Estimate:
         return np.sqrt(np.maximum(self.covariance.diagonal(), 0.0))
 
     @property
+    def correlation(self) -> Array:
+        """(p, p) of the estimates; zero for a parameter that was not estimated."""
+        std = np.where(self.std > 0.0, self.std, np.inf)
+        return np.asarray(np.clip(self.covariance / np.outer(std, std), -1.0, 1.0))
+
+    @property
     def relative_std_percent(self) -> Array:
         """σ % [12.10]; infinite for a parameter that is zero."""
         size = np.abs(self.values)

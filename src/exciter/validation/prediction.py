@@ -122,7 +122,7 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
         raise ParameterError("the estimate is of other parameters than the problem; it does not predict its torques")
     values, vectors = np.linalg.eigh(estimate.covariance)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    models = np.stack([estimate.values, nominal_base(problem)])
+    models = np.stack([estimate.values, problem.nominal])
     reach = estimate.quantile(LEVEL)
     zone = problem.formulation.zone(problem.model) if isinstance(problem.formulation, InverseDynamic) else None
     for run in problem.runs:
@@ -150,12 +150,6 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
                 )
         except RecordingError as error:
             raise RecordingError(str(error) if run.name in str(error) else f"{run.name}: {error}") from None
-
-
-def nominal_base(problem: Problem) -> Array:
-    """(p,) base values of the description's own parameters; zero where it says nothing."""
-    known = dict(zip(problem.model.standard, problem.model.nominal, strict=True))
-    return np.asarray(problem.base.base_values([known.get(name, 0.0) for name in problem.base.standard]))
 
 
 def equation_units(problem: Problem) -> tuple[str, ...]:

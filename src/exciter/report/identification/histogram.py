@@ -34,15 +34,9 @@ def histogram_section(drawn: Drawn) -> Section:
 
 def histogram_plot(one: Histogram) -> Markup:
     """A staircase: a value holds from its edge to the next."""
-    total = max(int(one.identified.counts.sum()), 1)
-
-    def stairs(counts: object) -> np.ndarray:
-        shares = 100.0 * np.asarray(counts, dtype=float) / total
-        return np.append(shares, 0.0)
-
     lines = [
-        Line("identified", stairs(one.identified.counts)),
-        Line("description", stairs(one.description.counts)),
-        Line("Gaussian", stairs(one.identified.gaussian), width=1.0),
+        Line("identified", np.append(one.identified.percent, 0.0)),
+        Line("description", np.append(one.description.percent, 0.0)),
+        Line("Gaussian", np.append(one.identified.gaussian_percent, 0.0), width=1.0),
     ]
     return Plot(one.joint, one.edges, f"error [{one.unit}]", "share [%]", lines, steps=True).html()

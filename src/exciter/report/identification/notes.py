@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 
 from exciter.experiment.quality.finding import Finding, Quality
-from exciter.report.identification.drawn import file_name
 from exciter.report.markup import Markup, element, joined
 
 MOST_NOTES = 8  #: the others are folded away
@@ -29,7 +29,7 @@ def all_notes(notes: Iterable[str], quality: Mapping[str, Quality], joints: Sequ
     logs: dict[str, list[str]] = {}  # by what was found in them
     own = set()
     for run, found in quality.items():
-        name = file_name(run)
+        name = PurePath(run).name
         for line in grouped((*found.problems, *found.warnings)):
             logs.setdefault(line, []).append(name)
         own |= {f"{name}: {f.what}{'' if f.joint is None else f' of {f.joint}'}: {f.words}" for f in found.findings}

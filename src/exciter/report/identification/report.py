@@ -23,12 +23,10 @@ from exciter.report.identification.checks import (
 )
 from exciter.report.identification.choices import choices_section, friction_choice_section
 from exciter.report.identification.conditioning import conditioning_section
-from exciter.report.identification.drawn import Drawn, drawn_runs
-from exciter.report.identification.friction import friction_section
 from exciter.report.identification.headline import headline
 from exciter.report.identification.parameters import parameters_section
 from exciter.report.identification.quality import quality_section
-from exciter.report.identification.runs import misses, run_sections
+from exciter.report.identification.runs import friction_sections, misses, run_sections
 from exciter.report.identification.settings import done_section, settings_section
 from exciter.report.page import Page
 from exciter.report.section import Section
@@ -37,6 +35,7 @@ from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
 from exciter.validation.simulation import SimulatedRun
 from exciter.validation.validation import Validation, validate
+from exciter.validation.verdict import Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,33 +95,31 @@ def write_identification_report(
     others, where that was computed already. Of runs that are read piece by piece it is their samples that are drawn.
     """
     fit = validate(found.judge.bounded, found.estimate) if fit is None else fit
-    if unseen is None and validation:
+    if unseen is None:
         unseen = Validation(tuple(run for one in validation for run in validate(one.bounded, found.estimate).runs))
-    runs = drawn_runs(fit, unseen)
-    sections = [*_sections(found, runs, answers or Answers(), quality or {}, settings or {})]
+    verdict = Verdict(fit, unseen)
+    sections = [*_sections(found, verdict, answers or Answers(), quality or {}, settings or {})]
     never = [run for one in validation for run in one.runs]
     sections.append(settings_section(found, settings or {}, never))
     title = f"Identification of {found.problem.model.robot.name}"
-    Page(title, headline(found, runs, notes, quality or {}), sections).write(Path(path))
+    Page(title, headline(found, verdict, notes, quality or {}), sections).write(Path(path))
 
 
 def _sections(
     found: Identification,
-    runs: tuple[Drawn, ...],
+    verdict: Verdict,
     answers: Answers,
     quality: Mapping[str, Quality],
     settings: Mapping[str, Any],
 ) -> Iterator[Section]:
-    model, estimate = found.judge.model, found.estimate
     yield from answers.sections()
-    yield from run_sections(model.robot, runs, found.judge.formulation)
+    yield from run_sections(verdict, found.judge.formulation)
     yield from answers.chosen(settings)
-    if (friction := friction_section(model, estimate, runs)) is not None:
-        yield friction
-    yield parameters_section(found.problem, estimate)
-    yield conditioning_section(found.problem, estimate)
-    yield from misses(runs)
+    yield from friction_sections(verdict)
+    yield parameters_section(found)
+    yield conditioning_section(found)
+    yield from misses(verdict)
     yield from answers.checks()
     if quality:
         yield quality_section(quality)
-    yield done_section((*estimate.words, *found.words), found.problem.runs)
+    yield done_section((*found.estimate.words, *found.words), found.problem.runs)
