@@ -18,6 +18,7 @@ import exciter.parameters.terms
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.experiment.quality.finding import Quality, warning
+from exciter.experiment.quality.notes import LONGEST_NOTE, all_notes, merged, shortened
 from exciter.experiment.recording import Payload
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.friction import friction_candidates
@@ -30,13 +31,12 @@ from exciter.identification.friction_candidates import FrictionCandidate
 from exciter.identification.friction_choice import choose_friction
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.load import load_torque
+from exciter.parameters.parameter_words import DRIVE, meaning, reading_order
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous
 from exciter.parameters.terms.columns import Column
 from exciter.report.identification.choices import PARTS
 from exciter.report.identification.drawn import drawn_runs
 from exciter.report.identification.headline import worst_joint
-from exciter.report.identification.notes import LONGEST, all_notes, merged, shortened
-from exciter.report.identification.parameter_words import DRIVE, meaning, reading_order
 from exciter.report.identification.report import Answers, write_identification_report
 from exciter.report.identification.validation_report import write_validation_report
 from exciter.report.plain_words import in_full, named
@@ -332,7 +332,7 @@ def test_notes_are_short_and_those_of_several_logs_are_one():
     assert lines[1] == f"a.csv, b.csv: poor excitation: {shortened(long)}"
     assert lines[2:] == ["other"]
     assert shortened("as it is") == "as it is"
-    assert len(shortened(long)) <= LONGEST + 2
+    assert len(shortened(long)) <= LONGEST_NOTE + 2
     assert shortened(long).endswith(" …")
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from exciter.commands.common import console, print_notes, shown
 from exciter.commands.identify_logs import Logs
 from exciter.commands.identify_result import Extras
+from exciter.experiment.quality.notes import all_notes
 from exciter.export.full_set import left_out
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.config.evaluation import judged_words
@@ -19,8 +20,7 @@ from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Identification, Judged
 from exciter.identification.identified import URDF
-from exciter.report.identification.notes import all_notes
-from exciter.report.identification.parameter_words import reading_order
+from exciter.parameters.parameter_words import reading_order
 from exciter.validation.comparison import Comparison
 
 WIDTH = 100  #: [columns] of tables with sentences in them

@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from exciter.experiment.quality.finding import Quality
+from exciter.experiment.quality.notes import all_notes
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.identification import Identification
-from exciter.report.identification.notes import all_notes, notes_list
 from exciter.report.markup import Markup, element, joined, number, percent
 from exciter.report.plain_words import named
 from exciter.report.section import figures
 from exciter.validation.baselines import DESCRIPTION, IDENTIFIED
 from exciter.validation.validation import RunValidation, Validation
 from exciter.validation.verdict import Verdict, next_steps, some_of
+
+MOST_NOTES = 8  #: the others are folded away
 
 
 def headline(found: Identification, verdict: Verdict, notes: Sequence[str], quality: Mapping[str, Quality]) -> Markup:
@@ -36,6 +38,17 @@ def summary(
     lead = element("p", badge, " ", " ".join(sentences), class_="lead")
     shown = figures({**runs_figures(verdict), **(more or {})})
     return joined(lead, notes_list(steps, "next", "good"), notes_list(notes), shown)
+
+
+def notes_list(notes: Sequence[str], word: str = "note", tone: str = "fair") -> Markup:
+    if not notes:
+        return Markup()
+    items = [element("li", element("span", word, class_=f"word {tone}"), " ", text) for text in notes]
+    shown = element("ul", *items[:MOST_NOTES], class_="caveats")
+    if len(items) <= MOST_NOTES:
+        return shown
+    rest = element("ul", *items[MOST_NOTES:], class_="caveats")
+    return joined(shown, element("details", element("summary", f"{len(items) - MOST_NOTES} more notes"), rest))
 
 
 # -- sentences ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.identification import Identification
 from exciter.identification.problem import Problem
-from exciter.report.identification.parameter_words import meaning, reading_order
+from exciter.parameters.parameter_words import meaning, reading_order
 from exciter.report.markup import Markup, element, number, percent
 from exciter.report.section import Section, folded
 from exciter.report.table import Bar, Table, Word

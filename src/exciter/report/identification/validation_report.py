@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from exciter.experiment.quality.finding import Quality
+from exciter.experiment.quality.notes import all_notes
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.run import Run
 from exciter.report.identification.checks import inertia_section, simulation_section
 from exciter.report.identification.headline import many, summary, unseen_sentence, worst_joint
-from exciter.report.identification.notes import all_notes
 from exciter.report.identification.quality import quality_section
 from exciter.report.identification.runs import friction_sections, misses, run_sections
 from exciter.report.identification.settings import done_section, hashes
