@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.base_reaction import BaseReaction
+from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.pictures import Pictures
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
@@ -25,6 +27,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.equations import by_time
 from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
 MOST = 200_000  #: instants that are held in memory
@@ -74,6 +77,17 @@ class Prediction:
     def of_joints(self) -> bool:
         """Whether the equations are those of the robot's joints, one each; not so for a force plate or a power."""
         return len(self.joints) == self.q.shape[1] and self.joints != EQUATIONS
+
+    def pictures(self, robot: Robot, frame: str) -> Pictures:
+        """Positions at even times, between those of the equations, and the path of a frame."""
+        start, end = float(self.time[0]), float(self.time[-1])
+        return Pictures.of(
+            Dynamics(robot),
+            frame,
+            start,
+            end,
+            lambda time: np.stack([np.interp(time, self.time, column) for column in self.q.T], axis=1),
+        )
 
     @classmethod
     def of(cls, problem: Problem, estimate: Estimate, most: int = MOST) -> Prediction:
