@@ -46,7 +46,7 @@ from exciter.validation.friction_curves import FrictionColumns, friction_curves
 from exciter.validation.inertia_matrix import PostureSearch, check_inertia_matrix
 from exciter.validation.known_load import recover_known_load
 from exciter.validation.residual_spectrum import density, stretches
-from exciter.validation.validation import RunValidation, Validation, validate, validate_both
+from exciter.validation.validation import RunValidation, Validation, validate
 from exciter.validation.verdict import Verdict, next_steps
 from report_identifications import NOISE, RATE, Identified, identified, quality_of, run_of
 
@@ -65,7 +65,8 @@ def report(arm: Identified, tmp_path_factory: pytest.TempPathFactory) -> str:
     robot = arm.found.problem.model.robot
     quality = {"logs/run 1.csv": quality_of(robot)}
     notes = [f"run 2.csv: delay of {joint}: {k} ms" for k, joint in enumerate(robot.joint_names)]
-    write_identification_report(arm.found, path, {"terms": ["viscous"]}, arm.validation, notes, quality=quality)
+    both = {"fit": arm.fit, "unseen": arm.unseen}
+    write_identification_report(arm.found, path, {"terms": ["viscous"]}, arm.validation, notes, quality=quality, **both)
     return path.read_text(encoding="utf-8")
 
 
@@ -244,7 +245,7 @@ def test_answers_and_checks_have_tables(arm, tmp_path):
         inertia_matrix=check_inertia_matrix(model, arm.found.estimate.values, search=PostureSearch(64, 1)),
         known_load=known,
     )
-    write_identification_report(arm.found, tmp_path / "r.html", answers=answers)
+    write_identification_report(arm.found, tmp_path / "r.html", fit=arm.fit, unseen=NO_RUNS, answers=answers)
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     mass = next(row for row in cells(section(text, "payload")) if row)
     assert mass[0] == "mass"
@@ -360,7 +361,8 @@ def test_choices_say_why_and_how_to_fix_them(arm, tmp_path):
     ]
     chosen = {"filter": {"cutoff": 10.0, "order": 4}, "estimator": {"consistent": {"weight": 31.622776, "offset": 0.1}}}
     settings = {"gravity": [0.0123456, 0.0, -9.81], "identify": {"automatic": False, **chosen}}
-    write_identification_report(arm.found, tmp_path / "r.html", settings, answers=Answers(choices=choices))
+    answers = Answers(choices=choices)
+    write_identification_report(arm.found, tmp_path / "r.html", settings, fit=arm.fit, unseen=NO_RUNS, answers=answers)
     rows = [row for row in cells(section((tmp_path / "r.html").read_text(encoding="utf-8"), "automatic")) if row]
     assert [row[0] for row in rows] == [one.setting for one in choices]
     assert [row[2] for row in rows] == [one.reason for one in choices]
@@ -378,8 +380,8 @@ def test_choices_say_why_and_how_to_fix_them(arm, tmp_path):
 
 def test_parts_of_friction_models_are_explained(arm, tmp_path):
     candidates = friction_candidates(None)[:2] + friction_candidates(None)[8:10]
-    friction = choose_friction(arm.found.problem, candidates)
-    write_identification_report(arm.found, tmp_path / "r.html", answers=Answers(friction=friction))
+    answers = Answers(friction=choose_friction(arm.found.problem, candidates))
+    write_identification_report(arm.found, tmp_path / "r.html", fit=arm.fit, unseen=NO_RUNS, answers=answers)
     text = words(section((tmp_path / "r.html").read_text(encoding="utf-8"), "friction-choice"))
     for part in ("viscous Fv q̇", "Dahl Fs z", "√ Fr √|q̇| sgn q̇", "offset constant"):
         assert part in text
@@ -482,7 +484,7 @@ def test_the_worst_run_never_seen_decides_on_the_grade(arm, left, grade):
 
 def test_a_result_has_what_its_report_draws(arm, report):
     """Arrays by name and unit, without a report: friction curves, spectra, torque and its band, histograms."""
-    verdict = Verdict(*validate_both(arm.found, arm.validation[0].runs))
+    verdict = Verdict(arm.fit, arm.unseen)
     run = verdict.decisive
     curves = {curve.joint: curve for curve in verdict.friction_curves}
     for plot in plots(section(report, "friction")):

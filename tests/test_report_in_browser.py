@@ -223,7 +223,9 @@ def arm() -> Identified:
 def arm_report(arm: Identified, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("identified") / "report.html"
     quality = {"logs/run 1.csv": quality_of(arm.found.problem.model.robot)}
-    write_identification_report(arm.found, path, validation=arm.validation, quality=quality)
+    write_identification_report(
+        arm.found, path, validation=arm.validation, quality=quality, fit=arm.fit, unseen=arm.unseen
+    )
     return path
 
 

@@ -65,6 +65,12 @@ class Estimate:
         words = np.where(insignificant, INSIGNIFICANT, np.where(relative > limit, POOR, WELL))
         return tuple(str(word) for word in words)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many parameters have each status, in a fixed order."""
+        status = self.status
+        return {word: status.count(word) for word in (WELL, POOR, INSIGNIFICANT)}
+
     def quantile(self, level: float = 0.95) -> float:
         """How many σ a confidence interval reaches to both sides (Student)."""
         return float(stats.t.ppf(0.5 + 0.5 * level, max(self.freedom, 1.0)))

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from exciter.experiment.quality.finding import Quality
 from exciter.experiment.quality.notes import all_notes
-from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
+from exciter.identification.estimate import WELL
 from exciter.identification.identification import Identification
 from exciter.report.markup import Markup, element, joined, number, percent
 from exciter.report.plain_words import named
@@ -115,13 +115,8 @@ def worst_joint(verdict: Verdict) -> str:
     return f"worst is {worst.joint}, with {percent(worst.percent / 100)} of its own torque left ({sizes})"
 
 
-def counts(estimate: Estimate) -> dict[str, int]:
-    """How many parameters have each status, in a fixed order."""
-    return {status: estimate.status.count(status) for status in (WELL, POOR, INSIGNIFICANT)}
-
-
 def sure_sentence(found: Identification) -> str:
-    well, less, none = counts(found.estimate).values()
+    well, less, none = found.estimate.counts.values()
     physical = {
         True: " There are links with these masses and inertias: the model can be exported whole.",
         False: " No links can have these masses and inertias: they predict torques, and nothing else.",
@@ -149,7 +144,7 @@ def runs_figures(verdict: Verdict) -> dict[str, str]:
 
 def key_figures(found: Identification) -> dict[str, str]:
     return {
-        "well identified": f"{counts(found.estimate)[WELL]} of {len(found.estimate.names)}",
+        "well identified": f"{found.estimate.counts[WELL]} of {len(found.estimate.names)}",
         "condition number": number(found.estimate.condition_number),
         "… of normalised columns": number(found.estimate.condition_number_normalized),
         "time of the estimate": f"{number(found.seconds, 3)} s",

@@ -34,7 +34,7 @@ from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
 from exciter.validation.simulation import SimulatedRun
-from exciter.validation.validation import Validation, validate
+from exciter.validation.validation import Validation
 from exciter.validation.verdict import Verdict
 
 
@@ -83,20 +83,17 @@ def write_identification_report(
     notes: Sequence[str] = (),
     answers: Answers | None = None,
     *,
+    fit: Validation,
+    unseen: Validation,
     quality: Mapping[str, Quality] | None = None,
-    fit: Validation | None = None,
-    unseen: Validation | None = None,
 ) -> None:
     """Write the report to one HTML file.
 
-    settings: plain data that asks for the same again, shown as YAML. validation: problems of the runs never seen.
-    notes: to stand at the top. answers: what was asked for beside the parameters, and checks. quality: what the check
-    of each log found, by its name. fit, unseen: how the model does on the runs it was identified from and on the
-    others, where that was computed already. Of runs that are read piece by piece it is their samples that are drawn.
+    fit, unseen: how the model does on the runs it was identified from and on those never seen (``validate_both``).
+    settings: plain data that asks for the same again, shown as YAML. validation: problems of the runs never seen, for
+    their files. notes: to stand at the top. answers: what was asked for beside the parameters, and checks. quality:
+    what the check of each log found, by its name.
     """
-    fit = validate(found.judge.bounded, found.estimate) if fit is None else fit
-    if unseen is None:
-        unseen = Validation(tuple(run for one in validation for run in validate(one.bounded, found.estimate).runs))
     verdict = Verdict(fit, unseen)
     sections = [*_sections(found, verdict, answers or Answers(), quality or {}, settings or {})]
     never = [run for one in validation for run in one.runs]

@@ -14,8 +14,6 @@ from exciter.report.section import Section, folded
 from exciter.report.table import Bar, Cell, Table, Word
 from exciter.validation.structure import Structure
 
-REACH = 2.0  #: standard errors to both sides of a mean
-
 
 def structure_section(drawn: Drawn) -> Section | None:
     """None where the run is too short to tell."""
@@ -63,10 +61,11 @@ def sorted_by(some: list[Structure], joints: tuple[str, ...]) -> list[Structure]
 
 def structure_plot(one: Structure, drawn: Drawn) -> Markup:
     found = one.dependence
+    lower, upper = found.band
     unit = drawn.prediction.units[drawn.prediction.joints.index(one.joint)]
     lines = [
-        Line("lower end", found.means - REACH * found.errors, unit),
-        Line("upper end", found.means + REACH * found.errors, unit),
+        Line("lower end", lower, unit),
+        Line("upper end", upper, unit),
         Line("mean residual", found.means, unit, colour="c1"),
     ]
     label = f"{one.quantity} [{one.unit}]" if one.unit else one.quantity
