@@ -45,7 +45,7 @@ from exciter.validation.comparison import Method, compare
 from exciter.validation.friction_curves import FrictionColumns, friction_curves
 from exciter.validation.inertia_matrix import PostureSearch, check_inertia_matrix
 from exciter.validation.known_load import recover_known_load
-from exciter.validation.residual_spectrum import density, stretches
+from exciter.validation.residual_spectrum import Density, ResidualSpectrum, density, stretches
 from exciter.validation.validation import RunValidation, Validation, validate
 from exciter.validation.verdict import Verdict, next_steps
 from report_identifications import NOISE, RATE, Identified, identified, quality_of, run_of
@@ -185,6 +185,20 @@ def test_correlation_matrix_holds_the_estimates(arm, report):
     np.testing.assert_allclose(unpacked(data["values"]).reshape(len(std), -1), expected, atol=1e-6)
 
 
+def test_conditioning_is_that_of_the_equations(arm):
+    """Singular values of W itself with columns of length one, and every pair that correlates strongly, once."""
+    estimate, found = arm.found.estimate, arm.found.conditioning
+    w = np.concatenate([rows.w.reshape(-1, len(estimate.names)) for _, rows in arm.found.problem.rows()])
+    w = w / np.linalg.norm(w, axis=0)
+    np.testing.assert_allclose(found.singular_values, np.linalg.svd(w, compute_uv=False), rtol=1e-8)
+    strong = np.abs(np.triu(estimate.correlation, 1)) > 0.9
+    assert {(a, b) for a, b, _ in found.pairs} == {
+        (estimate.names[a], estimate.names[b]) for a, b in zip(*np.nonzero(strong), strict=True)
+    }
+    sizes = [abs(value) for *_, value in found.pairs]
+    assert sizes == sorted(sizes, reverse=True) != []
+
+
 @pytest.mark.parametrize("memory", [False, True])
 def test_friction_curve_is_the_model_and_its_points_the_data(arm, memory):
     """Of exact parameters: the line is Fv q̇ + Fs sgn q̇ + offset, and points scatter about it as the noise does."""
@@ -224,6 +238,13 @@ def test_density_of_white_noise_and_of_a_sine():
     assert found.frequency[int(found.values[:, 0].argmax())] == pytest.approx(12.5, abs=step)
     assert [(s.start, s.stop) for s in stretches(torn, RATE)] == [(0, 20_000), (20_000, 40_000)]
     assert density(time[:20], RATE, sine[:20]) == ()
+
+
+def test_frequencies_that_filters_emptied_are_told_from_those_with_torque():
+    """Of either joint: one that has some of it counts, wherever gaps are before."""
+    values = np.array([[1.0, 1e3], [1e-5, 1e-2], [1e-3, 1e-2], [1e-5, 1e-2]])
+    both = (Density(np.arange(4.0), values), Density(np.arange(4.0), np.zeros((4, 2))))
+    assert ResidualSpectrum(("a", "b"), ("N", "N"), *both).filled == 3
 
 
 # -- answers and checks ------------------------------------------------------------------------------------------------
