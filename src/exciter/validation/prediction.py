@@ -80,14 +80,11 @@ class Prediction:
 
     def pictures(self, robot: Robot, frame: str) -> Pictures:
         """Positions at even times, between those of the equations, and the path of a frame."""
-        start, end = float(self.time[0]), float(self.time[-1])
-        return Pictures.of(
-            Dynamics(robot),
-            frame,
-            start,
-            end,
-            lambda time: np.stack([np.interp(time, self.time, column) for column in self.q.T], axis=1),
-        )
+
+        def between(time: Array) -> Array:
+            return np.stack([np.interp(time, self.time, column) for column in self.q.T], axis=1)
+
+        return Pictures.of(Dynamics(robot), frame, float(self.time[0]), float(self.time[-1]), between)
 
     @classmethod
     def of(cls, problem: Problem, estimate: Estimate, most: int = MOST) -> Prediction:

@@ -24,9 +24,10 @@ from exciter.report.identification.checks import (
 from exciter.report.identification.choices import choices_section, friction_choice_section
 from exciter.report.identification.conditioning import conditioning_section
 from exciter.report.identification.headline import headline
+from exciter.report.identification.misses import misses
 from exciter.report.identification.parameters import parameters_section
 from exciter.report.identification.quality import quality_section
-from exciter.report.identification.runs import friction_sections, misses, run_sections
+from exciter.report.identification.runs import friction_sections, run_sections
 from exciter.report.identification.settings import done_section, settings_section
 from exciter.report.page import Page
 from exciter.report.section import Section

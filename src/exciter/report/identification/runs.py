@@ -7,13 +7,9 @@ from collections.abc import Iterator
 from exciter.identification.formulations.formulation import Formulation
 from exciter.report.identification.drawn import drawn_runs
 from exciter.report.identification.friction import friction_section
-from exciter.report.identification.histogram import histogram_section
 from exciter.report.identification.replay import replay_section
 from exciter.report.identification.residuals import residuals_section
-from exciter.report.identification.spectrum import spectrum_section
-from exciter.report.identification.structure import structure_section
 from exciter.report.identification.torque import torque_section
-from exciter.report.identification.whiteness import whiteness_section
 from exciter.report.section import Section
 from exciter.validation.verdict import Verdict
 
@@ -33,13 +29,3 @@ def friction_sections(verdict: Verdict) -> Iterator[Section]:
     if verdict.friction_curves:
         names = [run.name for run in verdict.shown if run.prediction.of_joints]
         yield friction_section(verdict.decisive.model, verdict.friction_curves, names)
-
-
-def misses(verdict: Verdict) -> Iterator[Section]:
-    """What a model leaves of the decisive run, looked at from all sides."""
-    (drawn,) = (one for one in drawn_runs(verdict) if one.found is verdict.decisive)
-    yield histogram_section(drawn)
-    for section in (structure_section(drawn), spectrum_section(drawn)):
-        if section is not None:
-            yield section
-    yield whiteness_section(drawn)

@@ -11,8 +11,9 @@ from exciter.identification.identified import IdentifiedModel
 from exciter.identification.run import Run
 from exciter.report.identification.checks import inertia_section, simulation_section
 from exciter.report.identification.headline import many, summary, unseen_sentence, worst_joint
+from exciter.report.identification.misses import misses
 from exciter.report.identification.quality import quality_section
-from exciter.report.identification.runs import friction_sections, misses, run_sections
+from exciter.report.identification.runs import friction_sections, run_sections
 from exciter.report.identification.settings import done_section, hashes
 from exciter.report.markup import Markup, number
 from exciter.report.page import Page
