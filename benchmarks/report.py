@@ -30,6 +30,7 @@ from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.report.identification.report import write_identification_report
 from exciter.robot import library
+from exciter.validation.validation import validate_both
 
 SECONDS, RATE = 60.0, 1000.0
 OPENINGS = 5
@@ -74,7 +75,9 @@ def main() -> None:
         path = arguments.output or Path(folder) / "report.html"
         for what in ("first time", "again"):
             clock = time.perf_counter()
-            write_identification_report(found, path, validation=[replace(found.judge, runs=(never,))])
+            fit, unseen = validate_both(found, (never,))
+            judge = replace(found.judge, runs=(never,))
+            write_identification_report(found, path, validation=[judge], fit=fit, unseen=unseen)
             print(f"built in {time.perf_counter() - clock:.2f} s ({what}), {path.stat().st_size / 1e6:.2f} MB")
         if find_browser() is None:
             print("no Chromium: not opened")

@@ -16,6 +16,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, Offset, Viscous
 from exciter.robot import Robot
+from exciter.validation.validation import Validation, validate_both
 
 NOISE = 0.3
 RATE = 100.0
@@ -23,11 +24,13 @@ RATE = 100.0
 
 @dataclass(frozen=True, eq=False)
 class Identified:
-    """found: on a run; validation: problems of a run never seen; chi: the truth."""
+    """found: on a run; validation: problems of a run never seen; chi: the truth. fit, unseen: judged by both."""
 
     found: Identification
     validation: tuple[Problem, ...]
     chi: np.ndarray
+    fit: Validation
+    unseen: Validation
 
 
 def run_of(model: DynamicModel, chi: np.ndarray, seed: int, seconds: float = 8.0, name: str = "") -> Run:
@@ -51,7 +54,7 @@ def identified(robot: Robot) -> Identified:
     problem = Problem(model, (run_of(model, chi, 1),))
     never = run_of(model, chi, 2)
     found = identify(problem, WeightedLeastSquares(), (never,))
-    return Identified(found, (replace(found.judge, runs=(never,)),), chi)
+    return Identified(found, (replace(found.judge, runs=(never,)),), chi, *validate_both(found, (never,)))
 
 
 def quality_of(robot: Robot) -> Quality:

@@ -25,6 +25,7 @@ from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
+from exciter.excitation.design_view import DesignView
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.spectrum import acceleration_spectrum
 from exciter.parameters.terms import Coulomb, RotorInertia, Tanh, Viscous
@@ -33,11 +34,12 @@ from exciter.report import write_design_report
 from exciter.report.markup import Markup, data_block, element, number, packed, percent
 from exciter.report.plot import MOST_POINTS, staircases, thinned
 from exciter.report.projections import multiples, projections, tick_step
-from exciter.report.scene import Replay, Scene, sticks, upright
+from exciter.report.scene import Replay, Scene, sticks
 from exciter.report.surroundings import surroundings
 from exciter.report.table import Bar, Table
 from exciter.robot import library
 from exciter.robot.robot import BASE, Frame
+from exciter.robot.spatial import upright
 from report_designs import EVIL, designed
 
 
@@ -146,6 +148,25 @@ def test_certified_limit_replaces_the_robots_own(panda, tmp_path):
     write_design_report(design, tmp_path / "r.html")
     plots = {b["title"]: b for b in embedded((tmp_path / "r.html").read_text(encoding="utf-8")) if "title" in b}
     assert [line["upper"] for line in plots["Torque"]["lines"]][:2] == [87.0, 52.2]
+
+
+def test_a_design_has_what_its_report_draws(panda):
+    """Without a page: torque of the motion, jerk, the path of a frame, and how many parameters are well known."""
+    robot, view = panda.model.robot, DesignView(panda, 50.0, "joint_3")
+    motion = view.motion
+    assert (motion.time[0], motion.time[-1], len(motion)) == (0.0, 5.0, 251)
+    friction = motion.qd * robot.friction["viscous"] + np.sign(motion.qd) * robot.friction["coulomb"]
+    np.testing.assert_allclose(view.torque, Dynamics(robot).inverse_dynamics(motion) + friction, atol=1e-9)
+    np.testing.assert_allclose(view.jerk, panda.trajectory.basis(motion.time, 3)[3] @ panda.delta.T, atol=1e-9)
+    pictures = view.pictures
+    np.testing.assert_allclose(pictures.path, Dynamics(robot).placement("joint_3", pictures.q)[1])
+    np.testing.assert_allclose(pictures.q, panda.trajectory.basis(pictures.time)[0] @ panda.delta.T, atol=1e-9)
+    known = np.abs(panda.model.base.base_values(panda.model.nominal)) > 10.0 * panda.predicted_std
+    assert 0 < panda.well_known < len(known)
+    assert panda.well_known == known.sum()
+    for rate in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(ExciterError, match="must be a positive number"):
+            DesignView(panda, rate, "joint_3")
 
 
 def test_open_limits_are_counted_beside_broken_ones():
@@ -491,9 +512,9 @@ def test_scene_draws_every_body_once():
 
 
 def test_gravity_points_down_on_screen():
-    robot = random_robot(5, 3)
-    np.testing.assert_allclose(upright(robot) @ robot.gravity, [0, 0, -np.linalg.norm(robot.gravity)], atol=1e-12)
-    np.testing.assert_array_equal(upright(robot.with_gravity(np.zeros(3))), np.eye(3))
+    gravity = random_robot(5, 3).gravity
+    np.testing.assert_allclose(upright(gravity) @ gravity, [0, 0, -np.linalg.norm(gravity)], atol=1e-12)
+    np.testing.assert_array_equal(upright(np.zeros(3)), np.eye(3))
 
 
 def test_projections_lie_inside_and_to_one_scale():

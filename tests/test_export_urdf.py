@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 from conftest import ROBOTS, random_robot, random_rotation, states
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.export.full_set import EDGE, presentable
 from exciter.export.urdf import identified_robot, identified_urdf, left_out, roll_pitch_yaw, urdf_text
+from exciter.parameters.body_parts import THINNEST, presentable
 from exciter.parameters.consistency import consistency_margin
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Frame, load
@@ -148,8 +148,8 @@ def test_bodies_on_the_edge_are_made_thick():
     """A rod, a point and nothing at all: MuJoCo refuses all three as they are."""
     rod = np.array([2.0, 0.2, 0.0, 0.0, 0.0, 0.0, 0.05, 0.0, 0.0, 0.05])
     thick = presentable(rod)
-    assert_allclose(thick, rod, atol=3 * EDGE)
-    assert consistency_margin(thick) > 0.1 * EDGE
+    assert_allclose(thick, rod, atol=3 * THINNEST)
+    assert consistency_margin(thick) > 0.1 * THINNEST
     for phi in (
         np.zeros(10),
         np.array([1.0, *np.zeros(9)]),

@@ -311,7 +311,14 @@ def pages(folder, names, log):
     quality = {"logs/run 1.csv": quality_of(robot)}
     notes = [f"{log}: {name}" for name in names]
     write_identification_report(
-        made.found, folder / "found.html", {"terms": [log]}, made.validation, notes, quality=quality
+        made.found,
+        folder / "found.html",
+        {"terms": [log]},
+        made.validation,
+        notes,
+        fit=made.fit,
+        unseen=made.unseen,
+        quality=quality,
     )
     model = IdentifiedModel(made.found.problem.model, made.found.estimate, IdentifyConfig(), {}, Path(names[2]))
     never = tuple(replace(run, name=log) for run in made.validation[0].runs)

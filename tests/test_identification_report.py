@@ -16,7 +16,9 @@ import yaml
 
 import exciter.parameters.terms
 from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError
 from exciter.experiment.quality.finding import Quality, warning
+from exciter.experiment.quality.notes import LONGEST_NOTE, all_notes, merged, shortened
 from exciter.experiment.recording import Payload
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.friction import friction_candidates
@@ -29,26 +31,26 @@ from exciter.identification.friction_candidates import FrictionCandidate
 from exciter.identification.friction_choice import choose_friction
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.load import load_torque
+from exciter.parameters.parameter_words import DRIVE, meaning, reading_order
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous
 from exciter.parameters.terms.columns import Column
 from exciter.report.identification.choices import PARTS
 from exciter.report.identification.drawn import drawn_runs
-from exciter.report.identification.friction import FrictionColumns, friction_curves
-from exciter.report.identification.headline import judged_word, worst_joint
-from exciter.report.identification.next_steps import next_steps
-from exciter.report.identification.notes import LONGEST, all_notes, merged, shortened
-from exciter.report.identification.parameter_words import DRIVE, meaning, reading_order
+from exciter.report.identification.headline import worst_joint
 from exciter.report.identification.report import Answers, write_identification_report
-from exciter.report.identification.spectrum import density, stretches
 from exciter.report.identification.validation_report import write_validation_report
 from exciter.report.plain_words import in_full, named
 from exciter.robot import library
 from exciter.validation.comparison import Method, compare
+from exciter.validation.friction_curves import FrictionColumns, friction_curves
 from exciter.validation.inertia_matrix import PostureSearch, check_inertia_matrix
 from exciter.validation.known_load import recover_known_load
-from exciter.validation.validation import Validation, validate
+from exciter.validation.residual_spectrum import Density, ResidualSpectrum, density, stretches
+from exciter.validation.validation import RunValidation, Validation, validate
+from exciter.validation.verdict import Verdict, next_steps
 from report_identifications import NOISE, RATE, Identified, identified, quality_of, run_of
 
+NO_RUNS = Validation(())
 LOAD = Payload("tool", 20.0, (0.05, 0.02, 0.1), (0.3, 0.0, 0.0, 0.4, 0.0, 0.2))
 
 
@@ -63,7 +65,8 @@ def report(arm: Identified, tmp_path_factory: pytest.TempPathFactory) -> str:
     robot = arm.found.problem.model.robot
     quality = {"logs/run 1.csv": quality_of(robot)}
     notes = [f"run 2.csv: delay of {joint}: {k} ms" for k, joint in enumerate(robot.joint_names)]
-    write_identification_report(arm.found, path, {"terms": ["viscous"]}, arm.validation, notes, quality=quality)
+    both = {"fit": arm.fit, "unseen": arm.unseen}
+    write_identification_report(arm.found, path, {"terms": ["viscous"]}, arm.validation, notes, quality=quality, **both)
     return path.read_text(encoding="utf-8")
 
 
@@ -182,6 +185,20 @@ def test_correlation_matrix_holds_the_estimates(arm, report):
     np.testing.assert_allclose(unpacked(data["values"]).reshape(len(std), -1), expected, atol=1e-6)
 
 
+def test_conditioning_is_that_of_the_equations(arm):
+    """Singular values of W itself with columns of length one, and every pair that correlates strongly, once."""
+    estimate, found = arm.found.estimate, arm.found.conditioning
+    w = np.concatenate([rows.w.reshape(-1, len(estimate.names)) for _, rows in arm.found.problem.rows()])
+    w = w / np.linalg.norm(w, axis=0)
+    np.testing.assert_allclose(found.singular_values, np.linalg.svd(w, compute_uv=False), rtol=1e-8)
+    strong = np.abs(np.triu(estimate.correlation, 1)) > 0.9
+    assert {(a, b) for a, b, _ in found.pairs} == {
+        (estimate.names[a], estimate.names[b]) for a, b in zip(*np.nonzero(strong), strict=True)
+    }
+    sizes = [abs(value) for *_, value in found.pairs]
+    assert sizes == sorted(sizes, reverse=True) != []
+
+
 @pytest.mark.parametrize("memory", [False, True])
 def test_friction_curve_is_the_model_and_its_points_the_data(arm, memory):
     """Of exact parameters: the line is Fv q̇ + Fs sgn q̇ + offset, and points scatter about it as the noise does."""
@@ -192,9 +209,10 @@ def test_friction_curve_is_the_model_and_its_points_the_data(arm, memory):
         problem = replace(problem, model=model, runs=(run_of(model, chi, 3),))
     base = model.base.base_values(chi)
     estimate = replace(arm.found.estimate, values=base)
-    curves = friction_curves(model, estimate, drawn_runs(validate(problem, estimate), None))
+    (run,) = validate(problem, estimate).runs
+    curves = friction_curves(model, estimate, [run.prediction])
     known = dict(zip(model.standard, chi, strict=True))
-    for j, curve in curves.items():
+    for j, curve in enumerate(curves):
         v = curve.velocity
         fast = np.abs(v) > (0.2 if memory else 0.01) * np.abs(v).max()
         expected = known[f"Fv{j + 1}"] * v + known[f"Fs{j + 1}"] * np.sign(v) + known[f"off{j + 1}"]
@@ -202,7 +220,8 @@ def test_friction_curve_is_the_model_and_its_points_the_data(arm, memory):
         apart = np.median(np.abs(curve.measured - expected)[fast])  # pre-sliding leaves the line after a reversal
         assert 1.4826 * apart == pytest.approx(NOISE, rel=0.15)
         assert (np.diff(v) >= 0).all()
-    assert sorted(curves) == [0, 1, 2]
+        assert (curve.joint, curve.unit, curve.velocity_unit) == (model.robot.joint_names[j], "N·m", "rad/s")
+    assert len(curves) == 3
 
 
 def test_density_of_white_noise_and_of_a_sine():
@@ -219,6 +238,13 @@ def test_density_of_white_noise_and_of_a_sine():
     assert found.frequency[int(found.values[:, 0].argmax())] == pytest.approx(12.5, abs=step)
     assert [(s.start, s.stop) for s in stretches(torn, RATE)] == [(0, 20_000), (20_000, 40_000)]
     assert density(time[:20], RATE, sine[:20]) == ()
+
+
+def test_frequencies_that_filters_emptied_are_told_from_those_with_torque():
+    """Of either joint: one that has some of it counts, wherever gaps are before."""
+    values = np.array([[1.0, 1e3], [1e-5, 1e-2], [1e-3, 1e-2], [1e-5, 1e-2]])
+    both = (Density(np.arange(4.0), values), Density(np.arange(4.0), np.zeros((4, 2))))
+    assert ResidualSpectrum(("a", "b"), ("N", "N"), *both).filled == 3
 
 
 # -- answers and checks ------------------------------------------------------------------------------------------------
@@ -240,7 +266,7 @@ def test_answers_and_checks_have_tables(arm, tmp_path):
         inertia_matrix=check_inertia_matrix(model, arm.found.estimate.values, search=PostureSearch(64, 1)),
         known_load=known,
     )
-    write_identification_report(arm.found, tmp_path / "r.html", answers=answers)
+    write_identification_report(arm.found, tmp_path / "r.html", fit=arm.fit, unseen=NO_RUNS, answers=answers)
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     mass = next(row for row in cells(section(text, "payload")) if row)
     assert mass[0] == "mass"
@@ -287,7 +313,7 @@ def test_validation_report(arm, tmp_path):
 # -- the head of it ----------------------------------------------------------------------------------------------------
 
 
-def spoilt_run(arm: Identified, percent: list[float]):
+def spoilt_run(arm: Identified, percent: list[float]) -> RunValidation:
     """The fit, of which so much is left."""
     (run,) = validate(arm.found.judge, arm.found.estimate).runs
     found = replace(run.baselines.identified, percent=np.array(percent))
@@ -298,24 +324,24 @@ def test_the_worst_joint_is_the_one_of_whose_torque_most_is_left(arm):
     """Not the one that is most above its noise; and not one that is down to its noise."""
     run = spoilt_run(arm, [6.0, 40.0, 9.0])
     sigma = np.array([0.001, 0.3, 0.002]) * run.floor.signal
-    (words,) = {worst_joint(drawn_runs(None, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))}
+    words = worst_joint(Verdict(NO_RUNS, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))
     rms, signal = run.baselines.identified.rms[1], run.baselines.signal[1]
     assert words.startswith("worst is joint_2, with 40")
     assert f"({rms:.3g} of {signal:.3g} N·m rms)" in words
     sigma[1] = 0.4 * run.floor.signal[1]
-    words = worst_joint(drawn_runs(None, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))
+    words = worst_joint(Verdict(NO_RUNS, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))
     assert words.startswith("worst is joint_3")
 
 
 def test_what_to_do_next_follows_from_what_was_seen(arm):
-    fit, never = drawn_runs(validate(arm.found.judge, arm.found.estimate), None), spoilt_run(arm, [1.0, 1.0, 1.0])
+    fit, never = spoilt_run(arm, [1.0, 1.0, 15.0]), spoilt_run(arm, [1.0, 1.0, 1.0])
     log = arm.found.problem.runs[0].name
     still = Quality(arm.found.judge.joints, 800, 8.0, RATE, (warning("small motion", "it rests", "joint_1"),))
-    alone = " ".join(next_steps(arm.found, fit, {log: still}, ["joint_3"]))
+    alone = " ".join(next_steps(arm.found, Verdict(Validation((fit,)), NO_RUNS), {log: still}))
     assert "--validate" in alone
     assert "exciter design" in alone
     assert "Do not rely on the predicted torque of joint_3" in alone
-    tried = " ".join(next_steps(arm.found, drawn_runs(None, Validation((never,))), {"other.csv": still}, []))
+    tried = " ".join(next_steps(arm.found, Verdict(NO_RUNS, Validation((never,))), {"other.csv": still}))
     assert not re.search("--validate|exciter design|Do not rely", tried)  # a log for validation may rest
 
 
@@ -328,7 +354,7 @@ def test_notes_are_short_and_those_of_several_logs_are_one():
     assert lines[1] == f"a.csv, b.csv: poor excitation: {shortened(long)}"
     assert lines[2:] == ["other"]
     assert shortened("as it is") == "as it is"
-    assert len(shortened(long)) <= LONGEST + 2
+    assert len(shortened(long)) <= LONGEST_NOTE + 2
     assert shortened(long).endswith(" …")
 
 
@@ -336,9 +362,9 @@ def test_times_of_a_clock_count_from_the_beginning(arm):
     """Seconds since 1970 have no place in a plot, and float32 has no digits for them."""
     (run,) = validate(arm.found.judge, arm.found.estimate).runs
     late = replace(run, prediction=replace(run.prediction, time=run.prediction.time + 1.46e9))
-    (drawn,) = drawn_runs(Validation((late,)), None)
+    (drawn,) = drawn_runs(Verdict(Validation((late,)), NO_RUNS))
     np.testing.assert_allclose(drawn.prediction.time, run.prediction.time - run.prediction.time[0], atol=1e-6)
-    (kept,) = drawn_runs(Validation((run,)), None)
+    (kept,) = drawn_runs(Verdict(Validation((run,)), NO_RUNS))
     assert kept.start == 0.0
 
 
@@ -356,7 +382,8 @@ def test_choices_say_why_and_how_to_fix_them(arm, tmp_path):
     ]
     chosen = {"filter": {"cutoff": 10.0, "order": 4}, "estimator": {"consistent": {"weight": 31.622776, "offset": 0.1}}}
     settings = {"gravity": [0.0123456, 0.0, -9.81], "identify": {"automatic": False, **chosen}}
-    write_identification_report(arm.found, tmp_path / "r.html", settings, answers=Answers(choices=choices))
+    answers = Answers(choices=choices)
+    write_identification_report(arm.found, tmp_path / "r.html", settings, fit=arm.fit, unseen=NO_RUNS, answers=answers)
     rows = [row for row in cells(section((tmp_path / "r.html").read_text(encoding="utf-8"), "automatic")) if row]
     assert [row[0] for row in rows] == [one.setting for one in choices]
     assert [row[2] for row in rows] == [one.reason for one in choices]
@@ -374,8 +401,8 @@ def test_choices_say_why_and_how_to_fix_them(arm, tmp_path):
 
 def test_parts_of_friction_models_are_explained(arm, tmp_path):
     candidates = friction_candidates(None)[:2] + friction_candidates(None)[8:10]
-    friction = choose_friction(arm.found.problem, candidates)
-    write_identification_report(arm.found, tmp_path / "r.html", answers=Answers(friction=friction))
+    answers = Answers(friction=choose_friction(arm.found.problem, candidates))
+    write_identification_report(arm.found, tmp_path / "r.html", fit=arm.fit, unseen=NO_RUNS, answers=answers)
     text = words(section((tmp_path / "r.html").read_text(encoding="utf-8"), "friction-choice"))
     for part in ("viscous Fv q̇", "Dahl Fs z", "√ Fr √|q̇| sgn q̇", "offset constant"):
         assert part in text
@@ -446,7 +473,54 @@ def test_estimators_and_formulations_all_have_words():
 def test_a_joint_that_is_not_explained_spoils_the_verdict(arm):
     """However little it counts in the total."""
     (run,) = validate(arm.found.judge, arm.found.estimate).runs
-    assert judged_word(drawn_runs(Validation((run,)), None)) == ("good fit, not validated", "good")
-    spoilt = spoilt_run(arm, [1.0, 20.0, 1.0])
-    word = "good model but for joint_2, tried on motion never seen"
-    assert judged_word(drawn_runs(Validation((run,)), Validation((spoilt,)))) == (word, "fair")
+    alone = Verdict(Validation((run,)), NO_RUNS)
+    assert (alone.word, alone.tone) == ("good fit, not validated", "good")
+    tried = Verdict(Validation((run,)), Validation((spoilt_run(arm, [1.0, 20.0, 1.0]),)))
+    assert (tried.word, tried.tone) == ("good model but for joint_2, tried on motion never seen", "fair")
+    assert (tried.grade, tried.weak_joints) == ("good", ("joint_2",))
+
+
+def left_in_all(run: RunValidation, percent: float) -> RunValidation:
+    """The same, of whose whole torque so much is left."""
+    found = replace(run.baselines.identified, total_percent=percent)
+    return replace(run, baselines=replace(run.baselines, models=(found, *run.baselines.models[1:])))
+
+
+@pytest.mark.parametrize(("left", "grade"), [(4.9, "good"), (5.0, "fair"), (14.9, "fair"), (15.0, "poor")])
+def test_the_worst_run_never_seen_decides_on_the_grade(arm, left, grade):
+    """However bad the fit is, and however many runs do better."""
+    run = spoilt_run(arm, [1.0, 1.0, 1.0])
+    fit, unseen = (
+        Validation((left_in_all(run, 80.0),)),
+        Validation(tuple(left_in_all(run, x) for x in (1.0, left, 2.0))),
+    )
+    verdict = Verdict(fit, unseen)
+    assert verdict.decisive is unseen.runs[1]
+    assert verdict.grade == verdict.tone == grade
+    assert verdict.reasons[0] == unseen.runs[1].verdict
+    assert Verdict(fit, NO_RUNS).decisive is fit.runs[0]
+    with pytest.raises(ExciterError, match="there are none"):
+        Verdict(NO_RUNS, NO_RUNS)
+
+
+def test_a_result_has_what_its_report_draws(arm, report):
+    """Arrays by name and unit, without a report: friction curves, spectra, torque and its band, histograms."""
+    verdict = Verdict(arm.fit, arm.unseen)
+    run = verdict.decisive
+    curves = {curve.joint: curve for curve in verdict.friction_curves}
+    for plot in plots(section(report, "friction")):
+        drawn = {line["name"]: unpacked(line["values"]) for line in plot["lines"]}
+        np.testing.assert_allclose(drawn["friction"], curves[plot["title"]].friction, rtol=1e-6)
+        np.testing.assert_allclose(drawn["measured less the rest"], curves[plot["title"]].measured, rtol=1e-6)
+    for j, plot in enumerate(plots(section(report, "spectrum"))):
+        assert plot["title"] == run.spectrum.joints[j]
+        drawn = unpacked(plot["lines"][1]["values"])
+        assert len(drawn) == run.spectrum.filled
+        np.testing.assert_allclose(drawn, run.spectrum.residual.values[: len(drawn), j], rtol=1e-6)
+    for j, plot in enumerate(plots(section(report, "histogram"))):
+        shares = run.histograms[j].identified.percent
+        assert shares.sum() == pytest.approx(100.0)
+        np.testing.assert_allclose(unpacked(plot["lines"][0]["values"])[:-1], shares, rtol=1e-6)
+    for j, plot in enumerate(plots(section(report, "torque-run1"))):
+        lower = unpacked(plot["lines"][0]["values"])
+        np.testing.assert_allclose(lower, (run.prediction.predicted - run.prediction.band)[:, j], rtol=1e-5, atol=1e-4)

@@ -59,6 +59,54 @@ def test_imports_follow_the_flow():
     assert not wrong, "\n".join(wrong)
 
 
+#: A report lays out what results hold, so that who has no page has the same figures: nothing here is for it.
+COMPUTING = (
+    "scipy",
+    "numpy.linalg",
+    "numpy.fft",
+    "numpy.interp",
+    "numpy.random",
+    "exciter.dynamics.dynamics",
+    "exciter.excitation.design.design",
+    "exciter.identification.estimators",
+    "exciter.identification.identification.identify",
+    "exciter.identification.uncertainty.explain",
+    "exciter.validation.baselines.baselines",
+    "exciter.validation.friction_curves.friction_curves",
+    "exciter.validation.histogram.histograms",
+    "exciter.validation.prediction.predictions",
+    "exciter.validation.residual_spectrum",
+    "exciter.validation.structure.structures",
+    "exciter.validation.validation.validate",
+    "exciter.validation.validation.validate_both",
+)
+
+
+def computing(path: Path) -> set[str]:
+    """What of ``COMPUTING`` a file imports, or reaches through a module that it imports."""
+    whole: dict[str, str] = {}
+    used = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            whole |= {alias.asname or alias.name: alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            whole |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            used.add((node.value.id, node.attr))
+    names = {*whole.values(), *(f"{whole[module]}.{name}" for module, name in used if module in whole)}
+    return {name for name in names for part in COMPUTING if f"{name}.".startswith(f"{part}.")}
+
+
+def test_reports_compute_nothing():
+    paths = (ROOT / "report").rglob("*.py")
+    wrong = {str(path.relative_to(ROOT)): found for path in paths if (found := computing(path))}
+    wrong.pop("report/spectrum.py", None)  # of a trajectory: it is about to move to where trajectories are
+    assert not wrong
+    files = ("residual_spectrum.py", "prediction.py", "verdict.py")
+    noticed = {name for file in files for name in computing(ROOT / "validation" / file)}
+    assert {"scipy.signal", "numpy.linalg", "exciter.dynamics.dynamics.Dynamics"} <= noticed
+
+
 def test_every_module_is_short_enough_to_read():
     long = {str(p.relative_to(ROOT)): n for p in ROOT.rglob("*.py") if (n := len(p.read_text().splitlines())) > 500}
     assert not long, long

@@ -17,8 +17,8 @@ from exciter.excitation.constraints.obstacles import Round, Wall
 from exciter.excitation.constraints.workspace import InsideSphere
 from exciter.report import write_design_report
 from exciter.report.identification.report import write_identification_report
-from exciter.report.scene import upright
 from exciter.robot import library
+from exciter.robot.spatial import upright
 from report_designs import EVIL, designed
 from report_identifications import Identified, identified, quality_of
 
@@ -199,7 +199,7 @@ def test_kinematics_of_other_robots_and_evil_names(browser, name, tmp_path):
     design = designed(robot)
     write_design_report(design, tmp_path / "r.html", rate=50.0)
     opened(browser, tmp_path / "r.html")
-    view = upright(robot)
+    view = upright(robot.gravity)
     bodies = browser.evaluate("report.scenes[0].placements(2).map((b) => [...b.r, ...b.p])")
     for joint, body in zip(robot.joint_names, bodies, strict=True):
         rotation, origin = Dynamics(robot).placement(joint, design.curve.motion([2.0]).q)
@@ -223,7 +223,9 @@ def arm() -> Identified:
 def arm_report(arm: Identified, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("identified") / "report.html"
     quality = {"logs/run 1.csv": quality_of(arm.found.problem.model.robot)}
-    write_identification_report(arm.found, path, validation=arm.validation, quality=quality)
+    write_identification_report(
+        arm.found, path, validation=arm.validation, quality=quality, fit=arm.fit, unseen=arm.unseen
+    )
     return path
 
 

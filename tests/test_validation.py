@@ -34,7 +34,7 @@ from exciter.validation.baselines import DESCRIPTION, GRAVITY, ZERO, baselines
 from exciter.validation.dependence import on_motion, on_slow
 from exciter.validation.floor import AVERAGED, PERIODS, WHITE, noise_floor
 from exciter.validation.histogram import histograms
-from exciter.validation.prediction import Prediction, nominal_base
+from exciter.validation.prediction import Prediction
 from exciter.validation.structure import structures
 from exciter.validation.validation import validate
 
@@ -182,7 +182,7 @@ def replace_speeds(motion: Motion) -> Motion:
 def test_baselines_are_the_residuals_of_the_compressed_equations(model, estimate, through):
     problem = Problem(model, (a_run(model, 1),), InverseDynamic(through))
     found = baselines(problem, estimate)
-    for name, values in (("identified", estimate.values), (DESCRIPTION, nominal_base(problem))):
+    for name, values in (("identified", estimate.values), (DESCRIPTION, problem.nominal)):
         expected, left = Residuals.of(problem.measured, values), found.of(name)
         assert_allclose(left.rms, expected.rms, rtol=1e-8)
         assert_allclose(left.percent, expected.percent, rtol=1e-8)
@@ -469,7 +469,7 @@ def test_verdicts(model, estimate):
     assert "joint_2" in rubs.verdict
     assert "velocity" in rubs.verdict
     assert "no better than the description" in other.verdict
-    (described,) = validate(problem, replace(estimate, values=nominal_base(problem)), runs[:1]).runs
+    (described,) = validate(problem, replace(estimate, values=problem.nominal), runs[:1]).runs
     assert "no better than the description" in described.verdict
     (reversed_,) = validate(problem, replace(estimate, values=-estimate.values), runs[:1]).runs
     assert "worse than no model" in reversed_.verdict

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from exciter.commands.common import console, print_notes, shown
+from exciter.experiment.quality.notes import all_notes
 from exciter.export.full_set import left_out
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.config.evaluation import judged_words
@@ -17,10 +19,8 @@ from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Judged
 from exciter.identification.identified import URDF
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
+from exciter.parameters.parameter_words import reading_order
 from exciter.pipeline.identify import Identified
-from exciter.report.identification.drawn import file_name
-from exciter.report.identification.notes import all_notes
-from exciter.report.identification.parameter_words import reading_order
 from exciter.validation.comparison import Comparison
 
 WIDTH = 100  #: [columns] of tables with sentences in them
@@ -136,7 +136,7 @@ def print_left_out(out: Console, lost: Sequence[str]) -> None:
 
 def print_residuals(out: Console, judged: Sequence[Judged]) -> None:
     table = plain_table("residual / torque [%]", **dict.fromkeys((*judged[0].residuals.joints, "total"), "right"))
-    files = [file_name(one.run) for one in judged]
+    files = [PurePath(one.run).name for one in judged]
     names = files if len(set(files)) == len(files) else [one.run for one in judged]
     for k, one in enumerate(judged):
         kind = "fit" if k == 0 else "validation"

@@ -17,6 +17,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
+from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
 from exciter.excitation.criteria.design_rows import DesignRows
@@ -46,6 +47,7 @@ UNSEARCHED = (
     "certified and far from the best; give more time"
 )
 REACH_INSTANTS = 2000  # at which the place of the tool is looked at
+WELL_KNOWN_PERCENT = 10.0  # of its nominal value: a parameter with a smaller standard deviation is well determined
 RATE = 100.0  # [1/s] samples of the log that the criterion counts, unless their number is given
 
 
@@ -106,6 +108,34 @@ class Design:
         q = self.curve.motion(np.linspace(self.curve.start, self.curve.end, REACH_INSTANTS)).q
         place = Dynamics(robot).placement(robot.tool_frame, q)[1]
         return place.min(axis=0), place.max(axis=0)
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What the certificate does not speak of."""
+        return unchecked(self.model.robot, self.constraints, self.certificate)
+
+    @property
+    def nominal(self) -> Array:
+        """(b,) nominal values of the parameters designed for; NaN where zero, or where they are not the base
+        parameters: another choice of columns groups the standard parameters otherwise."""
+        base = self.model.base
+        if self.parameters != base.names:
+            return np.full(len(self.parameters), np.nan)
+        nominal = base.base_values(self.model.nominal)
+        dust = 1e-12 * np.abs(nominal).max(initial=0.0)
+        known: Array = np.where(np.abs(nominal) > dust, nominal, np.nan)
+        return known
+
+    @property
+    def relative_std_percent(self) -> Array:
+        """(b,) predicted standard deviation in % of the nominal value; NaN where that is not known."""
+        relative: Array = 100.0 * self.predicted_std / np.abs(self.nominal)
+        return relative
+
+    @property
+    def well_known(self) -> int:
+        """How many parameters are expected with a standard deviation below ``WELL_KNOWN_PERCENT``."""
+        return int((self.relative_std_percent < WELL_KNOWN_PERCENT).sum())
 
 
 def design(

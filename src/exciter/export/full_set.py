@@ -15,12 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from exciter.dynamics.model import NOMINAL, DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.physical.verdict import physical_problems
-from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
+from exciter.parameters.body_parts import presentable
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
-EDGE = 1e-9  #: of the size of a body: rods and plates, which rounding may put outside, are made that thick
-NOTHING = 1e-12  #: [kg, kg·m²] instead of zero, which simulators refuse for a body that moves
 
 
 def full_set(model: DynamicModel, chi: ArrayLike | None, form: str) -> Array:
@@ -77,19 +75,3 @@ def provenance(model: DynamicModel, chi: ArrayLike, held: Sequence[str], *, grav
     if not gravity:
         words.append(f"Gravity was ({', '.join(f'{v:g}' for v in model.robot.gravity)}) m/s² in the base frame.")
     return " ".join(words)
-
-
-def presentable(phi: ArrayLike) -> Array:
-    """φ (10,) as strict readers want it: a body on the edge of what can exist gets the thickness ``EDGE``, one that has
-    no mass or no extent next to nothing; any other is returned as it is."""
-    values = np.array(phi, dtype=float)
-    if values[0] <= NOTHING:
-        values[:4] = NOTHING, 0.0, 0.0, 0.0
-    mass, com, inertia = mass_com_inertia(values)
-    spread, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)  # ∫ x xᵀ dm about the centre
-    least = max(EDGE * float(spread.sum()), NOTHING)
-    if spread[0] >= least:
-        return values
-    spread = np.maximum(spread, least)
-    second = (axes * spread) @ axes.T
-    return from_mass_com_inertia(mass, com, spread.sum() * np.eye(3) - second)

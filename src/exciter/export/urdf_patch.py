@@ -2,10 +2,10 @@
 
 Links that are fixed to each other (or joined by a joint that was locked) are one body, and torques only tell the sum of
 their inertias. A body whose links add up to what was identified is not touched. Otherwise the heaviest link of the
-description gets the difference and the others keep their own. Where that would leave it less than ``KEPT`` of what it
-had (or no body at all), every link of the body is deformed by one affine map, which keeps the shares of mass: the
-parts stay bodies that can exist, and their sum is exactly the identified one. Links on the base and locked joints keep
-what they have; gravity, rotor inertia and other terms have no place in URDF and are told in a comment.
+description gets the difference and the others keep their own. Where that would leave it less than ``KEPT_SHARE`` of
+what it had (or no body at all), every link of the body is deformed by one affine map, which keeps the shares of mass:
+the parts stay bodies that can exist, and their sum is exactly the identified one. Links on the base and locked joints
+keep what they have; gravity, rotor inertia and other terms have no place in URDF and are told in a comment.
 """
 
 from __future__ import annotations
@@ -18,21 +18,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RobotError
-from exciter.export.full_set import NOTHING, identified_robot, provenance
+from exciter.export.full_set import identified_robot, provenance
 from exciter.export.xml_edit import EditableXml
 from exciter.export.xml_text import MOMENTS, about_centre, commented
 from exciter.export.xml_text import number as written
 from exciter.export.xml_text import numbers as listed
-from exciter.parameters.consistency import consistency_margin
+from exciter.parameters.body_parts import SMALLEST_BODY, divided, same_inertia
 from exciter.parameters.conventions import UrdfInertia, from_urdf
 from exciter.robot.robot import BASE, Robot
-from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, transform_inertia
+from exciter.robot.spatial import transform_inertia
 from exciter.robot.xml_safety import number, numbers
 
 Array = NDArray[np.float64]
 HELD = ("Fv", "Fs")  #: symbols of the joint terms that URDF holds: damping, friction
-KEPT = 0.1  #: share of its pseudo-inertia that the heaviest link keeps at least when it alone gets the difference
-SAME = 1e-10  #: of the body's size: inertias that differ by less are the same
 ORIGIN = (0.0, 0.0, 0.0)
 
 
@@ -92,7 +90,7 @@ def _patch_body(xml: EditableXml, robot: Robot, index: int, links: dict[str, Ele
     """Inertials of the links of one body; φ of all in the joint's frame."""
     total = robot.joints[index].inertia
     parts = {name: phi for name, link in links.items() if (phi := _inertia_of(link, robot)).any()}
-    if _same(sum(parts.values(), np.zeros(10)), total) or (not parts and total[0] <= NOTHING):
+    if same_inertia(sum(parts.values(), np.zeros(10)), total) or (not parts and total[0] <= SMALLEST_BODY):
         return
     main = max(parts, key=lambda name: parts[name][0], default=robot.joints[index].link)
     for name, phi in divided(total, parts, main).items():
@@ -113,38 +111,6 @@ def _inertia_of(link: Element, robot: Robot) -> Array:
     body = UrdfInertia(mass, (x, y, z), (roll, pitch, yaw), *(number(moments, name, owner) for name in MOMENTS))
     frame = robot.frame(link.get("name", ""))
     return transform_inertia(from_urdf(body), frame.rotation, frame.translation)
-
-
-def divided(total: Array, parts: dict[str, Array], main: str) -> dict[str, Array]:
-    """New φ of the links that change, so that all parts add up to ``total``; all in one frame."""
-    others = sum((phi for name, phi in parts.items() if name != main), np.zeros(10))
-    if not others.any():
-        return {main: total}
-    rest = total - others
-    if min(consistency_margin(rest), consistency_margin(rest - KEPT * parts[main])) > 0.0:
-        return {main: rest}
-    old, new = (pseudo_inertia(phi) for phi in (sum(parts.values()), total))
-    try:
-        affine = _upper(new) @ np.linalg.inv(_upper(old))  # its last row is (0, 0, 0, √(new mass / old mass))
-    except np.linalg.LinAlgError:
-        affine = None
-    if affine is None or min(consistency_margin(phi) for phi in parts.values()) < 0.0:
-        mass = sum(phi[0] for phi in parts.values())  # parts that no body has: each becomes its share of the whole
-        return {name: total * (phi[0] / mass if mass else name == main) for name, phi in parts.items()}
-    return {name: from_pseudo_inertia(affine @ pseudo_inertia(phi) @ affine.T) for name, phi in parts.items()}
-
-
-def _upper(matrix: Array) -> Array:
-    """Upper triangular U with U Uᵀ = matrix, positive definite."""
-    return np.asarray(np.linalg.cholesky(matrix[::-1, ::-1])[::-1, ::-1], dtype=np.float64)
-
-
-def _same(a: Array, b: Array) -> bool:
-    """Whether two φ differ by no more than rounding, at the scale of the body."""
-    j, other = pseudo_inertia(a), pseudo_inertia(b)
-    second = float(np.trace(other[:3, :3]))
-    scale = np.sqrt(np.abs([second, second, second, other[3, 3]]))
-    return bool((np.abs(j - other) <= SAME * np.outer(scale, scale)).all())
 
 
 def _write_inertial(xml: EditableXml, link: Element, body: UrdfInertia) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import numpy as np
@@ -15,7 +16,6 @@ from exciter.parameters.conventions import UrdfInertia, to_urdf
 from exciter.parameters.inertial import UPPER_TRIANGLE, checked
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.robot import BASE, Robot
-from exciter.robot.spatial import rotation_to
 
 Array = NDArray[np.float64]
 RESERVED = ("world", "universe")  #: names that readers take for the ground
@@ -111,8 +111,6 @@ def drawn(robot: Robot) -> Iterator[Shape]:
 
 
 def _as_shape(capsule: Capsule) -> Shape:
-    along = capsule.end - capsule.start
-    length, middle = float(np.linalg.norm(along)), 0.5 * (capsule.start + capsule.end)
-    if length == 0.0:
-        return Shape("sphere", capsule.joint, (capsule.radius,), np.eye(3), middle)
-    return Shape("capsule", capsule.joint, (capsule.radius, length), rotation_to(along / length), middle)
+    """A sphere where it has no length, which readers refuse."""
+    solid = capsule.solid
+    return solid if solid.size[1] else replace(solid, kind="sphere", size=(capsule.radius,))

@@ -44,6 +44,12 @@ class Estimate:
         return np.sqrt(np.maximum(self.covariance.diagonal(), 0.0))
 
     @property
+    def correlation(self) -> Array:
+        """(p, p) of the estimates; zero for a parameter that was not estimated."""
+        std = np.where(self.std > 0.0, self.std, np.inf)
+        return np.asarray(np.clip(self.covariance / np.outer(std, std), -1.0, 1.0))
+
+    @property
     def relative_std_percent(self) -> Array:
         """σ % [12.10]; infinite for a parameter that is zero."""
         size = np.abs(self.values)
@@ -58,6 +64,12 @@ class Estimate:
         insignificant = np.abs(self.values) <= self.quantile() * self.std
         words = np.where(insignificant, INSIGNIFICANT, np.where(relative > limit, POOR, WELL))
         return tuple(str(word) for word in words)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many parameters have each status, in a fixed order."""
+        status = self.status
+        return {word: status.count(word) for word in (WELL, POOR, INSIGNIFICANT)}
 
     def quantile(self, level: float = 0.95) -> float:
         """How many σ a confidence interval reaches to both sides (Student)."""

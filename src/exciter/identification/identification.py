@@ -19,6 +19,8 @@ from exciter.identification.physical.verdict import physical_problems
 from exciter.identification.problem import Problem
 from exciter.identification.residuals import Residuals
 from exciter.identification.run import Run
+from exciter.identification.uncertainty.conditioning import Conditioning
+from exciter.identification.uncertainty.explain import explain
 
 Array = NDArray[np.float64]
 Uncertainty = Callable[[Problem, Estimate], Estimate]
@@ -55,6 +57,15 @@ class Identification:
             return None
         return not physical_problems(self.problem.model, standard)
 
+    @cached_property
+    def conditioning(self) -> Conditioning:
+        return Conditioning.of(self.problem.compressed, self.estimate)
+
+    @cached_property
+    def reasons(self) -> tuple[str, ...]:
+        """Why parameters are not well identified, a sentence for each of them."""
+        return explain(self.problem.compressed, self.estimate)
+
 
 def identify(
     problem: Problem,
@@ -90,6 +101,4 @@ def judging(problem: Problem, judge: InverseDynamic | None) -> Problem:
 
 def judged(measure: Problem, values: Array, name: str) -> Judged:
     compressed = measure.measured
-    known = dict(zip(measure.model.standard, measure.model.nominal, strict=True))
-    nominal = measure.base.base_values([known.get(name, 0.0) for name in measure.base.standard])
-    return Judged(name, Residuals.of(compressed, values), Residuals.of(compressed, nominal))
+    return Judged(name, Residuals.of(compressed, values), Residuals.of(compressed, measure.nominal))

@@ -71,6 +71,12 @@ class Problem:
         return tuple(units[k] for k in self.base.independent)
 
     @property
+    def nominal(self) -> Array:
+        """(p,) base values of the description's own parameters; zero where it says nothing."""
+        known = dict(zip(self.model.standard, self.model.nominal, strict=True))
+        return np.asarray(self.base.base_values([known.get(name, 0.0) for name in self.base.standard]))
+
+    @property
     def joints(self) -> tuple[str, ...]:
         """Equations of an instant."""
         return self.formulation.equations(self.model)

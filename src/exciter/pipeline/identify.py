@@ -35,7 +35,7 @@ from exciter.robot import Robot
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
-from exciter.validation.validation import Validation, validate
+from exciter.validation.validation import Validation, validate_both
 
 RESTING_SPEED_FRACTION = 2e-3  #: of the fastest: slower is rest
 NOTED_REST_SHARE = 0.1  #: of the time: more is worth a note
@@ -92,15 +92,18 @@ class Identified:
         return tuple(replace(self.identification.judge, runs=(run,)) for run in self.logs.validation_runs)
 
     @cached_property
+    def _validated(self) -> tuple[Validation, Validation]:
+        return validate_both(self.identification, self.logs.validation_runs)
+
+    @property
     def fit(self) -> Validation:
         """How the model does on the runs it was made from; on their samples where they are read piece by piece."""
-        return validate(self.identification.judge.bounded, self.estimate)
+        return self._validated[0]
 
-    @cached_property
-    def validation(self) -> Validation | None:
-        """The same on held-out runs; None where there is none."""
-        runs = [run for one in self.held_out for run in validate(one.bounded, self.estimate).runs]
-        return Validation(tuple(runs)) if runs else None
+    @property
+    def validation(self) -> Validation:
+        """The same on held-out runs; without runs where there is none."""
+        return self._validated[1]
 
 
 def identify(

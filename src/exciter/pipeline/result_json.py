@@ -14,7 +14,6 @@ from exciter.identification.identification import Identification, Judged
 from exciter.identification.identified import COPY
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.uncertainty.explain import explain
 from exciter.pipeline.identify import Identified
 
 
@@ -58,7 +57,7 @@ def result_data(result: Identified) -> dict[str, Any]:
         "known_load": None if result.known_load is None else result.known_load.to_dict(),
         "comparison": None if result.comparison is None else result.comparison.to_dict(),
         "words": [*estimate.words, *found.words, *result.logs.words],
-        "reasons": list(explain(problem.compressed, estimate)),
+        "reasons": list(found.reasons),
         "quality": {name: quality.verdict for name, quality in result.quality.items()},
         "notes": list(result.notes),
         "runs": [_run(one) for one in problem.runs],

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.dynamics import Dynamics
-from exciter.errors import ExciterError
 from exciter.excitation.constraints.ground import grounds
+from exciter.excitation.design import Design
+from exciter.excitation.design_view import DesignView
 from exciter.excitation.trajectories.spectrum import acceleration_spectrum
 from exciter.report.design_tables import attempts_table, certificate_table, coefficients_table, parameters_table
 from exciter.report.design_words import headline, verdict_sentence
@@ -24,14 +23,10 @@ from exciter.report.plain_words import in_full, named
 from exciter.report.plot import Line, Plot, staircases
 from exciter.report.projections import projections
 from exciter.report.repeat import repeat_section
-from exciter.report.scene import Replay, Scene, picture_times
+from exciter.report.scene import Replay, Scene
 from exciter.report.section import Section, folded
 from exciter.report.surroundings import surroundings
-from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
-
-if TYPE_CHECKING:
-    from exciter.excitation.design import Design
 
 Array = NDArray[np.float64]
 MOST_STARTS = 24  #: starts whose history is drawn, the best ones
@@ -45,18 +40,16 @@ def write_design_report(
     rate [Hz]: how densely motion and torque are computed before they are thinned for drawing. frame: whose path is
     drawn, one at the end of the robot unless given. settings: plain data that asks for the same design, shown as YAML.
     """
-    if not (np.isfinite(rate) and rate > 0):
-        raise ExciterError(f"the rate of a report is {rate} Hz; it must be a positive number")
     design_page(design, rate, frame, settings or {}).write(Path(path))
 
 
 def design_page(design: Design, rate: float, frame: str | None, settings: Mapping[str, Any]) -> Page:
     robot = design.model.robot
-    view = Views.of(design, rate, frame or robot.tool_frame)
+    view = DesignView(design, rate, frame or robot.tool_frame)
     sections = [
-        robot_section(design, view),
-        motion_section(design, view),
-        torque_section(design, view),
+        robot_section(view),
+        motion_section(view),
+        torque_section(view),
         spectrum_section(design),
         certificate_section(design),
         parameters_section(design),
@@ -67,36 +60,15 @@ def design_page(design: Design, rate: float, frame: str | None, settings: Mappin
     return Page(f"{kind} for {robot.name}", headline(design), sections)
 
 
-@dataclass(frozen=True, eq=False)
-class Views:
-    """The motion as the sections need it: densely for lines, at the pictures of the scene, and a frame's path."""
-
-    dense: Motion
-    jerk: Array
-    pictures: Motion
-    frame: str
-    path: Array
-
-    @classmethod
-    def of(cls, design: Design, rate: float, frame: str) -> Views:
-        curve = design.curve
-        time = np.linspace(curve.start, curve.end, max(int(np.ceil(rate * curve.duration)), 2) + 1)
-        span = np.clip(np.searchsorted(curve.knots, time, side="right") - 1, 0, len(curve.knots) - 2)
-        jerk = curve.derivatives(span, time, 3)[3].T
-        pictures = curve.motion(picture_times(curve.start, curve.end))
-        _, path = Dynamics(design.model.robot, design.model.engine).placement(frame, pictures.q)
-        return cls(curve.motion(time), jerk, pictures, frame, path)
-
-
 # -- sections --------------------------------------------------------------------------------------------------------
 
 
-def robot_section(design: Design, view: Views) -> Section:
-    robot = design.model.robot
+def robot_section(view: DesignView) -> Section:
+    design, pictures = view.design, view.pictures
     around = surroundings(design.constraints)
-    replay = Replay("the motion", "time", view.pictures.time, view.pictures.q, view.path)
-    scene = Scene(robot, view.frame, (replay,), around)
-    reach = np.ptp(view.path, axis=0)
+    replay = Replay("the motion", "time", pictures.time, pictures.q, pictures.path)
+    scene = Scene(design.model.robot, view.frame, (replay,), around)
+    reach = np.ptp(pictures.path, axis=0)
     text = (
         f"The line is the path of frame {view.frame}; it spans {number(reach[0], 3)} m in x, {number(reach[1], 3)} m "
         f"in y and {number(reach[2], 3)} m in z."
@@ -106,63 +78,41 @@ def robot_section(design: Design, view: Views) -> Section:
         text += f" The plane with lines is the one that the robot is mounted on, and stays on its side of{where}."
     if not all(shape.get("ground") for shape in around):
         text += " Red is what the bodies keep away from, blue what bounds the origin of a frame."
-    return Section("robot", "The robot moving", text, (scene.html(), projections(view.path)))
+    return Section("robot", "The robot moving", text, (scene.html(), projections(pictures.path)))
 
 
-def motion_section(design: Design, view: Views) -> Section:
+def motion_section(view: DesignView) -> Section:
+    motion = view.motion
     text = (
         "All joints together are shown as percentages of their limits: 100 % is the limit. One joint is shown in its "
         "own unit. Click into a plot to send the robot above to that instant."
     )
     plots = [
-        joint_plot(design, view, "position", view.dense.q, "Position", ""),
-        joint_plot(design, view, "velocity", view.dense.qd, "Velocity", "/s"),
-        joint_plot(design, view, "acceleration", view.dense.qdd, "Acceleration", "/s²"),
+        joint_plot(view, "position", motion.q, "Position", ""),
+        joint_plot(view, "velocity", motion.qd, "Velocity", "/s"),
+        joint_plot(view, "acceleration", motion.qdd, "Acceleration", "/s²"),
     ]
-    if np.isfinite(design.model.robot.limit("jerk")).any():
-        plots.append(joint_plot(design, view, "jerk", view.jerk, "Jerk", "/s³"))
-    return Section("motion", "Joint motion against limits", text, (choice(design), *plots))
+    if np.isfinite(view.design.model.robot.limit("jerk")).any():
+        plots.append(joint_plot(view, "jerk", view.jerk, "Jerk", "/s³"))
+    return Section("motion", "Joint motion against limits", text, (choice(view.design), *plots))
 
 
-def torque_section(design: Design, view: Views) -> Section:
-    robot = design.model.robot
-    source = "plausible values, not measured ones" if robot.nominal else "the values of the description"
+def torque_section(view: DesignView) -> Section:
+    guessed = view.design.model.robot.nominal
+    source = "plausible values, not measured ones" if guessed else "the values of the description"
     text = f"Computed with the nominal model ({source}); the dashed lines are the limits."
-    torque = design.model.torque(view.dense)
-    return Section(
-        "torque",
-        "Torque",
-        text,
-        (choice(design), joint_plot(design, view, "torque", torque, "Torque")),
-    )
+    plot = joint_plot(view, "torque", view.torque, "Torque")
+    return Section("torque", "Torque", text, (choice(view.design), plot))
 
 
-def joint_plot(design: Design, view: Views, what: str, values: Array, title: str, per: str = "") -> Markup:
-    lower, upper = drawn_limits(design, what)
+def joint_plot(view: DesignView, what: str, values: Array, title: str, per: str = "") -> Markup:
+    lower, upper = view.limits(what)
     lines = []
-    for j, joint in enumerate(design.model.robot.joints):
+    for j, joint in enumerate(view.design.model.robot.joints):
         unit = ("m" if joint.is_prismatic else "rad") + per
         unit = ("N" if joint.is_prismatic else "N·m") if what == "torque" else unit
         lines.append(Line(joint.name, values[:, j], unit, lower[j], upper[j]))
-    return Plot(title, view.dense.time, "time [s]", title.lower(), lines, group="time", by_joint=True).html()
-
-
-def drawn_limits(design: Design, what: str) -> tuple[Array, Array]:
-    """(n,) lower and upper limit of the joints: those that were certified, else the robot's own."""
-    robot = design.model.robot
-    if what == "position":
-        lower, upper = robot.limit("lower"), robot.limit("upper")
-    else:
-        upper = robot.limit(what)
-        lower = -upper
-    for verdict in design.certificate.limits:
-        if verdict.what == what and verdict.where in robot.joint_names:
-            j = robot.index(verdict.where)
-            if verdict.upper:
-                upper[j] = verdict.limit
-            else:
-                lower[j] = verdict.limit
-    return lower, upper
+    return Plot(title, view.motion.time, "time [s]", title.lower(), lines, group="time", by_joint=True).html()
 
 
 def spectrum_section(design: Design) -> Section:

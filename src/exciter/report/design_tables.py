@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.verdict_words import margin_words
+from exciter.excitation.design import Design
 from exciter.report.markup import number, percent
 from exciter.report.table import Bar, Table, Word
 
-if TYPE_CHECKING:
-    from exciter.excitation.design import Design
-
-Array = NDArray[np.float64]
 TONES = {"holds": "good", "assumed": "unproved", "open": "fair", "broken": "poor"}
 
 
@@ -38,29 +33,11 @@ def certificate_table(certificate: Certificate) -> Table:
     return Table("Every limit, what is reached, and how far it is from being broken", headings, rows)
 
 
-def nominal_values(design: Design) -> Array:
-    """(b,) nominal values of the parameters designed for; NaN where zero, or where they are not the base parameters:
-    another choice of columns groups the standard parameters otherwise."""
-    base = design.model.base
-    if design.parameters != base.names:
-        return np.full(len(design.parameters), np.nan)
-    nominal = base.base_values(design.model.nominal)
-    dust = 1e-12 * np.abs(nominal).max(initial=0.0)
-    known: Array = np.where(np.abs(nominal) > dust, nominal, np.nan)
-    return known
-
-
-def relative_percent(design: Design) -> Array:
-    """(b,) predicted standard deviation in % of the nominal value; NaN where that is not known."""
-    relative: Array = 100.0 * design.predicted_std / np.abs(nominal_values(design))
-    return relative
-
-
 def parameters_table(design: Design) -> Table:
     base, model = design.model.base, design.model
     is_base = design.parameters == base.names
     units = dict(zip(model.standard, model.units, strict=True))
-    nominal, relative = nominal_values(design), relative_percent(design).tolist()
+    nominal, relative = design.nominal, design.relative_std_percent.tolist()
     rows = []
     for k, (name, std) in enumerate(zip(design.parameters, relative, strict=True)):
         known = not math.isnan(std)

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
-from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.certificate.verdict_words import assumed_words, failures_words, margin_words
-from exciter.report.design_tables import relative_percent
+from exciter.excitation.design import WELL_KNOWN_PERCENT, Design
 from exciter.report.markup import Markup, element, joined, number
 from exciter.report.section import figures
-
-if TYPE_CHECKING:
-    from exciter.excitation.design import Design
-
-WELL_KNOWN = 10.0  #: [%] a parameter with a smaller standard deviation counts as well determined
 
 
 def headline(design: Design) -> Markup:
@@ -29,9 +21,8 @@ def headline(design: Design) -> Markup:
 
 def caveats(design: Design) -> Markup:
     """What the verdict does not speak of, and what was assumed of the robot."""
-    robot = design.model.robot
-    missing = [("not checked", text) for text in unchecked(robot, design.constraints, design.certificate)]
-    noted = [("note", text) for text in (*robot.remarks, *design.words)]
+    missing = [("not checked", text) for text in design.unchecked]
+    noted = [("note", text) for text in (*design.model.robot.remarks, *design.words)]
     items = (element("li", element("span", kind, class_="word fair"), " ", text) for kind, text in missing + noted)
     return element("ul", *items, class_="caveats") if missing or noted else Markup()
 
@@ -84,11 +75,9 @@ def limit_words(limit: LimitVerdict) -> str:
 
 
 def expected_sentence(design: Design) -> str:
-    percent = relative_percent(design)
-    known = sum(value < WELL_KNOWN for value in percent)
     return (
-        f"Of {len(percent)} parameters, {known} are expected with a standard deviation below "
-        f"{WELL_KNOWN:g} % of their nominal value."
+        f"Of {len(design.parameters)} parameters, {design.well_known} are expected with a standard deviation below "
+        f"{WELL_KNOWN_PERCENT:g} % of their nominal value."
     )
 
 

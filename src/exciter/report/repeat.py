@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
+from importlib import metadata
 from typing import Any
-
-import numpy as np
-import scipy
 
 from exciter import __version__
 from exciter.dynamics.model import DynamicModel
@@ -39,5 +37,6 @@ def about_robot(model: DynamicModel) -> dict[str, str]:
 
 
 def versions() -> str:
-    parts = {"exciter": __version__, "Python": platform.python_version(), "NumPy": np.__version__}
-    return ", ".join(f"{name} {version}" for name, version in {**parts, "SciPy": scipy.__version__}.items())
+    parts = {"exciter": __version__, "Python": platform.python_version()}
+    parts |= {name: metadata.version(name.lower()) for name in ("NumPy", "SciPy")}
+    return ", ".join(f"{name} {version}" for name, version in parts.items())

@@ -14,18 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.report.markup import Markup, data_block, element, packed
-from exciter.robot.geometry import Capsule, Shape
+from exciter.robot.geometry import Shape
 from exciter.robot.robot import BASE, Robot
-from exciter.robot.spatial import rotation_to
+from exciter.robot.spatial import upright
 
 Array = NDArray[np.float64]
-PICTURES = 60.0  #: [Hz] positions stored per second of motion; the page interpolates
-MOST_PICTURES = 3000
-
-
-def picture_times(start: float, end: float) -> Array:
-    """When the scene needs joint positions: evenly, both ends included."""
-    return np.linspace(start, end, int(np.clip(PICTURES * (end - start), 2, MOST_PICTURES)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +65,7 @@ class Scene:
             "shapes": drawables(self.robot),
             "sticks": sticks(self.robot),
             "around": list(self.around),
-            "upright": upright(self.robot).ravel().tolist(),
+            "upright": upright(self.robot.gravity).ravel().tolist(),
             "frame": {
                 "name": frame.name,
                 "joint": frame.joint,
@@ -92,18 +85,12 @@ class Scene:
         }
 
 
-def upright(robot: Robot) -> Array:
-    """(3, 3): from the base to a view in which gravity points down, however the robot is mounted."""
-    size = float(np.linalg.norm(robot.gravity))
-    return np.eye(3) if size == 0.0 else rotation_to(-robot.gravity / size).T
-
-
 def drawables(robot: Robot) -> list[dict[str, Any]]:
     """The shapes of every body; its capsules where it has no shape that can be drawn (mesh files stay outside)."""
     shapes = [shape for shape in robot.shapes if shape.visible and shape.kind != "mesh"]
     drawn = {shape.joint for shape in shapes}
     capsules = [capsule for capsule in robot.capsules if capsule.joint not in drawn]
-    return [shape_data(shape) for shape in shapes] + [capsule_data(capsule) for capsule in capsules]
+    return [shape_data(shape) for shape in shapes] + [shape_data(capsule.solid) for capsule in capsules]
 
 
 def shape_data(shape: Shape) -> dict[str, Any]:
@@ -115,14 +102,6 @@ def shape_data(shape: Shape) -> dict[str, Any]:
         "translation": shape.translation.tolist(),
         "colour": None if shape.colour == Shape.colour else [float(part) for part in shape.colour],
     }
-
-
-def capsule_data(capsule: Capsule) -> dict[str, Any]:
-    along = capsule.end - capsule.start
-    length = float(np.linalg.norm(along))
-    turn = np.eye(3) if length == 0.0 else rotation_to(along / length)
-    middle = 0.5 * (capsule.start + capsule.end)
-    return shape_data(Shape("capsule", capsule.joint, (capsule.radius, length), turn, middle))
 
 
 def sticks(robot: Robot) -> list[dict[str, Any]]:

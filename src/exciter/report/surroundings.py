@@ -21,7 +21,7 @@ from exciter.excitation.constraints.workspace import (
     OutsideCylinder,
     OutsideSphere,
 )
-from exciter.report.scene import capsule_data, shape_data
+from exciter.report.scene import shape_data
 from exciter.robot.geometry import Shape
 from exciter.robot.robot import BASE
 from exciter.robot.spatial import rotation_to
@@ -43,7 +43,7 @@ def surroundings(constraints: Iterable[Constraint]) -> list[dict[str, Any]]:
 
 def _obstacle(obstacle: Obstacle) -> dict[str, Any]:
     if isinstance(obstacle, Round):
-        return capsule_data(obstacle.capsule)
+        return shape_data(obstacle.capsule.solid)
     if isinstance(obstacle, Block):
         return shape_data(Shape("box", BASE, tuple(obstacle.size.tolist()), obstacle.rotation, obstacle.centre))
     return {**_plane(obstacle.normal, obstacle.offset), "ground": isinstance(obstacle, Ground)}

@@ -14,7 +14,6 @@ from exciter.robot.geometry import Capsule
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.plain import bodies_have
 from exciter.robot.robot import BASE, Robot
-from exciter.robot.spatial import rotation_to
 
 Array = NDArray[np.float64]
 POSTURES = 300
@@ -113,9 +112,7 @@ def _solid(capsule: Capsule) -> Any:
     import coal
     import pinocchio as pin
 
-    along = capsule.end - capsule.start
-    length = float(np.linalg.norm(along))
-    rotation = rotation_to(along / length) if length > 0.0 else np.eye(3)
-    solid = coal.Capsule(capsule.radius, length) if length > 0.0 else coal.Sphere(capsule.radius)
-    place = pin.SE3(rotation, 0.5 * (capsule.start + capsule.end))
-    return pin.GeometryObject(capsule.name, capsule.joint + 1, place, solid)
+    shape = capsule.solid
+    radius, length = shape.size
+    solid = coal.Capsule(radius, length) if length > 0.0 else coal.Sphere(radius)
+    return pin.GeometryObject(capsule.name, capsule.joint + 1, pin.SE3(shape.rotation, shape.translation), solid)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError
+from exciter.robot.spatial import rotation_to
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
@@ -47,6 +48,14 @@ class Capsule:
         object.__setattr__(self, "end", frozen_array(self.end, (3,), f"end of capsule '{self.name}'"))
         if not self.radius > 0:
             raise RobotError(f"capsule '{self.name}' has radius {self.radius}; it must be positive")
+
+    @property
+    def solid(self) -> Shape:
+        """The same as a shape, along its own z."""
+        along = self.end - self.start
+        length = float(np.linalg.norm(along))
+        turn = rotation_to(along / length) if length > 0.0 else np.eye(3)
+        return Shape("capsule", self.joint, (self.radius, length), turn, 0.5 * (self.start + self.end))
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from exciter.robot.geometry import ROLES, Capsule, Shape
 from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHRow, MDHTable, cos_sin
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, JointKind, Robot
-from exciter.robot.spatial import rotation_to, transform_inertia
+from exciter.robot.spatial import transform_inertia
 from exciter.robot.to_mdh import in_mdh_frames
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
@@ -298,7 +298,7 @@ def _pairs(given: Any, capsules: list[str], where: str) -> tuple[tuple[str, str]
 
 def _shapes(given: Any, capsules: Iterable[Capsule], names: list[str], where: str) -> tuple[Shape, ...]:
     if given == "capsules":
-        return tuple(_drawn(capsule) for capsule in capsules)
+        return tuple(capsule.solid for capsule in capsules)
     shapes = []
     for number, entry in enumerate(_sequence(given, f"shapes of {where}"), start=1):
         what = f"shape {number} of {where}"
@@ -315,13 +315,6 @@ def _shapes(given: Any, capsules: Iterable[Capsule], names: list[str], where: st
             raise RobotError(f"{what}: {unknown_name('role', str(role), ROLES)}")
         shapes.append(Shape(kind, joint, size, *_placement(entry, what), (red, green, blue, alpha), mesh, role))
     return tuple(shapes)
-
-
-def _drawn(capsule: Capsule) -> Shape:
-    along = capsule.end - capsule.start
-    length = float(np.linalg.norm(along))
-    rotation = rotation_to(along / length) if length > 0 else np.eye(3)
-    return Shape("capsule", capsule.joint, (capsule.radius, length), rotation, (capsule.start + capsule.end) / 2)
 
 
 def _placement(entry: Mapping[str, Any], what: str) -> tuple[Array, Array]:

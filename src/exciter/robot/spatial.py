@@ -42,6 +42,12 @@ def rotation_to(direction: ArrayLike) -> Array:
     return rotation
 
 
+def upright(gravity: Array) -> Array:
+    """(3, 3): from the base to axes in which gravity (3,) points down, however a robot is mounted."""
+    size = float(np.linalg.norm(gravity))
+    return np.eye(3) if size == 0.0 else rotation_to(-gravity / size).T
+
+
 def homogeneous(rotation: ArrayLike, translation: ArrayLike) -> Array:
     """4×4 placement."""
     t = np.eye(4)

@@ -88,6 +88,11 @@ class Difference:
     torque_percent: float
 
     @property
+    def largest(self) -> float:
+        """Of the normalized differences, in σ."""
+        return float(np.abs(self.normalized).max())
+
+    @property
     def disagree(self) -> tuple[str, ...]:
         """Parameters that differ by more than uncertainty explains, the worst first."""
         order = np.argsort(-np.abs(self.normalized))

@@ -37,6 +37,7 @@ SLOW = 60  #: numbers of the cosine transform, the slowest
 SLOWEST = 8  #: frequencies that tell how sure the mean of all samples is
 CORNERS = tuple(np.geomspace(1.0, 1e3, 16).tolist())  #: of the slow spectrum, in half periods of the whole time
 AS_LIKELY = 2.0  #: of the logarithm: corners that cannot be told from the likeliest
+BAND_ERRORS = 2.0  #: standard errors to both sides of a mean
 FEWEST = 3 * PER_BIN  #: samples: with less, nothing can be said
 
 
@@ -51,6 +52,11 @@ class Dependence:
     errors: Array
     share: float
     p_value: float
+
+    @property
+    def band(self) -> tuple[Array, Array]:
+        """(B,) lower and upper end of two standard errors to both sides of every mean."""
+        return self.means - BAND_ERRORS * self.errors, self.means + BAND_ERRORS * self.errors
 
 
 def on_motion(

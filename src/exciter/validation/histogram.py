@@ -28,6 +28,18 @@ class Errors:
     kurtosis: float
     gaussian: Array
 
+    @property
+    def percent(self) -> Array:
+        """(B,) of all errors, per bin."""
+        return self._share(self.counts)
+
+    @property
+    def gaussian_percent(self) -> Array:
+        return self._share(self.gaussian)
+
+    def _share(self, counts: NDArray[Any]) -> Array:
+        return np.asarray(100.0 * counts / max(int(self.counts.sum()), 1))
+
     @classmethod
     def of(cls, model: str, errors: Array, edges: Array) -> Errors:
         mean, std = float(errors.mean()), float(errors.std())

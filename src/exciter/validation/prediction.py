@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.base_reaction import BaseReaction
+from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.pictures import Pictures
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
@@ -25,6 +27,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.equations import by_time
 from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
 MOST = 200_000  #: instants that are held in memory
@@ -75,6 +78,14 @@ class Prediction:
         """Whether the equations are those of the robot's joints, one each; not so for a force plate or a power."""
         return len(self.joints) == self.q.shape[1] and self.joints != EQUATIONS
 
+    def pictures(self, robot: Robot, frame: str) -> Pictures:
+        """Positions at even times, between those of the equations, and the path of a frame."""
+
+        def between(time: Array) -> Array:
+            return np.stack([np.interp(time, self.time, column) for column in self.q.T], axis=1)
+
+        return Pictures.of(Dynamics(robot), frame, float(self.time[0]), float(self.time[-1]), between)
+
     @classmethod
     def of(cls, problem: Problem, estimate: Estimate, most: int = MOST) -> Prediction:
         """The runs of a problem, one after the other; the first ``most`` instants of them."""
@@ -122,7 +133,7 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
         raise ParameterError("the estimate is of other parameters than the problem; it does not predict its torques")
     values, vectors = np.linalg.eigh(estimate.covariance)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    models = np.stack([estimate.values, nominal_base(problem)])
+    models = np.stack([estimate.values, problem.nominal])
     reach = estimate.quantile(LEVEL)
     zone = problem.formulation.zone(problem.model) if isinstance(problem.formulation, InverseDynamic) else None
     for run in problem.runs:
@@ -150,12 +161,6 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
                 )
         except RecordingError as error:
             raise RecordingError(str(error) if run.name in str(error) else f"{run.name}: {error}") from None
-
-
-def nominal_base(problem: Problem) -> Array:
-    """(p,) base values of the description's own parameters; zero where it says nothing."""
-    known = dict(zip(problem.model.standard, problem.model.nominal, strict=True))
-    return np.asarray(problem.base.base_values([known.get(name, 0.0) for name in problem.base.standard]))
 
 
 def equation_units(problem: Problem) -> tuple[str, ...]:

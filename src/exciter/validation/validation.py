@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import PurePath
 from typing import Any
 
+from exciter.dynamics.model import DynamicModel
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.identification.estimate import Estimate
+from exciter.identification.identification import Identification
 from exciter.identification.one_thread import one_thread
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
@@ -18,6 +22,7 @@ from exciter.validation.floor import Floor, noise_floor
 from exciter.validation.histogram import Histogram, histograms
 from exciter.validation.prediction import MOST, Prediction, predictions
 from exciter.validation.residual_correlation import JointCorrelation, joint_correlation, residual_whiteness
+from exciter.validation.residual_spectrum import ResidualSpectrum, residual_spectrum
 from exciter.validation.structure import Structure, structures
 
 DOWN_TO = 1.2  #: times the noise floor: a model that leaves no more explains all there is
@@ -28,8 +33,11 @@ NO_BETTER = 0.95  #: times what the description leaves
 
 @dataclass(frozen=True, eq=False)
 class RunValidation:
-    """How a model does on one run. prediction: instant by instant, the first 200 000; baselines are of all of them."""
+    """How a model with the parameters ``estimate`` does on one run. prediction: instant by instant, the first 200 000;
+    baselines are of all of them."""
 
+    model: DynamicModel
+    estimate: Estimate
     prediction: Prediction
     baselines: Baselines
     histograms: tuple[Histogram, ...]
@@ -41,6 +49,22 @@ class RunValidation:
     @property
     def run(self) -> str:
         return self.baselines.run
+
+    @property
+    def name(self) -> str:
+        """The file without its folders."""
+        return PurePath(self.run).name
+
+    @cached_property
+    def spectrum(self) -> ResidualSpectrum | None:
+        """Of the torque and of what is left of it; None where the run is too short."""
+        return residual_spectrum(self.prediction)
+
+    @property
+    def down_to_noise(self) -> bool:
+        """Whether no more is left than noise alone leaves; False where that is not known."""
+        floor = self.floor.total_percent
+        return floor is not None and self.baselines.identified.total_percent <= DOWN_TO * floor
 
     @property
     def missed(self) -> tuple[Structure, ...]:
@@ -67,11 +91,11 @@ class RunValidation:
         why = self.missed[0].words if self.missed else ""
         if total >= 100.0:
             return f"worse than no model at all: leaves {total:.3g} % of the torque; are joints, signs and units right?"
-        if total >= NO_BETTER * before and (floor is None or total > DOWN_TO * floor):
+        if total >= NO_BETTER * before and not self.down_to_noise:
             return f"no better than the description: leaves {total:.3g} %, the description {before:.3g} %{_also(why)}"
         if floor is None:
             return f"leaves {total:.3g} % of the torque; how much of it is noise cannot be known{_also(why)}"
-        if total <= DOWN_TO * floor:
+        if self.down_to_noise:
             said = f"explains the motion down to the noise: leaves {total:.3g} %, noise alone {floor:.3g} %"
             return f"{said}; but for {', '.join(self.above)}{_also(why)}" if self.above else said
         why = why or "it depends on nothing that was looked at: elasticity, a delay, noise of the positions?"
@@ -112,6 +136,11 @@ class Validation:
     runs: tuple[RunValidation, ...]
 
     @property
+    def worst(self) -> RunValidation:
+        """The run of which most is left."""
+        return max(self.runs, key=lambda run: run.baselines.identified.total_percent)
+
+    @property
     def words(self) -> tuple[str, ...]:
         return tuple(f"{one.run}: {one.verdict}" for one in self.runs)
 
@@ -127,6 +156,13 @@ def validate(problem: Problem, estimate: Estimate, runs: Sequence[Run] | None = 
         return Validation(tuple(_validated(replace(problem, runs=(run,)), estimate) for run in chosen))
 
 
+def validate_both(found: Identification, never: Sequence[Run] = ()) -> tuple[Validation, Validation]:
+    """On the runs that were identified from, and on those never seen; of runs that are read piece by piece, on their
+    samples."""
+    unseen = validate(found.judge, found.estimate, [run.bounded for run in never])
+    return validate(found.judge.bounded, found.estimate), unseen
+
+
 def _validated(problem: Problem, estimate: Estimate) -> RunValidation:
     sums, held, count = Sums(), list[Prediction](), 0
     for piece in sums.of(predictions(problem, estimate)):
@@ -137,6 +173,8 @@ def _validated(problem: Problem, estimate: Estimate) -> RunValidation:
     prediction = replace(Prediction.join(held), run=name, complete=count <= MOST)
     baselines = sums.baselines(name)
     return RunValidation(
+        problem.model,
+        estimate,
         prediction,
         baselines,
         histograms(prediction),

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from pathlib import PurePath
 
-import numpy as np
-
 from exciter.identification.payload_estimate import QUANTITIES, UNITS
 from exciter.report.identification.answers import quantity_words, said
 from exciter.report.identification.drawn import per_joint
@@ -55,7 +53,7 @@ def comparison_section(comparison: Comparison) -> Section:
             (
                 pair.first,
                 pair.second,
-                float(np.abs(pair.normalized).max()),
+                pair.largest,
                 pair.limit,
                 share_bar(pair.torque_percent),
                 ", ".join(pair.disagree) or "none",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import PurePath
 
 from exciter.report.markup import Markup, element
 from exciter.validation.prediction import Prediction
-from exciter.validation.validation import RunValidation, Validation
+from exciter.validation.validation import RunValidation
+from exciter.validation.verdict import Verdict
 
-MOST_RUNS = 6  #: of a kind; more are in the tables, but not drawn
 CLOCK = 1e6  #: [s] a log that begins later has the time of a clock: what is drawn counts from its beginning
 FIT, UNSEEN = "identified from", "never seen"
 
@@ -37,37 +36,17 @@ class Drawn:
 
     @property
     def name(self) -> str:
-        """The file without its folders."""
-        return file_name(self.found.run)
+        return self.found.name
 
     @property
     def kind(self) -> str:
         return FIT if self.seen else UNSEEN
 
 
-def file_name(run: str) -> str:
-    return PurePath(run).name
-
-
-def drawn_runs(fit: Validation | None, unseen: Validation | None) -> tuple[Drawn, ...]:
+def drawn_runs(verdict: Verdict) -> tuple[Drawn, ...]:
     """The runs identified from, then those never seen."""
-    kinds = [(run, seen) for found, seen in ((fit, True), (unseen, False)) if found is not None for run in found.runs]
+    kinds = [(run, seen) for found, seen in ((verdict.fit, True), (verdict.unseen, False)) for run in found.runs]
     return tuple(Drawn(run, f"run{k}", seen) for k, (run, seen) in enumerate(kinds))
-
-
-def shown_runs(runs: tuple[Drawn, ...]) -> tuple[Drawn, ...]:
-    """Not too many of a kind."""
-    return tuple(run for kind in (True, False) for run in [one for one in runs if one.seen is kind][:MOST_RUNS])
-
-
-def worst_of(runs: Sequence[Drawn]) -> Drawn:
-    """The run of which most is left."""
-    return max(runs, key=lambda run: run.found.baselines.identified.total_percent)
-
-
-def decisive(runs: Sequence[Drawn]) -> Drawn:
-    """The worst run of motion never seen, where there is some; else of what was identified from."""
-    return worst_of([run for run in runs if not run.seen] or runs)
 
 
 def per_joint(parts: Mapping[int, Markup]) -> Markup:

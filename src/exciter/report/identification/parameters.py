@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
+from exciter.identification.identification import Identification
 from exciter.identification.problem import Problem
-from exciter.identification.uncertainty.explain import explain
-from exciter.report.identification.parameter_words import meaning, reading_order
+from exciter.parameters.parameter_words import meaning, reading_order
 from exciter.report.markup import Markup, element, number, percent
 from exciter.report.section import Section, folded
 from exciter.report.table import Bar, Table, Word
-from exciter.validation.prediction import nominal_base
 
 Array = NDArray[np.float64]
 TONES = {WELL: "good", POOR: "fair", INSIGNIFICANT: "poor"}
 
 
-def parameters_section(problem: Problem, estimate: Estimate) -> Section:
+def parameters_section(found: Identification) -> Section:
+    problem, estimate = found.problem, found.estimate
     text = (
         "Base parameters: what torques depend on, and so what can be identified. Symbols are those of the literature; "
         "the number is that of the joint, counted from the base, axes are those of its modified-DH frame. An R marks a "
@@ -35,9 +35,8 @@ def parameters_section(problem: Problem, estimate: Estimate) -> Section:
         folded("What each of them stands for", listed(problem.base.expressions)),
         folded("What the standard deviations rest on", listed(estimate.assumption.split("; "))),
     ]
-    reasons = explain(problem.compressed, estimate)
-    if reasons:
-        contents.append(folded("Why some are not well identified", listed(reasons)))
+    if found.reasons:
+        contents.append(folded("Why some are not well identified", listed(found.reasons)))
     if estimate.standard is not None:
         contents.append(folded("Standard parameters of every link", standard_table(problem, estimate.standard).html()))
     return Section("parameters", "Parameters", text, tuple(contents))
@@ -48,7 +47,7 @@ def listed(items: Sequence[str]) -> Markup:
 
 
 def parameters_table(problem: Problem, estimate: Estimate) -> Table:
-    nominal, joints = nominal_base(problem), problem.model.robot.joint_names
+    nominal, joints = problem.nominal, problem.model.robot.joint_names
     rows = []
     for k in reading_order(estimate.names):
         relative, status = float(estimate.relative_std_percent[k]), estimate.status[k]

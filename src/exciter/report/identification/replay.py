@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from exciter.dynamics.dynamics import Dynamics
 from exciter.report.identification.drawn import Drawn
-from exciter.report.scene import Replay, Scene, picture_times
+from exciter.report.scene import Replay, Scene
 from exciter.report.section import Section
 from exciter.robot.robot import Robot
 
@@ -23,9 +20,5 @@ def replay_section(robot: Robot, runs: Sequence[Drawn]) -> Section:
 
 
 def replay(robot: Robot, frame: str, drawn: Drawn) -> Replay:
-    """Positions at even times, between those of the equations."""
-    prediction = drawn.prediction
-    time = picture_times(float(prediction.time[0]), float(prediction.time[-1]))
-    q = np.stack([np.interp(time, prediction.time, column) for column in prediction.q.T], axis=1)
-    _, path = Dynamics(robot).placement(frame, q)
-    return Replay(f"{drawn.name} ({drawn.kind})", drawn.group, time, q, path)
+    pictures = drawn.prediction.pictures(robot, frame)
+    return Replay(f"{drawn.name} ({drawn.kind})", drawn.group, pictures.time, pictures.q, pictures.path)

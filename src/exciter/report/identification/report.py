@@ -23,12 +23,11 @@ from exciter.report.identification.checks import (
 )
 from exciter.report.identification.choices import choices_section, friction_choice_section
 from exciter.report.identification.conditioning import conditioning_section
-from exciter.report.identification.drawn import Drawn, drawn_runs
-from exciter.report.identification.friction import friction_section
 from exciter.report.identification.headline import headline
+from exciter.report.identification.misses import misses
 from exciter.report.identification.parameters import parameters_section
 from exciter.report.identification.quality import quality_section
-from exciter.report.identification.runs import misses, run_sections
+from exciter.report.identification.runs import friction_sections, run_sections
 from exciter.report.identification.settings import done_section, settings_section
 from exciter.report.page import Page
 from exciter.report.section import Section
@@ -36,7 +35,8 @@ from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
 from exciter.validation.simulation import SimulatedRun
-from exciter.validation.validation import Validation, validate
+from exciter.validation.validation import Validation
+from exciter.validation.verdict import Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,45 +84,40 @@ def write_identification_report(
     notes: Sequence[str] = (),
     answers: Answers | None = None,
     *,
+    fit: Validation,
+    unseen: Validation,
     quality: Mapping[str, Quality] | None = None,
-    fit: Validation | None = None,
-    unseen: Validation | None = None,
 ) -> None:
     """Write the report to one HTML file.
 
-    settings: plain data that asks for the same again, shown as YAML. validation: problems of the runs never seen.
-    notes: to stand at the top. answers: what was asked for beside the parameters, and checks. quality: what the check
-    of each log found, by its name. fit, unseen: how the model does on the runs it was identified from and on the
-    others, where that was computed already. Of runs that are read piece by piece it is their samples that are drawn.
+    fit, unseen: how the model does on the runs it was identified from and on those never seen (``validate_both``).
+    settings: plain data that asks for the same again, shown as YAML. validation: problems of the runs never seen, for
+    their files. notes: to stand at the top. answers: what was asked for beside the parameters, and checks. quality:
+    what the check of each log found, by its name.
     """
-    fit = validate(found.judge.bounded, found.estimate) if fit is None else fit
-    if unseen is None and validation:
-        unseen = Validation(tuple(run for one in validation for run in validate(one.bounded, found.estimate).runs))
-    runs = drawn_runs(fit, unseen)
-    sections = [*_sections(found, runs, answers or Answers(), quality or {}, settings or {})]
+    verdict = Verdict(fit, unseen)
+    sections = [*_sections(found, verdict, answers or Answers(), quality or {}, settings or {})]
     never = [run for one in validation for run in one.runs]
     sections.append(settings_section(found, settings or {}, never))
     title = f"Identification of {found.problem.model.robot.name}"
-    Page(title, headline(found, runs, notes, quality or {}), sections).write(Path(path))
+    Page(title, headline(found, verdict, notes, quality or {}), sections).write(Path(path))
 
 
 def _sections(
     found: Identification,
-    runs: tuple[Drawn, ...],
+    verdict: Verdict,
     answers: Answers,
     quality: Mapping[str, Quality],
     settings: Mapping[str, Any],
 ) -> Iterator[Section]:
-    model, estimate = found.judge.model, found.estimate
     yield from answers.sections()
-    yield from run_sections(model.robot, runs, found.judge.formulation)
+    yield from run_sections(verdict, found.judge.formulation)
     yield from answers.chosen(settings)
-    if (friction := friction_section(model, estimate, runs)) is not None:
-        yield friction
-    yield parameters_section(found.problem, estimate)
-    yield conditioning_section(found.problem, estimate)
-    yield from misses(runs)
+    yield from friction_sections(verdict)
+    yield parameters_section(found)
+    yield conditioning_section(found)
+    yield from misses(verdict)
     yield from answers.checks()
     if quality:
         yield quality_section(quality)
-    yield done_section((*estimate.words, *found.words), found.problem.runs)
+    yield done_section((*found.estimate.words, *found.words), found.problem.runs)

@@ -7,23 +7,24 @@ from collections.abc import Sequence
 
 from exciter.identification.config.evaluation import judged_words
 from exciter.identification.formulations.formulation import Formulation
-from exciter.report.identification.drawn import MOST_RUNS, Drawn, shown_runs
+from exciter.report.identification.drawn import Drawn
 from exciter.report.identification.parameters import listed
 from exciter.report.markup import percent
 from exciter.report.section import Section
 from exciter.report.table import Bar, Cell, Table
 from exciter.validation.baselines import DESCRIPTION, GRAVITY, ZERO
+from exciter.validation.verdict import MOST_RUNS
 
 
-def residuals_section(runs: Sequence[Drawn], judge: Formulation) -> Section:
-    """judge: whose equations they are."""
+def residuals_section(runs: Sequence[Drawn], judge: Formulation, shown_runs: int) -> Section:
+    """judge: whose equations they are; shown_runs: how many of them have pictures."""
     text = (
         "How far the model's torque is from the measured one: root mean square (rms), the largest difference and when "
         "it was, and the rms over that of the measured torque. Beside it what models leave that know less: the "
         "parameters of the description (URDF), its gravity alone, and none at all (100 %). The noise floor is what no "
         f"model can explain. {judged_words(judge)}"
     )
-    if len(shown_runs(tuple(runs))) < len(runs):
+    if shown_runs < len(runs):
         text += f" Torques are drawn of the first {MOST_RUNS} runs of each kind."
     floors = [f"{drawn.name}: {drawn.found.floor.words}" for drawn in runs]
     contents = (*(baselines_table(drawn).html() for drawn in runs), listed(floors))

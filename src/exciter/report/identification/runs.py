@@ -5,32 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exciter.identification.formulations.formulation import Formulation
-from exciter.report.identification.drawn import Drawn, decisive, shown_runs
-from exciter.report.identification.histogram import histogram_section
+from exciter.report.identification.drawn import drawn_runs
+from exciter.report.identification.friction import friction_section
 from exciter.report.identification.replay import replay_section
 from exciter.report.identification.residuals import residuals_section
-from exciter.report.identification.spectrum import spectrum_section
-from exciter.report.identification.structure import structure_section
 from exciter.report.identification.torque import torque_section
-from exciter.report.identification.whiteness import whiteness_section
 from exciter.report.section import Section
-from exciter.robot.robot import Robot
+from exciter.validation.verdict import Verdict
 
 
-def run_sections(robot: Robot, runs: tuple[Drawn, ...], judge: Formulation) -> Iterator[Section]:
-    """Residuals of all of them, by the equations of ``judge``; the robot and the torques of those that are drawn."""
-    shown = shown_runs(runs)
-    yield residuals_section(runs, judge)
-    yield replay_section(robot, shown)
+def run_sections(verdict: Verdict, judge: Formulation) -> Iterator[Section]:
+    """Residuals of all of them, by the equations of ``judge``; the robot and the torques of those that are shown."""
+    runs = drawn_runs(verdict)
+    shown = [drawn for drawn in runs if drawn.found in verdict.shown]
+    yield residuals_section(runs, judge, len(shown))
+    yield replay_section(verdict.decisive.model.robot, shown)
     for drawn in shown:
         yield torque_section(drawn)
 
 
-def misses(runs: tuple[Drawn, ...]) -> Iterator[Section]:
-    """What a model leaves of the decisive run, looked at from all sides."""
-    drawn = decisive(runs)
-    yield histogram_section(drawn)
-    for section in (structure_section(drawn), spectrum_section(drawn)):
-        if section is not None:
-            yield section
-    yield whiteness_section(drawn)
+def friction_sections(verdict: Verdict) -> Iterator[Section]:
+    """Nothing where no joint has a curve."""
+    if verdict.friction_curves:
+        names = [run.name for run in verdict.shown if run.prediction.of_joints]
+        yield friction_section(verdict.decisive.model, verdict.friction_curves, names)

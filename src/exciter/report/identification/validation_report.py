@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from exciter.experiment.quality.finding import Quality
+from exciter.experiment.quality.notes import all_notes
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.run import Run
 from exciter.report.identification.checks import inertia_section, simulation_section
-from exciter.report.identification.drawn import Drawn, drawn_runs
-from exciter.report.identification.friction import friction_section
-from exciter.report.identification.headline import (
-    judged_word,
-    many,
-    runs_figures,
-    some_of,
-    summary,
-    unseen_sentence,
-    worst_joint,
-)
-from exciter.report.identification.notes import all_notes
+from exciter.report.identification.headline import many, summary, unseen_sentence, worst_joint
+from exciter.report.identification.misses import misses
 from exciter.report.identification.quality import quality_section
-from exciter.report.identification.runs import misses, run_sections
+from exciter.report.identification.runs import friction_sections, run_sections
 from exciter.report.identification.settings import done_section, hashes
 from exciter.report.markup import Markup, number
 from exciter.report.page import Page
 from exciter.report.repeat import repeat_section
-from exciter.report.section import Section
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.simulation import SimulatedRun
 from exciter.validation.validation import Validation
+from exciter.validation.verdict import Verdict, some_of
 
 
 def write_validation_report(
@@ -49,8 +40,12 @@ def write_validation_report(
     validation: of runs that the model never saw; runs: the same as they were read, for their hashes and what was done
     with them. notes: to stand at the top. quality: what the check of each log found, by its name.
     """
-    drawn = drawn_runs(None, validation)
-    sections = [*_sections(identified, drawn)]
+    verdict = Verdict(Validation(()), validation)
+    sections = [
+        *run_sections(verdict, identified.config.evaluation(())),
+        *friction_sections(verdict),
+        *misses(verdict),
+    ]
     if inertia_matrix is not None:
         sections.append(inertia_section(inertia_matrix))
     if simulation:
@@ -67,25 +62,17 @@ def write_validation_report(
     settings = identified.config.to_dict()
     sections.append(repeat_section(values, settings, "identify.yaml", model=identified.model))
     title = f"Validation of {identified.model.robot.name}"
-    Page(title, _headline(identified, drawn, notes, quality or {}), sections).write(Path(path))
-
-
-def _sections(identified: IdentifiedModel, runs: tuple[Drawn, ...]) -> Iterator[Section]:
-    yield from run_sections(identified.model.robot, runs, identified.config.evaluation(()))
-    if (friction := friction_section(identified.model, identified.estimate, runs)) is not None:
-        yield friction
-    yield from misses(runs)
+    Page(title, _headline(identified, verdict, notes, quality or {}), sections).write(Path(path))
 
 
 def _headline(
-    identified: IdentifiedModel, runs: tuple[Drawn, ...], notes: Sequence[str], quality: Mapping[str, Quality]
+    identified: IdentifiedModel, verdict: Verdict, notes: Sequence[str], quality: Mapping[str, Quality]
 ) -> Markup:
-    word, tone = judged_word(runs)
-    robot = identified.model.robot
+    robot, runs = identified.model.robot, verdict.unseen.runs
     seconds = sum(float(run.prediction.time[-1] - run.prediction.time[0]) for run in runs)
     done = (
         f"{many(len(identified.estimate.names), 'parameter')} of {robot.name}, identified before, were tried on "
         f"{many(len(runs), 'run')} they never saw ({some_of([run.name for run in runs])}; {number(seconds, 3)} s)."
     )
-    sentences = (done, unseen_sentence(runs), f"The {worst_joint(runs)}.")
-    return summary(word, tone, sentences, all_notes(notes, quality, robot.joint_names), runs_figures(runs))
+    sentences = (done, unseen_sentence(verdict.unseen), f"The {worst_joint(verdict)}.")
+    return summary(verdict, sentences, all_notes(notes, quality, robot.joint_names))

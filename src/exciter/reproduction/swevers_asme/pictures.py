@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.dynamics.pictures import picture_times
 from exciter.report.plot import Line, Plot
-from exciter.report.scene import Replay, Scene, picture_times
+from exciter.report.scene import Replay, Scene
 from exciter.reproduction.finding import claim
 from exciter.reproduction.paper import Part
 from exciter.reproduction.swevers_asme.optimum import Optimum

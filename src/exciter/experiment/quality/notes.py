@@ -1,27 +1,14 @@
-"""Notes at the head of a report: what deserves care, one short line of each kind."""
+"""What deserves care, of logs and of what was made from them: one short line of each kind."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 
 from exciter.experiment.quality.finding import Finding, Quality
-from exciter.report.identification.drawn import file_name
-from exciter.report.markup import Markup, element, joined
 
-MOST_NOTES = 8  #: the others are folded away
-LONGEST = 170  #: characters; the whole text stands where the logs are judged
+LONGEST_NOTE = 170  #: characters; the whole text stands where the logs are judged
 ENDS = ("; ", ": ", ", ")  #: where a note may be cut
-
-
-def notes_list(notes: Sequence[str], word: str = "note", tone: str = "fair") -> Markup:
-    if not notes:
-        return Markup()
-    items = [element("li", element("span", word, class_=f"word {tone}"), " ", text) for text in notes]
-    shown = element("ul", *items[:MOST_NOTES], class_="caveats")
-    if len(items) <= MOST_NOTES:
-        return shown
-    rest = element("ul", *items[MOST_NOTES:], class_="caveats")
-    return joined(shown, element("details", element("summary", f"{len(items) - MOST_NOTES} more notes"), rest))
 
 
 def all_notes(notes: Iterable[str], quality: Mapping[str, Quality], joints: Sequence[str]) -> list[str]:
@@ -29,7 +16,7 @@ def all_notes(notes: Iterable[str], quality: Mapping[str, Quality], joints: Sequ
     logs: dict[str, list[str]] = {}  # by what was found in them
     own = set()
     for run, found in quality.items():
-        name = file_name(run)
+        name = PurePath(run).name
         for line in grouped((*found.problems, *found.warnings)):
             logs.setdefault(line, []).append(name)
         own |= {f"{name}: {f.what}{'' if f.joint is None else f' of {f.joint}'}: {f.words}" for f in found.findings}
@@ -58,10 +45,10 @@ def grouped(findings: Iterable[Finding]) -> list[str]:
 
 def shortened(words: str) -> str:
     """What is too long ends with a part of the sentence, and …"""
-    if len(words) <= LONGEST:
+    if len(words) <= LONGEST_NOTE:
         return words
-    head = words[:LONGEST]
-    cut = next((at for end in ENDS if (at := head.rfind(end)) > LONGEST // 3), LONGEST)
+    head = words[:LONGEST_NOTE]
+    cut = next((at for end in ENDS if (at := head.rfind(end)) > LONGEST_NOTE // 3), LONGEST_NOTE)
     return f"{head[:cut]} …"
 
 

@@ -1,0 +1,65 @@
+"""Inertias of one body made to be written down: thick enough for strict readers, and divided among its parts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.parameters.consistency import consistency_margin
+from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
+from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
+
+Array = NDArray[np.float64]
+THINNEST = 1e-9  #: of the size of a body: rods and plates, which rounding may put outside, are made that thick
+SMALLEST_BODY = 1e-12  #: [kg, kg·m²] instead of zero, which simulators refuse for a body that moves
+KEPT_SHARE = 0.1  #: of its pseudo-inertia that the main part keeps at least when it alone gets the difference
+SAME_INERTIA = 1e-10  #: of the body's size: inertias that differ by less are the same
+
+
+def presentable(phi: ArrayLike) -> Array:
+    """φ (10,) as strict readers want it: a body on the edge of what can exist gets the thickness ``THINNEST``, one that
+    has no mass or no extent next to nothing; any other is returned as it is."""
+    values = np.array(phi, dtype=float)
+    if values[0] <= SMALLEST_BODY:
+        values[:4] = SMALLEST_BODY, 0.0, 0.0, 0.0
+    mass, com, inertia = mass_com_inertia(values)
+    spread, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)  # ∫ x xᵀ dm about the centre
+    least = max(THINNEST * float(spread.sum()), SMALLEST_BODY)
+    if spread[0] >= least:
+        return values
+    spread = np.maximum(spread, least)
+    second = (axes * spread) @ axes.T
+    return from_mass_com_inertia(mass, com, spread.sum() * np.eye(3) - second)
+
+
+def divided(total: Array, parts: dict[str, Array], main: str) -> dict[str, Array]:
+    """New φ of the parts that change, so that all add up to ``total``; all in one frame. The part ``main`` gets the
+    difference where it can, else one affine map deforms all of them."""
+    others = sum((phi for name, phi in parts.items() if name != main), np.zeros(10))
+    if not others.any():
+        return {main: total}
+    rest = total - others
+    if min(consistency_margin(rest), consistency_margin(rest - KEPT_SHARE * parts[main])) > 0.0:
+        return {main: rest}
+    old, new = (pseudo_inertia(phi) for phi in (sum(parts.values()), total))
+    try:
+        affine = _upper(new) @ np.linalg.inv(_upper(old))  # its last row is (0, 0, 0, √(new mass / old mass))
+    except np.linalg.LinAlgError:
+        affine = None
+    if affine is None or min(consistency_margin(phi) for phi in parts.values()) < 0.0:
+        mass = sum(phi[0] for phi in parts.values())  # parts that no body has: each becomes its share of the whole
+        return {name: total * (phi[0] / mass if mass else name == main) for name, phi in parts.items()}
+    return {name: from_pseudo_inertia(affine @ pseudo_inertia(phi) @ affine.T) for name, phi in parts.items()}
+
+
+def _upper(matrix: Array) -> Array:
+    """Upper triangular U with U Uᵀ = matrix, positive definite."""
+    return np.asarray(np.linalg.cholesky(matrix[::-1, ::-1])[::-1, ::-1], dtype=np.float64)
+
+
+def same_inertia(a: Array, b: Array) -> bool:
+    """Whether two φ differ by no more than rounding, at the scale of the body."""
+    j, other = pseudo_inertia(a), pseudo_inertia(b)
+    second = float(np.trace(other[:3, :3]))
+    scale = np.sqrt(np.abs([second, second, second, other[3, 3]]))
+    return bool((np.abs(j - other) <= SAME_INERTIA * np.outer(scale, scale)).all())

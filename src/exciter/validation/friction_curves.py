@@ -1,0 +1,113 @@
+"""Friction of every joint over its velocity: as identified, and as the measured torque shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.identification.estimate import Estimate
+from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, LoadFriction, Offset, Ripple
+from exciter.robot.motion import Motion
+from exciter.validation.prediction import Prediction
+
+Array = NDArray[np.float64]
+CURVE_VELOCITIES = 41  #: of either sign at which friction is computed
+SLOWEST_SHARE = 2e-3  #: of the fastest velocity: the first of them
+SLIDING_TRAVEL, SLIDING_SAMPLES = 0.2, 60  #: [rad, m] and samples at constant velocity, after which pre-sliding is over
+MOST_CURVE_POINTS = 1500
+OF_OTHERS = (LoadFriction, DriveCoupling)  #: terms of pre-sliding that depend on more than their own joint's motion
+NOT_OF_VELOCITY = (*OF_OTHERS, CoupledSqrtViscous, Ripple)  #: friction that velocity alone does not tell
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionColumns:
+    """Entries of the model that are friction, or an offset, of one joint alone: (entry, joint, base parameter)."""
+
+    model: DynamicModel
+    entries: tuple[tuple[int, int, int], ...]
+    joints: tuple[int, ...]
+
+    @classmethod
+    def of(cls, model: DynamicModel) -> FrictionColumns:
+        base = {int(standard): k for k, standard in enumerate(model.base.independent)}
+        entries, entry, column = [], 0, 10 * model.n
+        for settings, term in zip(model.terms, model.bound, strict=True):
+            alone = term.joint_wise or (term.has_memory and not isinstance(settings, OF_OTHERS))
+            for joint, k in term.rows:
+                wanted = alone and (isinstance(settings, Offset) or not term.conservative[k])
+                if wanted and column + k in base:
+                    entries.append((entry, joint, base[column + k]))
+                entry += 1
+            column += len(term.names)
+        fixed = {j for j in range(model.n) if any(joint == j for _, joint, _ in entries)}
+        return cls(model, tuple(entries), tuple(sorted(fixed)))
+
+    def torque(self, motion: Motion, beta: Array) -> Array:
+        """(N, n) of base parameters (p,)."""
+        values = self.model.term_values(motion)
+        found = np.zeros((len(motion), self.model.n))
+        for entry, joint, parameter in self.entries:
+            found[:, joint] += beta[parameter] * values[entry]
+        return found
+
+    def at(self, velocities: Array) -> Array:
+        """(n, p, V) columns at constant velocities (V, n), long after they began."""
+        found = np.zeros((self.model.n, len(self.model.base), len(velocities)))
+        for k, v in enumerate(velocities):
+            time = np.linspace(0.0, SLIDING_TRAVEL / np.abs(v).min(), SLIDING_SAMPLES)
+            q = time[:, None] * v
+            values = self.model.term_values(Motion(time, q, np.broadcast_to(v, q.shape), np.zeros_like(q)))
+            for entry, joint, parameter in self.entries:
+                found[joint, parameter, k] += values[entry, -1]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionCurve:
+    """Of one joint: friction (M,) [``unit``] with the half-width of its 95 % band at velocities (M,)
+    [``velocity_unit``], an offset included, and the measured torque less everything else of the model there."""
+
+    joint: str
+    unit: str
+    velocity_unit: str
+    velocity: Array
+    friction: Array
+    band: Array
+    measured: Array
+
+
+def friction_curves(
+    model: DynamicModel, estimate: Estimate, predictions: Sequence[Prediction]
+) -> tuple[FrictionCurve, ...]:
+    """Joints without friction in the model, or that never moved, are left out; none where the equations are not those
+    of joints. Measured are the instants of all predictions, thinned."""
+    columns, predictions = FrictionColumns.of(model), [one for one in predictions if one.of_joints]
+    if not columns.joints or not predictions or estimate.names != model.base.names:
+        return ()
+    speed = np.concatenate([p.qd for p in predictions])
+    fastest = np.abs(speed).max(axis=0)
+    shares = np.geomspace(SLOWEST_SHARE, 1.0, CURVE_VELOCITIES)
+    grid = np.concatenate([-shares[::-1], shares])
+    found = columns.at(grid[:, None] * np.where(fastest > 0.0, fastest, 1.0))
+    # residual + friction = measured less the rest of the model
+    seen = np.concatenate(
+        [p.residual + columns.torque(Motion(p.time, p.q, p.qd, p.qdd), estimate.values) for p in predictions]
+    )
+    few = np.linspace(0, len(speed) - 1, min(MOST_CURVE_POINTS, len(speed))).astype(int)
+    curves = []
+    for j in columns.joints:
+        if fastest[j] == 0.0:
+            continue
+        joint = model.robot.joints[j]
+        units = ("N", "m/s") if joint.is_prismatic else ("N·m", "rad/s")
+        friction = estimate.values @ found[j]
+        band = estimate.quantile() * np.sqrt(np.einsum("pv,pq,qv->v", found[j], estimate.covariance, found[j]))
+        at = few[np.argsort(speed[few, j], kind="stable")]
+        v, known = speed[at, j], grid * fastest[j]
+        drawn = (np.interp(v, known, friction), np.interp(v, known, band), seen[at, j])
+        curves.append(FrictionCurve(joint.name, *units, v, *drawn))
+    return tuple(curves)
