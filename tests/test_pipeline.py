@@ -53,7 +53,7 @@ def folder(tmp_path_factory):
 
 def run(*words) -> None:
     with pytest.raises(SystemExit) as left:
-        main([*map(str, words), "--quiet"])
+        main([*map(str, words)])
     assert not left.value.code
 
 
