@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from exciter.errors import RecordingError
@@ -15,14 +14,6 @@ from exciter.experiment.recording import RecordingFile
 from exciter.robot.robot import Robot
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RepairedLog:
-    """A repaired recording, in words what was done to it, and what it is good for now."""
-
-    repaired: Repaired
-    quality: Quality
-
-
 def inspect(robot: Robot, file: RecordingFile, *, planned: Curve | None = None) -> Quality:
     """The log as it is, read piece by piece; planned: the motion it was sent. What is wrong with the repairs that it
     asks for is said first."""
@@ -31,12 +22,12 @@ def inspect(robot: Robot, file: RecordingFile, *, planned: Curve | None = None) 
         return quality.check_stream(file.chunks(), robot, planned=planned)
 
 
-def repair(robot: Robot, file: RecordingFile, *, planned: Curve | None = None) -> RepairedLog:
-    """The log repaired, and judged again."""
+def repair(robot: Robot, file: RecordingFile, *, planned: Curve | None = None) -> tuple[Repaired, Quality]:
+    """The log repaired, and what it is good for now."""
     repairs = repairs_of(file)
     with naming(file.path):
         repaired = quality.repair(file.read(), repairs)
-        return RepairedLog(repaired=repaired, quality=quality.check(repaired.recording, robot, planned=planned))
+        return repaired, quality.check(repaired.recording, robot, planned=planned)
 
 
 def repairs_of(file: RecordingFile) -> Repairs:
