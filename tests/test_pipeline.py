@@ -72,7 +72,7 @@ def test_rehearsal_inspection_and_slow_run_of_a_design_without_a_word(designed, 
     save_slowed(slowed, tmp_path / "slow")
     assert json.loads((tmp_path / "slow" / "design.json").read_text())["duration"] == 2.0 * curve.duration
     simulated = simulate(ROBOT, curve, seed=3)
-    log, truth = tmp_path / "log.csv", tmp_path / "truth.json"
+    log, truth = tmp_path / "log.csv", tmp_path / "secret" / "truth.json"
     assert save_simulated(simulated, log, truth) == (log, tmp_path / "log.yaml", truth)
     assert json.loads(truth.read_text())["seed"] == simulated.seed == 3
     assert inspect(ROBOT, open_recording(log), planned=curve).usable

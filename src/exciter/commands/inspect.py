@@ -13,10 +13,11 @@ from rich.text import Text
 from exciter.commands.common import chosen_robot, console, print_notes
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
-from exciter.experiment.quality import Quality, Severity
+from exciter.experiment.quality import Quality, Repaired, Severity
 from exciter.experiment.recording import open_recording, write_recording
 from exciter.files import json_text
-from exciter.pipeline.inspect import RepairedLog, inspect, naming, repair
+from exciter.pipeline.inspect import inspect, repair
+from exciter.pipeline.logs import naming
 from exciter.pipeline.saving import refuse_overwriting, refuse_parts_of_results, repaired_files
 
 STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
@@ -42,13 +43,12 @@ def run(arguments: argparse.Namespace) -> int:
             print_quality(out, str(path), quality)
             print_notes(out, file.remarks, ())
         if arguments.output is not None:
-            found = repair(robot, file, planned=planned)
+            repaired, quality = repair(robot, file, planned=planned)
             with naming(path):
-                write_recording(found.repaired.recording, arguments.output)
-            words, quality = found.repaired.words, found.quality
-            report |= {"repairs": list(words), "written": str(arguments.output), "repaired": quality.to_dict()}
+                write_recording(repaired.recording, arguments.output)
+            report |= {"repairs": list(repaired.words), "written": str(arguments.output), "repaired": quality.to_dict()}
             if not arguments.json:
-                print_repairs(out, found, arguments.output)
+                print_repairs(out, repaired, quality, arguments.output)
         usable &= quality.usable
         reports.append(report)
     if arguments.json:
@@ -76,8 +76,8 @@ def print_quality(out: Console, name: str, quality: Quality) -> None:
     print_notes(out, (), quality.skipped)
 
 
-def print_repairs(out: Console, found: RepairedLog, output: Path) -> None:
+def print_repairs(out: Console, repaired: Repaired, quality: Quality, output: Path) -> None:
     out.print()
-    for words in found.repaired.words or ("nothing had to be repaired",):
+    for words in repaired.words or ("nothing had to be repaired",):
         out.print(f"repair: {words}", markup=False)
-    out.print(f"written to {output}, which is {found.quality.verdict}", markup=False)
+    out.print(f"written to {output}, which is {quality.verdict}", markup=False)

@@ -12,9 +12,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.excitation.criteria.columns import Columns
 from exciter.excitation.criteria.criterion import AnyCriterion, Evaluation, evaluation
-from exciter.excitation.criteria.design_rows import DesignRows
+from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
 from exciter.excitation.criteria.observed import Observed
-from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.criteria.unexcited import unexcited
 from exciter.robot.motion import Motion, MotionGradient
 

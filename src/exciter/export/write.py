@@ -16,6 +16,7 @@ from exciter.export.urdf import identified_urdf
 from exciter.identification.identified import IdentifiedModel
 
 Written = tuple[Path, ...]
+Text = Callable[[IdentifiedModel], str]
 
 
 def write_model(found: IdentifiedModel, path: Path, format: str) -> Written:
@@ -25,43 +26,22 @@ def write_model(found: IdentifiedModel, path: Path, format: str) -> Written:
     return WRITERS[format](found, path)
 
 
-def _urdf(found: IdentifiedModel, path: Path) -> Written:
-    require_suffix(path, ".urdf", ".xml")
-    return write_texts(path.parent, {path.name: identified_urdf(found.model, found.chi, found.description)})
+def _one_text(text: Text, *suffixes: str) -> Callable[[IdentifiedModel, Path], Written]:
+    """Writes a text to a file that ends in one of the suffixes."""
 
+    def write(found: IdentifiedModel, path: Path) -> Written:
+        require_suffix(path, *suffixes)
+        return write_texts(path.parent, {path.name: text(found)})
 
-def _mjcf(found: IdentifiedModel, path: Path) -> Written:
-    require_suffix(path, ".xml", ".mjcf")
-    return write_texts(path.parent, {path.name: mjcf_text(found.model, found.chi)})
-
-
-def _sdf(found: IdentifiedModel, path: Path) -> Written:
-    require_suffix(path, ".sdf", ".xml")
-    return write_texts(path.parent, {path.name: sdf_text(found.model, found.chi)})
-
-
-def _yaml(found: IdentifiedModel, path: Path) -> Written:
-    return (write_yaml_result(path, found.model, found.estimate, found.data),)
-
-
-def _json(found: IdentifiedModel, path: Path) -> Written:
-    return (write_json_result(path, found.model, found.estimate, found.data),)
-
-
-def _c(found: IdentifiedModel, path: Path) -> Written:
-    return write_c(path, found.model, found.values, std=found.estimate.std)
-
-
-def _python(found: IdentifiedModel, path: Path) -> Written:
-    return (write_python(path, found.model, found.values, std=found.estimate.std),)
+    return write
 
 
 WRITERS: dict[str, Callable[[IdentifiedModel, Path], Written]] = {
-    "urdf": _urdf,
-    "mjcf": _mjcf,
-    "sdf": _sdf,
-    "yaml": _yaml,
-    "json": _json,
-    "c": _c,
-    "python": _python,
+    "urdf": _one_text(lambda found: identified_urdf(found.model, found.chi, found.description), ".urdf", ".xml"),
+    "mjcf": _one_text(lambda found: mjcf_text(found.model, found.chi), ".xml", ".mjcf"),
+    "sdf": _one_text(lambda found: sdf_text(found.model, found.chi), ".sdf", ".xml"),
+    "yaml": lambda found, path: (write_yaml_result(path, found.model, found.estimate, found.data),),
+    "json": lambda found, path: (write_json_result(path, found.model, found.estimate, found.data),),
+    "c": lambda found, path: write_c(path, found.model, found.values, std=found.estimate.std),
+    "python": lambda found, path: (write_python(path, found.model, found.values, std=found.estimate.std),),
 }

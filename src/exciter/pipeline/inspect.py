@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-
-from exciter.errors import RecordingError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment import quality
 from exciter.experiment.quality import Quality, Repaired, Repairs
 from exciter.experiment.recording import RecordingFile
+from exciter.pipeline.logs import naming
 from exciter.robot.robot import Robot
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RepairedLog:
-    """A repaired recording, in words what was done to it, and what it is good for now."""
-
-    repaired: Repaired
-    quality: Quality
 
 
 def inspect(robot: Robot, file: RecordingFile, *, planned: Curve | None = None) -> Quality:
@@ -31,23 +18,14 @@ def inspect(robot: Robot, file: RecordingFile, *, planned: Curve | None = None) 
         return quality.check_stream(file.chunks(), robot, planned=planned)
 
 
-def repair(robot: Robot, file: RecordingFile, *, planned: Curve | None = None) -> RepairedLog:
-    """The log repaired, and judged again."""
+def repair(robot: Robot, file: RecordingFile, *, planned: Curve | None = None) -> tuple[Repaired, Quality]:
+    """The log repaired, and what it is good for now."""
     repairs = repairs_of(file)
     with naming(file.path):
         repaired = quality.repair(file.read(), repairs)
-        return RepairedLog(repaired=repaired, quality=quality.check(repaired.recording, robot, planned=planned))
+        return repaired, quality.check(repaired.recording, robot, planned=planned)
 
 
 def repairs_of(file: RecordingFile) -> Repairs:
     """As its recording.yaml has them."""
     return Repairs.from_dict(file.repair, f"{file.path}: repair")
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Errors of a log say which one it is."""
-    try:
-        yield
-    except RecordingError as error:
-        raise RecordingError(str(error) if str(path) in str(error) else f"{path}: {error}") from None

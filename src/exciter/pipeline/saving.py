@@ -11,9 +11,11 @@ from typing import Any
 
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.deadline import NEVER, Deadline
 from exciter.excitation.files.export import Exported, export
 from exciter.excitation.files.read import DESIGN
+from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import RecordingFile
 from exciter.experiment.recording.native import write_recording, written_beside
 from exciter.experiment.virtual import Simulated
@@ -61,34 +63,26 @@ def save_design(designed: Designed, folder: Path, *, deadline: Deadline = NEVER)
 
     Every file is read back and certified; what is not done until the deadline leaves nothing."""
     found, robot = designed.design, designed.robot
+
+    def certified(curve: Curve) -> Certificate:
+        return certify(robot, curve, found.constraints, check=deadline.check, from_rest=True)
+
     with output_folder(folder), deadline.kept(), staged(folder, DESIGN) as stage:
-        files = export(
-            stage,
-            robot,
-            found.curve,
-            found.trajectory,
-            found.delta,
-            lambda curve: certify(robot, curve, found.constraints, check=deadline.check, from_rest=True),
-            periods=found.periods,
-            rate=designed.config.rate,
-        )
+        motion = (found.curve, found.trajectory, found.delta)
+        files = export(stage, robot, *motion, certified, periods=found.periods, rate=designed.config.rate)
         write_design_report(found, stage / "report.html", settings=designed.config.to_dict())
         return files, DESIGN.write(stage, designed.to_dict(files))
 
 
 def save_slowed(slowed: SlowedMotion, folder: Path) -> Exported:
     """The same files of a motion at part of its speed, but for a report."""
-    robot = slowed.robot
+    robot, rate = slowed.robot, slowed.config.rate
+
+    def certified(curve: Curve) -> Certificate:
+        return certify(robot, curve, slowed.constraints, from_rest=True)
+
     with output_folder(folder), staged(folder, DESIGN) as stage:
-        files = export(
-            stage,
-            robot,
-            slowed.curve,
-            None,
-            None,
-            lambda curve: certify(robot, curve, slowed.constraints, from_rest=True),
-            rate=slowed.config.rate,
-        )
+        files = export(stage, robot, slowed.curve, None, None, certified, rate=rate)
         DESIGN.write(
             stage,
             {
@@ -115,8 +109,11 @@ def save_simulated(
     """The log of a virtual robot, its true parameters (.json) and its exact motion; what was written, files beside a
     table included. The truth and the exact motion of an older log go before it does, and come after the new one:
     where they are, they are its own."""
+    given = [path for path in (log, truth, motion) if path is not None]
     older = [path for path in (truth, motion, motion and written_beside(motion)) if path is not None]
     with ExitStack() as later:
+        for path in given:
+            later.enter_context(output_folder(path.absolute().parent))
         if truth is not None:
             stage = later.enter_context(staged(truth.absolute().parent))
             (stage / truth.name).write_text(json_text(simulated.truth_data()), encoding="utf-8")
@@ -124,7 +121,6 @@ def save_simulated(
             stage = later.enter_context(staged(motion.absolute().parent, last=motion.name))
             write_recording(simulated.exact, stage / motion.name)
         write_recording(simulated.recording, log, remove=older)
-    given = [path for path in (log, truth, motion) if path is not None]
     return tuple(file for path in given for file in (path, written_beside(path)) if file is not None)
 
 

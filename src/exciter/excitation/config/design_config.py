@@ -46,10 +46,9 @@ from exciter.excitation.config.trajectory_config import DRAWN, EXECUTION, FAMILI
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.criteria.criterion import AnyCriterion
-from exciter.excitation.criteria.design_rows import DesignRows
+from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
 from exciter.excitation.criteria.energy_rows import EnergyRows
 from exciter.excitation.criteria.registry import CRITERIA
-from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.files.export import RATE
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import check_rows, sample

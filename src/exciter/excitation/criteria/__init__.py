@@ -7,7 +7,7 @@ from exciter.excitation.criteria.cramer_rao import CramerRao
 from exciter.excitation.criteria.criterion import AnyCriterion, Criterion, Evaluation, MotionCriterion, evaluation
 from exciter.excitation.criteria.d_optimality import DOptimality
 from exciter.excitation.criteria.design_and_estimate import Rounds, iterate
-from exciter.excitation.criteria.design_rows import DesignRows
+from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
 from exciter.excitation.criteria.e_optimality import EOptimality
 from exciter.excitation.criteria.energy_rows import EnergyRows
 from exciter.excitation.criteria.equilibrium import Equilibrium
@@ -20,7 +20,6 @@ from exciter.excitation.criteria.registry import CRITERIA, criterion_from, setti
 from exciter.excitation.criteria.scaled_condition import ScaledCondition
 from exciter.excitation.criteria.smallest_singular import ConditionAndSmallest
 from exciter.excitation.criteria.torque_activity import InverseTorque
-from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.criteria.unexcited import unexcited
 from exciter.excitation.criteria.weighted_sum import WeightedSum
 

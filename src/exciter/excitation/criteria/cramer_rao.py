@@ -24,8 +24,8 @@ from exciter.errors import ParameterError
 from exciter.excitation.criteria.adjoints import refuse_memory, torque_jacobian, torque_jacobian_pullback
 from exciter.excitation.criteria.criterion import Criterion, Evaluation
 from exciter.excitation.criteria.d_optimality import DOptimality
+from exciter.excitation.criteria.design_rows import TorqueRows
 from exciter.excitation.criteria.observed import Observed
-from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import MotionGradient
 

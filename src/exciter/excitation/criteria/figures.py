@@ -10,9 +10,8 @@ from scipy.linalg import qr, solve_triangular
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria.columns import Columns
-from exciter.excitation.criteria.design_rows import DesignRows
+from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
 from exciter.excitation.criteria.observed import Observed
-from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]

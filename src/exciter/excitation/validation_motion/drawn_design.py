@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
-from exciter.excitation.criteria.design_rows import DesignRows
-from exciter.excitation.criteria.torque_rows import TorqueRows
+from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
 from exciter.excitation.design import RATE, Design, promises
 from exciter.excitation.objective import Objective
 from exciter.excitation.validation_motion.draw import Drawn

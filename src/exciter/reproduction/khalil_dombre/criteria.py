@@ -12,13 +12,13 @@ from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, DOptimality
 from exciter.excitation.criteria.criterion import evaluation
+from exciter.excitation.criteria.design_rows import TorqueRows
 from exciter.excitation.criteria.equilibrium import Equilibrium, structure
 from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.criteria.observed import Observed
 from exciter.excitation.criteria.registry import condition_and_equilibrium
 from exciter.excitation.criteria.scaled_condition import ScaledCondition
 from exciter.excitation.criteria.smallest_singular import ConditionAndSmallest
-from exciter.excitation.criteria.torque_rows import TorqueRows
 from exciter.excitation.design import design
 from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.trajectory import motion as motion_of
