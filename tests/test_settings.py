@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -12,10 +14,12 @@ import yaml
 from exciter.errors import ExciterError
 from exciter.robot import load
 from exciter.settings import (
+    ByName,
     Names,
     Number,
     OneOf,
     PerJointNumber,
+    Place,
     Positive,
     Registry,
     Settings,
@@ -75,6 +79,22 @@ class Region(Settings):
 class Run(Settings):
     careful: Switch = False
     count: Annotated[int, Whole(1, 5)] = 2
+
+
+JOINT_LIMIT = ByName(Number(infinite=True), what="joint", all=True)
+
+
+@dataclass(frozen=True)
+class Named(Settings):
+    """Values by name, a file, and something that no file gives."""
+
+    inner: ClassVar[tuple[str, ...]] = ("shelf",)
+    limits: Annotated[Any, ByName(ByName(Number(infinite=True), what="joint", all=True), ("low", "high"), "limit")] = (
+        None
+    )
+    lock: Annotated[Any, ByName(Number(unit="rad"), what="joint", listed=0.0)] = None
+    file: Annotated[Path | None, Place("a log")] = None
+    shelf: object = None
 
 
 TERMS = Registry[Settings]("term", Friction)
@@ -137,6 +157,26 @@ def test_a_message_has_the_path_what_was_given_and_what_is_allowed(given, said):
     with pytest.raises(ExciterError) as error:
         fill(Whole_, given, "f.yaml")
     assert said in str(error.value)
+
+
+def test_values_by_name_and_paths_are_read_with_their_names_in_messages():
+    made = fill(Named, {"limits": {"low": inf, "high": {7: "1e3"}}, "lock": ["a"], "file": "b"}, "f", folder=Path("c"))
+    assert made == Named({"low": inf, "high": {"7": 1000.0}}, {"a": 0.0}, Path("c") / "b")
+    assert fill(Named, written(made), "again") == made
+    assert written(Named(shelf=3)) == {}
+    for given, said in (
+        ({"limits": {"lo": 1}}, "f: limits: unknown limit 'lo'; valid names: low, high; did you mean 'low'?"),
+        ({"limits": {"low": {"a": float("nan")}}}, "f: limits: low: a is nan; give a number"),
+        ({"lock": {"a": inf}}, "f: lock: a is inf; give a number [rad]"),
+        ({"lock": {"a": None}}, "f: lock: a is missing; give a number [rad]"),
+        ({"lock": 3}, "f: lock is 3; give a list of joints, or a mapping (joint: value)"),
+        ({"file": 3}, "f: file is 3; give the path of a log"),
+        ({"shelf": 3}, "f: unknown key 'shelf'; valid names: limits, lock, file"),
+    ):
+        with pytest.raises(ExciterError) as error:
+            fill(Named, given, "f")
+        assert str(error.value).startswith(said)
+    assert "shelf" not in adapter(Named).json_schema()["properties"]
 
 
 def test_the_robot_comes_from_the_reader_and_is_no_setting():
