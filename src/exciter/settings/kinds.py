@@ -150,21 +150,22 @@ class Flag(Kind):
 
 @dataclass(frozen=True)
 class Text(Kind):
-    """what: it is the name of, for messages (``a joint``)."""
+    """what: it is the name of, for messages (``a joint``). empty: may be without a character."""
 
     what: str = ""
+    empty: bool = False
 
     @property
     def wanted(self) -> str:
         return f"the name of {self.what}" if self.what else "a text"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> str:
-        if not isinstance(given, str) or not given:
+        if not isinstance(given, str) or not (given or self.empty):
             raise wrong(f" is {shown(given)}; give {self.wanted}")
         return given
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "minLength": 1}
+        return {"type": "string"} if self.empty else {"type": "string", "minLength": 1}
 
 
 @dataclass(frozen=True)
@@ -189,21 +190,23 @@ class OneWord(Kind):
 
 @dataclass(frozen=True)
 class Vector(Kind):
-    """``length`` finite numbers, as a tuple; ``open``: what null, or that number itself, stands for."""
+    """``length`` finite numbers (None: any), as a tuple; ``open``: what null, or that number itself, stands for."""
 
-    length: int = 3
+    length: int | None = 3
     unit: str = ""
     open: float | None = None
 
     @property
     def wanted(self) -> str:
-        text = f"a list of {self.length} numbers" + (f" [{self.unit}]" if self.unit else "")
+        text = f"a list of {'' if self.length is None else f'{self.length} '}numbers" + (
+            f" [{self.unit}]" if self.unit else ""
+        )
         return text if self.open is None else f"{text}, null where a side is open"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> tuple[float, ...]:
         if isinstance(given, np.ndarray):
             given = given.tolist()
-        if not isinstance(given, list | tuple) or len(given) != self.length:
+        if not isinstance(given, list | tuple) or self.length not in (None, len(given)):
             raise wrong(f" is {shown(given)}; give {self.wanted}")
         return tuple(self._number(one) for one in given)
 
@@ -214,7 +217,8 @@ class Vector(Kind):
 
     def schema(self) -> dict[str, Any]:
         kinds: list[str] = ["number"] if self.open is None else ["number", "null"]
-        listed = {"type": "array", "items": {"type": kinds}, "minItems": self.length, "maxItems": self.length}
+        listed: dict[str, Any] = {"type": "array", "items": {"type": kinds}}
+        listed |= {} if self.length is None else {"minItems": self.length, "maxItems": self.length}
         return {**listed, "description": f"[{self.unit}]"} if self.unit else listed
 
 

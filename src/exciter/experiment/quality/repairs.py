@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from exciter.errors import ExciterError, RecordingError, shown
-from exciter.excitation.config.section import Section
+from exciter.errors import RecordingError, shown
+from exciter.settings import Number, Settings, Switch, fill
+
+Seconds = Annotated[float, Number(least=0.0, unit="s")]
 
 
 @dataclass(frozen=True)
-class Repairs:
+class Repairs(Settings):
     """The ``repair:`` section of a recording.yaml.
 
     duplicates: drop samples that copy the one before, time included. contradicting: also drop those that say
@@ -21,14 +23,14 @@ class Repairs:
     shortest [s]: leave out pieces that are shorter.
     """
 
-    duplicates: bool = True
-    contradicting: bool = False
-    interpolate: float = 0.05
-    spikes: bool = False
-    unwrap: bool = False
-    longest_gap: float = 0.05
-    cut_standstill: bool = False
-    shortest: float = 0.5
+    duplicates: Switch = True
+    contradicting: Switch = False
+    interpolate: Seconds = 0.05
+    spikes: Switch = False
+    unwrap: Switch = False
+    longest_gap: Annotated[float, Number(above=0.0, unit="s")] = 0.05
+    cut_standstill: Switch = False
+    shortest: Seconds = 0.5
 
     def __post_init__(self) -> None:
         for name in ("interpolate", "longest_gap", "shortest"):
@@ -38,20 +40,4 @@ class Repairs:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any] | None, where: str = "repair") -> Repairs:
         """From plain data; every key may be left out."""
-        try:
-            section = Section.of(data, where, [f.name for f in fields(cls)])
-            plain = cls()
-            return cls(
-                duplicates=section.flag("duplicates", plain.duplicates),
-                contradicting=section.flag("contradicting", plain.contradicting),
-                interpolate=section.number("interpolate", plain.interpolate, least=0.0),
-                spikes=section.flag("spikes", plain.spikes),
-                unwrap=section.flag("unwrap", plain.unwrap),
-                longest_gap=section.number("longest_gap", plain.longest_gap, above=0.0),
-                cut_standstill=section.flag("cut_standstill", plain.cut_standstill),
-                shortest=section.number("shortest", plain.shortest, least=0.0),
-            )
-        except RecordingError:
-            raise
-        except ExciterError as error:
-            raise RecordingError(str(error)) from None
+        return fill(cls, data, where, error=RecordingError)

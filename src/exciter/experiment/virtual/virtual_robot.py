@@ -31,6 +31,7 @@ from exciter.experiment.virtual.truth import Truth
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.settings import written
 
 Array = NDArray[np.float64]
 SIMULATION_RATE = 4000.0  # [Hz] at least, and
@@ -284,7 +285,7 @@ class Simulated:
             "gains": virtual.drive.gains(virtual.robot).tolist(),
             "gear": virtual.drive.ratios(virtual.robot).tolist(),
             "noise": virtual.meter.std(virtual.robot).tolist(),
-            "payload": self.recording.about.to_dict().get("payload"),
+            "payload": written(self.recording.about.payload),
             "flexibility": None
             if flexible is None
             else {
