@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 LARGEST_OF_A_ROBOT = 1e30  #: in SI units; products of several such numbers are still finite
+LARGEST_SEED = 2**63 - 1
 
 
 class Kind:
@@ -40,6 +41,10 @@ class Kind:
 
     def schema(self) -> dict[str, Any]:
         raise NotImplementedError
+
+    def word_of(self, value: Any) -> Any:
+        """What a file has for a value, where that is a word."""
+        return value
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema
@@ -79,6 +84,9 @@ class Number(Kind):
         if self.open is not None and isinstance(given, str) and given.strip().lower() == self.open:
             return None
         return self.number(given)
+
+    def word_of(self, value: Any) -> Any:
+        return self.open if value is None else value
 
     def number(self, given: Any) -> float:
         wanted = self.wanted
@@ -184,6 +192,9 @@ class OneWord(Kind):
             raise wrong(f" is {shown(given)}; allowed are {', '.join(self.words)}")
         return given if self.meaning is None else self.meaning[self.words.index(given)]
 
+    def word_of(self, value: Any) -> Any:
+        return value if self.meaning is None or value not in self.meaning else self.words[self.meaning.index(value)]
+
     def schema(self) -> dict[str, Any]:
         return {"enum": list(self.words)}
 
@@ -253,6 +264,9 @@ class PerJointNumber(Kind):
                 raise wrong(f" has {len(given)} numbers; the robot has {len(joints)} joints")
             return tuple(self.one.number(value) for value in given)
         return self.one.check(given, context)
+
+    def word_of(self, value: Any) -> Any:
+        return self.one.word_of(value)
 
     def _by_name(self, given: dict[str, Any], joints: Sequence[str] | None) -> dict[str, float]:
         if joints is not None:
