@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from exciter.errors import ExciterError, RobotError, shown, unknown_name
+from exciter.errors import ExciterError, RobotError
 from exciter.robot.options import RobotOptions
 from exciter.robot.yaml_file import read_yaml
-from exciter.settings import Settings, fill, keys_of
+from exciter.settings import Settings, fill, keys_of, known_keys
 
 DESIGN_KEYS = (
     "terms",
@@ -41,14 +41,7 @@ class SettingsFile:
 
     def __post_init__(self) -> None:
         keys = (*keys_of(RobotOptions), *DESIGN_KEYS, *SECTIONS)
-        if self.data is not None and not isinstance(self.data, Mapping):
-            raise ExciterError(
-                f"{self.where} is {shown(self.data)}; give a mapping with some of the keys {', '.join(keys)}"
-            )
-        object.__setattr__(self, "data", {str(key): value for key, value in (self.data or {}).items()})
-        for key in self.data:
-            if key not in keys:
-                raise ExciterError(f"{self.where}: {unknown_name('key', key, keys)}")
+        object.__setattr__(self, "data", known_keys(self.data, self.where, keys))
 
     @classmethod
     def read(cls, path: str | Path | None) -> SettingsFile:

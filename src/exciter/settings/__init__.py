@@ -1,6 +1,6 @@
 """Settings objects from YAML, flags or keywords: typed, checked once, one kind of message, written back as YAML."""
 
-from exciter.settings.fill import Settings, fill, keys_of
+from exciter.settings.fill import Settings, fill, keys_of, known_keys
 from exciter.settings.kinds import (
     Amount,
     ByName,
@@ -42,6 +42,7 @@ __all__ = [
     "Whole",
     "fill",
     "keys_of",
+    "known_keys",
     "written",
     "yaml_text",
 ]

@@ -8,7 +8,7 @@ counts as not given; what ``__post_init__`` refuses is told with the path of the
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from exciter.errors import ExciterError, shown, unknown_name
@@ -147,16 +147,9 @@ def _settings_class(hint: Any) -> type[Settings]:
 def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
     """The keys that are given, those of flat fields put below them; required ones must be there."""
     keys = keys_of(cls)
-    if given is not None and not isinstance(given, Mapping):
-        if not keys:
-            raise wrong(f" is {shown(given)}; it takes no settings")
-        raise wrong(f" is {shown(given)}; give a mapping with some of the keys {', '.join(keys)}")
-    data = {str(key): value for key, value in (given or {}).items() if value is not None}
-    for key in given or ():
-        if str(key) not in keys:
-            if not keys:
-                raise wrong(f" takes no settings; write {cls.word} alone")
-            raise wrong(f": {unknown_name('key', str(key), keys)}")
+    if not keys and given:
+        raise wrong(f" takes no settings; write {cls.word} alone")
+    data = {key: value for key, value in _known(given, keys).items() if value is not None}
     for name in cls.flat:
         inner = keys_of(_settings_class(settings_fields(cls)[name]))
         below = {key: data.pop(key) for key in inner if key in data}
@@ -166,6 +159,28 @@ def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
         if key not in data:
             raise wrong(f" has no {key}; give {_wanted(settings_fields(cls)[key])}")
     return data
+
+
+def _known(given: Any, keys: Sequence[str]) -> dict[str, Any]:
+    """A mapping whose keys are among those; nothing at all is an empty one."""
+    if given is not None and not isinstance(given, Mapping):
+        raise wrong(f" is {shown(given)}; give a mapping with some of the keys {', '.join(keys)}")
+    for key in given or ():
+        if str(key) not in keys:
+            raise wrong(f": {unknown_name('key', str(key), keys)}")
+    return {str(key): value for key, value in (given or {}).items()}
+
+
+def known_keys(
+    given: Any, where: str, keys: Sequence[str], *, error: type[ExciterError] = ExciterError
+) -> dict[str, Any]:
+    """The content of a file, of which parts are filled later."""
+    from pydantic_core import PydanticCustomError
+
+    try:
+        return _known(given, keys)
+    except PydanticCustomError as failed:
+        raise error(f"{where}{(failed.context or {})['text']}") from None
 
 
 def _wanted(hint: Any) -> str:

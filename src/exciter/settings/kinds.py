@@ -30,7 +30,7 @@ LARGEST_SEED = 2**63 - 1
 class Kind:
     """A marker: ``check`` turns what a file gives into the value, ``schema`` is JSON schema, ``wanted`` is for people.
 
-    context: what the reader knows beside the file (robot, folder)."""
+    context: what the reader knows beside the file (robot, or joints, the names of them; folder)."""
 
     @property
     def wanted(self) -> str:
@@ -256,7 +256,8 @@ class PerJointNumber(Kind):
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if isinstance(given, np.ndarray):
             given = given.tolist()
-        joints = None if (robot := context.get("robot")) is None else robot.joint_names
+        robot, joints = context.get("robot"), context.get("joints")
+        joints = robot.joint_names if robot is not None else joints
         if isinstance(given, Mapping):
             return self._by_name({str(name): value for name, value in given.items()}, joints)
         if isinstance(given, list | tuple):

@@ -38,6 +38,6 @@ class Repairs(Settings):
                 raise RecordingError(f"repair: {name} is {shown(getattr(self, name))}; give a number of seconds ≥ 0")
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any] | None, where: str = "repair") -> Repairs:
+    def from_dict(cls, data: Mapping[str, Any] | Repairs | None, where: str = "repair") -> Repairs:
         """From plain data; every key may be left out."""
         return fill(cls, data, where, error=RecordingError)
