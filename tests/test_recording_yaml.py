@@ -412,6 +412,7 @@ BAD = [
     ({"time": {"rate": 0}}, "rate is 0; give a number > 0"),
     ({"time": {"rate": 100, "unit": "ms"}}, "unit has no meaning beside rate"),
     ({"time": {"column": "t", "unit": "min"}}, "unit is 'min'; allowed are s, ms, us, ns"),
+    ({"time": {"column": "t", "unit": ["s"]}}, "unit is .*; allowed are s, ms, us, ns"),
     ({"time": {"column": "clock"}}, "there is no column 'clock'; columns are t, q1"),
     ({"time": {"column": 99}}, "there is no column 99; columns are 0 … 8"),
     ({"time": {"column": "q1"}}, "time runs backwards at sample"),

@@ -18,6 +18,7 @@ from exciter.settings import (
     Names,
     Number,
     OneOf,
+    OneWord,
     PerJointNumber,
     Place,
     Positive,
@@ -97,26 +98,38 @@ class Named(Settings):
     shelf: object = None
 
 
+@dataclass(frozen=True)
+class Sized(Settings):
+    """Fields that a file calls otherwise, and words for a switch and for nothing."""
+
+    called: ClassVar[dict[str, str]] = {"outside": "side", "width": "breadth"}
+    outside: Annotated[bool, OneWord(("in", "out"), (False, True))] = False
+    width: Annotated[float | None, Number(open="none")] = 1.0
+
+
 TERMS = Registry[Settings]("term", Friction)
 WAVES = Registry[Settings]("wave", Wave)
 
 
 @dataclass(frozen=True)
 class Whole_(Settings):
-    flat: ClassVar[tuple[str, ...]] = ("run",)
+    flat: ClassVar[tuple[str, ...]] = ("run", "more")
     terms: tuple[Annotated[Settings, OneOf(TERMS)], ...] = ()
     motion: Annotated[Settings, OneOf(WAVES, tag="family", usual="wave")] = field(default_factory=Wave)
     weight: Annotated[float | None, Number(open="auto")] = None
     run: Run = field(default_factory=Run)
     other: Run | None = None
+    more: Sized | None = None
 
 
+KEYS = "terms, motion, weight, careful, count, other, side, breadth"
 GOOD: tuple[Any, ...] = (
     None,
     {"terms": ["friction", {"friction": {"shape": {"smooth": {"width": "1e-2"}}}}]},
     {"motion": {"period": 4}},
     {"motion": "wave", "weight": "auto", "count": 3, "other": {"careful": True}},
     {"weight": None, "other": {"count": None}},
+    {"side": "out", "breadth": "none", "count": 3},
     {"terms": [{"friction": {"size": {"a": 1.0}, "joints": ["a", "b"]}}]},
 )
 
@@ -131,8 +144,14 @@ def test_what_is_written_is_read_as_the_same(given):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (3, "f.yaml is 3; give a mapping with some of the keys terms, motion, weight, careful, count, other"),
-        ({"zz": 1}, "f.yaml: unknown key 'zz'; valid names: terms, motion, weight, careful, count, other"),
+        (
+            3,
+            f"f.yaml is 3; give a mapping with some of the keys {KEYS}",
+        ),
+        (
+            {"zz": 1},
+            f"f.yaml: unknown key 'zz'; valid names: {KEYS}",
+        ),
         ({"terms": "x"}, "f.yaml: terms is 'x'; give a list, each entry behind a '-'"),
         ({"terms": ["x"]}, "f.yaml: terms 1 is 'x'; allowed are friction"),
         (
@@ -150,6 +169,8 @@ def test_what_is_written_is_read_as_the_same(given):
         ({"careful": 1}, "f.yaml: careful is 1; give true or false"),
         ({"count": 6}, "f.yaml: count is 6; give a whole number ≥ 1, at most 5"),
         ({"other": {"counts": 1}}, "f.yaml: other: unknown key 'counts'; valid names: careful, count; did you mean"),
+        ({"side": "up"}, "f.yaml: side is 'up'; allowed are in, out"),
+        ({"outside": True}, "f.yaml: unknown key 'outside'; valid names: "),
         ({"other": 1}, "f.yaml: other is 1; give a mapping with some of the keys careful, count"),
     ],
 )
@@ -195,13 +216,20 @@ def test_numbers_of_joints_are_those_of_the_robot():
             fill(Whole_, {"terms": [{"friction": {"size": given}}]}, "f.yaml", robot=robot)
 
 
+def test_keys_and_words_of_a_file_are_those_that_are_written():
+    settings = fill(Whole_, {"side": "out", "breadth": "none"}, "f.yaml")
+    assert settings.more == Sized(True, None)
+    assert written(settings) == {"side": "out", "breadth": "none"}
+    assert written(Whole_()) == {}
+
+
 def test_arrays_are_written_as_lists():
     assert written({"a": np.arange(2.0), "b": (np.float64(1.0), 2)}) == {"a": [0.0, 1.0], "b": [1.0, 2]}
 
 
 def test_the_schema_describes_what_is_accepted():
     schema = adapter(Whole_).json_schema()
-    assert list(schema["properties"]) == ["terms", "motion", "weight", "other", "careful", "count"]
+    assert list(schema["properties"]) == ["terms", "motion", "weight", "other", "careful", "count", "side", "breadth"]
     assert schema["additionalProperties"] is False
     words = schema["properties"]["terms"]["items"]["anyOf"]
     assert words[0] == {"enum": ["friction"]}

@@ -78,8 +78,9 @@ class Settings:
         schema = handler.resolve_ref_schema(handler(core["schema"]))
         properties = schema.setdefault("properties", {})
         for name in cls.flat:
-            inner = handler.resolve_ref_schema(properties.pop(name))
-            properties.update(inner.get("properties", {}))
+            given = properties.pop(name)
+            for inner in given.get("anyOf", [given]):  # an optional one may also be null
+                properties.update(handler.resolve_ref_schema(inner).get("properties", {}))
         schema["required"] = [key for key in required_of(cls) if key in properties]
         schema["title"] = getattr(cls, "title", cls.__name__)
         schema["description"] = " ".join((cls.__doc__ or "").split("\n\n")[0].split())

@@ -83,7 +83,7 @@ class TimeSource(Settings):
 
     file: File = None
     column: Annotated[str | int | None, ColumnNames(one=True)] = None
-    unit: Annotated[str, UnitOf("time")] = "s"
+    unit: Annotated[str, UnitOf("time", each=False)] = "s"
     rate: Annotated[float | None, Number(above=0.0, unit="Hz")] = None
     start: Annotated[float | None, Number(unit="s")] = None
 

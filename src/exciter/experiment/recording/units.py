@@ -62,17 +62,18 @@ LARGEST = {"position": 1e3, "velocity": 1e3, "torque": 1e6, "current": 1e5, "wre
 
 @dataclass(frozen=True)
 class UnitOf(Kind):
-    """A unit of ``signal`` by name, or one of each column; N·m may be written Nm, N*m, N.m or N m, us µs, and degC
+    """A unit of ``signal`` by name, or one ``each`` column; N·m may be written Nm, N*m, N.m or N m, us µs, and degC
     °C."""
 
     signal: str
+    each: bool = True
 
     @property
     def wanted(self) -> str:
         return f"one of {', '.join(UNITS[self.signal])}"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> str | tuple[str, ...]:
-        if not isinstance(given, list | tuple):
+        if not self.each or not isinstance(given, list | tuple):
             return self._name(given)
         joints = context.get("joints")
         if joints is not None and len(given) != len(columns := columns_of(self.signal, joints)):
@@ -90,7 +91,7 @@ class UnitOf(Kind):
 
     def schema(self) -> dict[str, Any]:
         one = {"enum": [text for name in UNITS[self.signal] for text in _spellings(name)]}
-        return {"anyOf": [one, {"type": "array", "items": one}]}
+        return {"anyOf": [one, {"type": "array", "items": one}]} if self.each else one
 
 
 def columns_of(signal: str, joints: Sequence[str]) -> Sequence[str]:
