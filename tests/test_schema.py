@@ -124,7 +124,7 @@ def test_schemas_know_the_keys_that_readers_know():
         ("recording", {"position": {"columns": [], "unit": "rad"}}),
         ("recording", {"time": {"column": "t", "unit": "min"}}),
         ("recording", {"windows": [[0, 1, 2]]}),
-        ("recording", {"signs": [1, 2]}),
+        ("recording", {"signs": [1, "x"]}),
         ("recording", {"repair": {"spike": True}}),
         ("recording", {"joints": ["a", "a"]}),
     ],

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -201,20 +201,23 @@ class OneWord(Kind):
 
 @dataclass(frozen=True)
 class Vector(Kind):
-    """``length`` finite numbers (None: any), as a tuple; ``open``: what null, or that number itself, stands for."""
+    """``length`` finite numbers, as a tuple (None: any, "joints": one each); ``open``: what null, or that number,
+    stands for."""
 
-    length: int | None = 3
+    length: int | str | None = 3
     unit: str = ""
     open: float | None = None
 
     @property
     def wanted(self) -> str:
-        text = f"a list of {'' if self.length is None else f'{self.length} '}numbers" + (
-            f" [{self.unit}]" if self.unit else ""
-        )
+        text = f"a list of {self.length} numbers" if isinstance(self.length, int) else "a list of numbers"
+        text += f" [{self.unit}]" if self.unit else ""
         return text if self.open is None else f"{text}, null where a side is open"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> tuple[float, ...]:
+        if isinstance(self.length, str):
+            counted = context.get(self.length)
+            return replace(self, length=None if counted is None else len(counted)).check(given, context)
         if isinstance(given, np.ndarray):
             given = given.tolist()
         if not isinstance(given, list | tuple) or self.length not in (None, len(given)):
@@ -229,7 +232,7 @@ class Vector(Kind):
     def schema(self) -> dict[str, Any]:
         kinds: list[str] = ["number"] if self.open is None else ["number", "null"]
         listed: dict[str, Any] = {"type": "array", "items": {"type": kinds}}
-        listed |= {} if self.length is None else {"minItems": self.length, "maxItems": self.length}
+        listed |= {"minItems": self.length, "maxItems": self.length} if isinstance(self.length, int) else {}
         return {**listed, "description": f"[{self.unit}]"} if self.unit else listed
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import LINK, MOTOR, About, AnalogFilter, Note, Payload, SourceFile, Triple
 from exciter.experiment.recording.columns import JOINT
-from exciter.experiment.recording.drive import Drive, DriveSettings, Offset, OneEach, drive_of
+from exciter.experiment.recording.drive import Drive, DriveSettings, Offset, drive_of
 from exciter.experiment.recording.formats import FORMATS, preset
 from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.recording.signal import (
@@ -61,29 +60,6 @@ class JointNames(Kind):
 
 
 @dataclass(frozen=True)
-class Windows(Kind):
-    """Pairs of instants [s], in order and apart from each other."""
-
-    wanted = "pairs [start, end] of seconds"
-
-    def check(self, given: Any, context: Mapping[str, Any]) -> tuple[Window, ...]:
-        if not isinstance(given, list | tuple):
-            raise wrong(f" is {shown(given)}; give a list, each entry behind a '-'")
-        windows: list[Window] = []
-        for entry in given:
-            if not isinstance(entry, list | tuple) or len(entry) != 2:
-                raise wrong(f" has {shown(entry)}; give {self.wanted}")
-            start, end = (Number(most=math.inf).number(value) for value in entry)
-            if not start < end or (windows and start < windows[-1][1]):
-                raise wrong(f" has {shown(entry)}; windows [start, end] must be in order and apart from each other")
-            windows.append((start, end))
-        return tuple(windows)
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": Vector(2, "s").schema()}
-
-
-@dataclass(frozen=True)
 class Reading(Settings):
     """How a file is opened, and which joints it is of: None where the columns tell them. The format follows from the
     suffix of the file unless it is given."""
@@ -129,9 +105,9 @@ class RecordingSettings(Settings):
     wrench: Wrench | None = None
     temperature: Temperature | None = None
     drive: DriveSettings = field(default_factory=DriveSettings)
-    signs: Annotated[tuple[float, ...] | None, OneEach((1.0, -1.0))] = None
+    signs: Annotated[tuple[float, ...] | None, Vector("joints")] = None
     offset: Offset | None = None
-    windows: Annotated[tuple[Window, ...], Windows()] = ()
+    windows: tuple[Annotated[Window, Vector(2, "s")], ...] = ()
     gravity: Annotated[Triple | None, Vector(3, "m/s²")] = None
     payload: Payload | None = None
     period: Annotated[float | None, Number(above=0.0, unit="s")] = None
@@ -140,6 +116,15 @@ class RecordingSettings(Settings):
     notes: Annotated[Mapping[str, str], ByName(Note())] = field(default_factory=dict)
     sources: tuple[SourceFile, ...] = ()
     repair: Repairs = field(default_factory=Repairs)
+
+    def __post_init__(self) -> None:
+        if any(abs(sign) != 1.0 for sign in self.signs or ()):
+            raise RecordingError(f"signs is {shown(self.signs)}; allowed are 1 and -1")
+        edges = [instant for window in self.windows for instant in window]
+        if any(start >= end for start, end in self.windows) or edges != sorted(edges):
+            raise RecordingError(
+                f"windows is {shown(self.windows)}; windows [start, end] must be in order and apart from each other"
+            )
 
     def signals(self, joints: Sequence[str], required: Sequence[str], where: str) -> tuple[Signal, ...]:
         given = {name: part for name in SIGNALS if (part := getattr(self, name)) is not None}

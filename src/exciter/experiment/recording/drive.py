@@ -107,24 +107,6 @@ class Ratios(Kind):
 
 
 @dataclass(frozen=True)
-class OneEach(Kind):
-    """One number per joint, in a list; only: those that are allowed."""
-
-    only: tuple[float, ...] = ()
-    wanted = "a list of numbers, one per joint"
-
-    def check(self, given: Any, context: Mapping[str, Any]) -> tuple[float, ...]:
-        joints = context.get("joints")
-        values = Vector(None if joints is None else len(joints)).check(given, context)
-        if self.only and not set(values) <= set(self.only):
-            raise wrong(f" is {shown(given)}; allowed are {' and '.join(f'{value:g}' for value in self.only)}")
-        return values
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": {"enum": list(self.only)} if self.only else {"type": "number"}}
-
-
-@dataclass(frozen=True)
 class DriveSettings(Settings):
     """Between motors and joints: q_motor = position · q, τ = torque · τ_motor, as ratios or matrices."""
 
@@ -136,7 +118,7 @@ class DriveSettings(Settings):
 class Offset(Settings):
     """What is added to the positions of the joints."""
 
-    values: Annotated[tuple[float, ...], OneEach()]
+    values: Annotated[tuple[float, ...], Vector("joints")]
     unit: Annotated[str | tuple[str, ...], UnitOf("position")]
 
     @property
