@@ -109,6 +109,7 @@ COMMANDS = (
     "validate",
     "export",
     "init",
+    "schema",
     "reproduce",
     "robots",
     "completion",

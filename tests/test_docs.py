@@ -24,7 +24,6 @@ from exciter.excitation.config.constraint_config import OBSTACLES
 from exciter.excitation.config.criterion_config import COMPANIONS
 from exciter.excitation.config.design_config import read_config
 from exciter.excitation.config.region_config import REGIONS
-from exciter.excitation.config.robot_part import DESIGN_KEYS
 from exciter.excitation.config.terms import WORDS
 from exciter.excitation.config.trajectory_config import EXECUTION, FAMILIES
 from exciter.excitation.criteria.registry import CRITERIA, settings_of
@@ -44,6 +43,7 @@ from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load
 from exciter.robot.options import options_from
+from exciter.robot.settings_file import DESIGN_KEYS
 
 ROOT = Path(__file__).parents[1]
 

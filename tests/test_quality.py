@@ -25,6 +25,7 @@ from exciter.experiment.quality.spikes import isolated
 from exciter.experiment.quality.windows import Windows
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.robot import library, load
+from exciter.settings import written
 from quality_logs import RATE, changed, clean, executed, fourier, late
 
 
@@ -819,7 +820,8 @@ def test_stuck_channels_and_constant_time_cannot_be_repaired(panda):
 
 def test_repairs_from_plain_data():
     assert Repairs.from_dict({}) == Repairs() == Repairs.from_dict(None)
-    assert Repairs.from_dict({"spikes": True, "interpolate": 0.1}) == Repairs(spikes=True, interpolate=0.1)
+    asked = Repairs(spikes=True, interpolate=0.1)
+    assert Repairs.from_dict({"spikes": True, "interpolate": 0.1}) == asked == Repairs.from_dict(written(asked))
     for data, words in (
         ({"spike": True}, "unknown key 'spike'"),
         ({"spikes": 1}, "true or false"),

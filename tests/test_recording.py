@@ -1,5 +1,6 @@
 """What a recording promises: shapes, order of time, read-only samples; and that cutting it loses nothing."""
 
+import json
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from conftest import random_robot
 from exciter.errors import RecordingError
 from exciter.experiment.recording import About, AnalogFilter, Payload, Recording, SourceFile
+from exciter.settings import fill, written
 
 VALUES = st.floats(allow_nan=True, allow_infinity=True, width=64)
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
@@ -125,7 +127,8 @@ def test_arranged_is_the_robots_order(order, with_gains):
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 5).flatmap(abouts))
 def test_about_as_plain_data_and_back(about):
-    assert About.from_dict(about.to_dict()) == about
+    assert fill(About, written(about), "about") == about
+    assert fill(About, json.loads(json.dumps(written(about))), "about") == about
 
 
 def test_samples_cannot_be_changed():

@@ -14,12 +14,16 @@ from hypothesis import strategies as st
 from conftest import SHARED_DATA, real_recording, require_data
 from exciter.errors import RecordingError
 from exciter.experiment.recording import AnalogFilter, Payload, Recording, SourceFile, open_recording, read_recording
-from exciter.experiment.recording.description import KEYS
+from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.recording.drive import Drive, times
-from exciter.experiment.recording.formats import FORMATS
+from exciter.experiment.recording.formats import FILES, FORMATS, NPZ, preset
+from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.recording.units import LARGEST, UNITS
+from exciter.settings import fill, keys_of
+from settings_conformance import conforms
 from test_recording_files import bag
 
+KEYS = keys_of(RecordingSettings)
 ROOT = Path(__file__).parents[1]
 REAL = ROOT / "examples" / "real"
 TIME = np.array([0.0, 0.1, 0.25, 0.3, 0.9])
@@ -202,10 +206,11 @@ def test_what_is_known_beside_the_samples(tmp_path):
     assert about.sources == (SourceFile("log.csv", digest),)
 
 
-def test_repair_is_kept_as_it_stands(tmp_path):
-    repair = {"duplicates": "drop", "gaps": {"longest": 0.02}}
-    described(tmp_path, repair=repair)
-    assert open_recording(tmp_path / "recording.yaml").repair == repair
+def test_repair_is_read_with_the_rest(tmp_path):
+    described(tmp_path, repair={"duplicates": False, "longest_gap": 0.02})
+    assert open_recording(tmp_path / "recording.yaml").repair == Repairs(duplicates=False, longest_gap=0.02)
+    with pytest.raises(RecordingError, match=r"recording.yaml: repair: unknown key 'gaps'; valid names: duplicates"):
+        described(tmp_path, repair={"gaps": {"longest": 0.02}})
 
 
 def test_delimiter_header_comment_skip(tmp_path):
@@ -391,8 +396,9 @@ BAD = [
     ({"header": "yes"}, "header is 'yes'; give true or false"),
     ({"decimal": ";"}, "decimal is ';'; allowed are '.' and ','"),
     ({"decimal": ",", "delimiter": ","}, "log.csv: delimiter and decimal are both ','; say what else separates"),
-    ({"missing": [False]}, r"missing is \[false\]; give words that stand for no value, each in quotes"),
-    ({"missing": []}, r"missing is \[\]; give words"),
+    ({"missing": [False]}, r"missing is \[false\]; give a list of words that stand for no value, each in quotes"),
+    ({"missing": ["x", " "]}, "missing has an empty word"),
+    ({"missing": []}, r"missing is \[\]; give a list of words"),
     ({"missing": ["0.0"]}, "missing has '0.0', which is a number"),
     ({"topic": "/joint_states"}, "unknown option 'topic'"),
     ({"joints": None}, "joints is missing; name the joints"),
@@ -406,6 +412,7 @@ BAD = [
     ({"time": {"rate": 0}}, "rate is 0; give a number > 0"),
     ({"time": {"rate": 100, "unit": "ms"}}, "unit has no meaning beside rate"),
     ({"time": {"column": "t", "unit": "min"}}, "unit is 'min'; allowed are s, ms, us, ns"),
+    ({"time": {"column": "t", "unit": ["s"]}}, "unit is .*; allowed are s, ms, us, ns"),
     ({"time": {"column": "clock"}}, "there is no column 'clock'; columns are t, q1"),
     ({"time": {"column": 99}}, "there is no column 99; columns are 0 … 8"),
     ({"time": {"column": "q1"}}, "time runs backwards at sample"),
@@ -415,7 +422,7 @@ BAD = [
     ({"position": {"columns": "q", "unit": "N·m"}}, "that is a unit of torque, not of position; allowed are rad"),
     ({"position": {"columns": "q", "unit": ["rad"]}}, "unit has 1 entries for 2 joints"),
     ({"position": {"columns": "q", "unit": "rad", "factor": [1, 2, 3]}}, "factor has 3 numbers"),
-    ({"position": {"columns": "q", "unit": "rad", "factor": 0}}, "factor is 0; give numbers other than 0"),
+    ({"position": {"columns": "q", "unit": "rad", "factor": 0}}, "factor is 0.0; give numbers other than 0"),
     ({"position": {"columns": "q", "unit": "rad", "factor": "x"}}, "factor is 'x'; give a number"),
     ({"position": {"columns": ["q1"], "unit": "rad"}}, "1 columns for 2 joints"),
     ({"position": {"columns": "angle", "unit": "rad"}}, "there is no column 'angle'"),
@@ -443,23 +450,23 @@ BAD = [
     ({"drive": {"position": [[1, 2], [2, 4]]}}, "cannot be inverted"),
     ({"drive": {"position": [1, 0]}}, "cannot be inverted"),
     ({"drive": {"torque": [1, "x"]}}, "drive: torque is 'x'; give a number"),
-    ({"signs": [1, 2]}, r"signs is \[1, 2\]; allowed are 1 and -1"),
+    ({"signs": [1, 2]}, r"signs is \[1.0, 2.0\]; allowed are 1 and -1"),
     ({"signs": [1]}, r"signs is \[1\]; give a list of 2 numbers"),
-    ({"offset": {"values": [1, 2]}}, "offset: unit is missing"),
+    ({"offset": {"values": [1, 2]}}, "offset has no unit; give one of rad, deg, rev, m, mm"),
     ({"offset": [1, 2]}, r"offset is \[1, 2\]; give a mapping"),
-    ({"windows": [0, 1]}, "windows has 0; give pairs"),
-    ({"windows": [[1, 0]]}, r"windows has \[1, 0\]; windows \[start, end\] must be in order"),
+    ({"windows": [0, 1]}, r"windows 1 is 0; give a list of 2 numbers \[s\]"),
+    ({"windows": [[1, 0]]}, r"windows is \[\[1.0, 0.0\]\]; windows \[start, end\] must be in order"),
     ({"windows": [[0, 2], [1, 3]]}, "in order and apart"),
     ({"windows": [[5, 6]]}, "windows keep none of its 5 samples: they ask for 5 … 6 s, and the log ends at 0.9 s"),
     ({"gravity": [0, 0]}, "gravity is .*give a list of 3 numbers"),
-    ({"payload": {"mass": 1}}, "give at least a frame and a mass"),
+    ({"payload": {"mass": 1}}, r"payload: it needs a frame and a mass \[kg\]"),
     ({"payload": {"frame": "f", "mass": -1}}, "mass is -1; give a number ≥ 0"),
     ({"payload": {"frame": "f", "mass": 1, "com": [0, 0, 0]}}, "unknown key 'com'"),
     ({"period": 0}, "period is 0; give a number > 0"),
     ({"settled": "soon"}, "settled is 'soon'; give a number"),
-    ({"filter": {"order": 50, "cutoff": 4}}, "filter: .*order must be 1 … 20"),
+    ({"filter": {"order": 50, "cutoff": 4}}, "filter: order is 50; the order must be 1 … 20"),
     ({"repair": True}, "repair is true; give a mapping"),
-    ({"notes": {"a": [1]}}, r"notes has \[1\]; a note is a text"),
+    ({"notes": {"a": [1]}}, r"notes: a is \[1\]; a note is a text"),
     ({"sources": [{"name": "a", "sha256": "b"}]}, "only files of the format exciter carry it"),
 ]
 
@@ -481,7 +488,7 @@ def test_bad_description(tmp_path, changes, message):
         ("a: [", "not valid YAML"),
         ("a: !!python/object/apply:os.system [ls]", "not valid YAML"),
         ("file: log.csv\nsources: 5\nformat: exciter\n", "sources is 5; give a list"),
-        ("file: log.csv\nformat: exciter\nsources: [{name: 1, sha256: 2}]\n", "give the name and sha256"),
+        ("file: log.csv\nformat: exciter\nsources: [{name: 1, sha256: 2}]\n", "sources 1: name is 1; give a text"),
         ("a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
             f"{c}: &{c} [{','.join([f'*{p}'] * 10)}]\n" for p, c in zip("abcdefgh", "bcdefghi", strict=True)
         ), "stands for more than 100000 values"),
@@ -622,6 +629,24 @@ def documented(tmp_path, monkeypatch) -> list[Path]:
         (folder / "recording.yaml").write_text(text, encoding="utf-8")
         folders.append(folder)
     return folders
+
+
+def test_settings_are_written_as_they_are_read():
+    """Those of the document, which have every key, those of the known formats, and none."""
+    described = [yaml.safe_load(text) for text in blocks("yaml")]
+    known = [{key: value for key, value in preset(name).items() if key in KEYS} for name in (*FILES, NPZ)]
+    for data in (*described, *known, {}):
+        conforms(fill(RecordingSettings, data, "again"))
+
+
+def test_joints_that_the_columns_tell_do_not_forbid_a_factor(tmp_path):
+    (tmp_path / "log.csv").write_text("t,a.q,b.q\n0,1,2\n1,3,4\n")
+    position = {"columns": "{joint}.q", "unit": "rad", "factor": 2.0}
+    data = {"file": "log.csv", "time": {"column": "t"}, "position": position}
+    (tmp_path / "recording.yaml").write_text(yaml.safe_dump(data))
+    recording = read_recording(tmp_path / "recording.yaml")
+    assert recording.joints == ("a", "b")
+    assert recording.q.tolist() == [[2.0, 4.0], [6.0, 8.0]]
 
 
 def test_documented_description(documented, monkeypatch, capsys):

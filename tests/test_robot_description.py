@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,15 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from exciter.errors import RobotError
+from exciter.errors import ExciterError, RobotError
 from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.load import load
-from exciter.robot.options import RobotOptions, read_options
+from exciter.robot.options import RobotOptions, options_from, read_options
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
+from exciter.robot.settings_file import SettingsFile
 from exciter.robot.spatial import axis_rotation
+from exciter.settings import keys_of, written
 
 HERE = Path(__file__).parent
 ROBOTS = HERE / "robots"
@@ -229,6 +232,32 @@ def test_options_give_what_urdf_lacks(tmp_path: Path) -> None:
     assert (shoulder.velocity, shoulder.acceleration) == (1.5, 3.0)  # the default follows the given velocity
     assert robot.gravity.tolist() == [0, 9.81, 0]
     assert "left_wrist" not in robot.joint_names
+
+
+def test_options_are_written_as_they_are_read(tmp_path: Path) -> None:
+    told = {"limits": {"lower": {"x": -1.0}, "torque": math.inf}, "gravity": [0, 0, 9.81], "lock": ["y"]}
+    for data in ({}, told, {**told, "mesh_root": ".."}):
+        options = options_from(data, folder=tmp_path.resolve() / "below")
+        again = options_from(written(options))
+        assert replace(again, mesh_root=None) == replace(options, mesh_root=None)
+        assert again.mesh_root == (options.mesh_root and options.mesh_root.resolve())
+    assert "meshes" not in keys_of(RobotOptions)
+
+
+def test_one_file_serves_all_commands(tmp_path: Path) -> None:
+    path = tmp_path / "exciter.yaml"
+    path.write_text("gravity: [0, 0, 1]\nmesh_root: shapes\nterms: none\nidentify: {folds: 3}\n")
+    file = SettingsFile.read(path)
+    assert file.robot == RobotOptions(gravity=(0.0, 0.0, 1.0), mesh_root=tmp_path / "shapes")
+    assert file.part(RobotOptions) == file.robot
+    assert SettingsFile.read(None).robot == RobotOptions()
+    for text, said in (
+        ("gravty: 1", "unknown key 'gravty'.*did you mean 'gravity'"),
+        ("- 1", "is .1.; give a mapping"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ExciterError, match=said):
+            SettingsFile.read(path)
 
 
 def test_code_and_file_give_the_same_limits() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -12,10 +14,13 @@ import yaml
 from exciter.errors import ExciterError
 from exciter.robot import load
 from exciter.settings import (
+    ByName,
     Names,
     Number,
     OneOf,
+    OneWord,
     PerJointNumber,
+    Place,
     Positive,
     Registry,
     Settings,
@@ -77,26 +82,54 @@ class Run(Settings):
     count: Annotated[int, Whole(1, 5)] = 2
 
 
+JOINT_LIMIT = ByName(Number(infinite=True), what="joint", all=True)
+
+
+@dataclass(frozen=True)
+class Named(Settings):
+    """Values by name, a file, and something that no file gives."""
+
+    inner: ClassVar[tuple[str, ...]] = ("shelf",)
+    limits: Annotated[Any, ByName(ByName(Number(infinite=True), what="joint", all=True), ("low", "high"), "limit")] = (
+        None
+    )
+    lock: Annotated[Any, ByName(Number(unit="rad"), what="joint", listed=0.0)] = None
+    file: Annotated[Path | None, Place("a log")] = None
+    shelf: object = None
+
+
+@dataclass(frozen=True)
+class Sized(Settings):
+    """Fields that a file calls otherwise, and words for a switch and for nothing."""
+
+    called: ClassVar[dict[str, str]] = {"outside": "side", "width": "breadth"}
+    outside: Annotated[bool, OneWord(("in", "out"), (False, True))] = False
+    width: Annotated[float | None, Number(open="none")] = 1.0
+
+
 TERMS = Registry[Settings]("term", Friction)
 WAVES = Registry[Settings]("wave", Wave)
 
 
 @dataclass(frozen=True)
 class Whole_(Settings):
-    flat: ClassVar[tuple[str, ...]] = ("run",)
+    flat: ClassVar[tuple[str, ...]] = ("run", "more")
     terms: tuple[Annotated[Settings, OneOf(TERMS)], ...] = ()
     motion: Annotated[Settings, OneOf(WAVES, tag="family", usual="wave")] = field(default_factory=Wave)
     weight: Annotated[float | None, Number(open="auto")] = None
     run: Run = field(default_factory=Run)
     other: Run | None = None
+    more: Sized | None = None
 
 
+KEYS = "terms, motion, weight, careful, count, other, side, breadth"
 GOOD: tuple[Any, ...] = (
     None,
     {"terms": ["friction", {"friction": {"shape": {"smooth": {"width": "1e-2"}}}}]},
     {"motion": {"period": 4}},
     {"motion": "wave", "weight": "auto", "count": 3, "other": {"careful": True}},
     {"weight": None, "other": {"count": None}},
+    {"side": "out", "breadth": "none", "count": 3},
     {"terms": [{"friction": {"size": {"a": 1.0}, "joints": ["a", "b"]}}]},
 )
 
@@ -111,8 +144,14 @@ def test_what_is_written_is_read_as_the_same(given):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (3, "f.yaml is 3; give a mapping with some of the keys terms, motion, weight, careful, count, other"),
-        ({"zz": 1}, "f.yaml: unknown key 'zz'; valid names: terms, motion, weight, careful, count, other"),
+        (
+            3,
+            f"f.yaml is 3; give a mapping with some of the keys {KEYS}",
+        ),
+        (
+            {"zz": 1},
+            f"f.yaml: unknown key 'zz'; valid names: {KEYS}",
+        ),
         ({"terms": "x"}, "f.yaml: terms is 'x'; give a list, each entry behind a '-'"),
         ({"terms": ["x"]}, "f.yaml: terms 1 is 'x'; allowed are friction"),
         (
@@ -130,6 +169,8 @@ def test_what_is_written_is_read_as_the_same(given):
         ({"careful": 1}, "f.yaml: careful is 1; give true or false"),
         ({"count": 6}, "f.yaml: count is 6; give a whole number ≥ 1, at most 5"),
         ({"other": {"counts": 1}}, "f.yaml: other: unknown key 'counts'; valid names: careful, count; did you mean"),
+        ({"side": "up"}, "f.yaml: side is 'up'; allowed are in, out"),
+        ({"outside": True}, "f.yaml: unknown key 'outside'; valid names: "),
         ({"other": 1}, "f.yaml: other is 1; give a mapping with some of the keys careful, count"),
     ],
 )
@@ -137,6 +178,26 @@ def test_a_message_has_the_path_what_was_given_and_what_is_allowed(given, said):
     with pytest.raises(ExciterError) as error:
         fill(Whole_, given, "f.yaml")
     assert said in str(error.value)
+
+
+def test_values_by_name_and_paths_are_read_with_their_names_in_messages():
+    made = fill(Named, {"limits": {"low": inf, "high": {7: "1e3"}}, "lock": ["a"], "file": "b"}, "f", folder=Path("c"))
+    assert made == Named({"low": inf, "high": {"7": 1000.0}}, {"a": 0.0}, Path("c") / "b")
+    assert fill(Named, written(made), "again") == made
+    assert written(Named(shelf=3)) == {}
+    for given, said in (
+        ({"limits": {"lo": 1}}, "f: limits: unknown limit 'lo'; valid names: low, high; did you mean 'low'?"),
+        ({"limits": {"low": {"a": float("nan")}}}, "f: limits: low: a is nan; give a number"),
+        ({"lock": {"a": inf}}, "f: lock: a is inf; give a number [rad]"),
+        ({"lock": {"a": None}}, "f: lock: a is missing; give a number [rad]"),
+        ({"lock": 3}, "f: lock is 3; give a list of joints, or a mapping (joint: value)"),
+        ({"file": 3}, "f: file is 3; give the path of a log"),
+        ({"shelf": 3}, "f: unknown key 'shelf'; valid names: limits, lock, file"),
+    ):
+        with pytest.raises(ExciterError) as error:
+            fill(Named, given, "f")
+        assert str(error.value).startswith(said)
+    assert "shelf" not in adapter(Named).json_schema()["properties"]
 
 
 def test_the_robot_comes_from_the_reader_and_is_no_setting():
@@ -155,13 +216,20 @@ def test_numbers_of_joints_are_those_of_the_robot():
             fill(Whole_, {"terms": [{"friction": {"size": given}}]}, "f.yaml", robot=robot)
 
 
+def test_keys_and_words_of_a_file_are_those_that_are_written():
+    settings = fill(Whole_, {"side": "out", "breadth": "none"}, "f.yaml")
+    assert settings.more == Sized(True, None)
+    assert written(settings) == {"side": "out", "breadth": "none"}
+    assert written(Whole_()) == {}
+
+
 def test_arrays_are_written_as_lists():
     assert written({"a": np.arange(2.0), "b": (np.float64(1.0), 2)}) == {"a": [0.0, 1.0], "b": [1.0, 2]}
 
 
 def test_the_schema_describes_what_is_accepted():
     schema = adapter(Whole_).json_schema()
-    assert list(schema["properties"]) == ["terms", "motion", "weight", "other", "careful", "count"]
+    assert list(schema["properties"]) == ["terms", "motion", "weight", "other", "careful", "count", "side", "breadth"]
     assert schema["additionalProperties"] is False
     words = schema["properties"]["terms"]["items"]["anyOf"]
     assert words[0] == {"enum": ["friction"]}

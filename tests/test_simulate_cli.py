@@ -17,10 +17,27 @@ from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.samples import sample
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
-from exciter.experiment.recording import read_recording
-from exciter.experiment.virtual import GravityPD, draw, read_truth
-from exciter.experiment.virtual.config import KEYS, read_virtual
+from exciter.experiment.recording import AnalogFilter, Payload, read_recording
+from exciter.experiment.virtual import (
+    Control,
+    Drive,
+    Encoder,
+    Flexibility,
+    GravityPD,
+    Ripple,
+    Sampling,
+    Start,
+    TorqueMeter,
+    VirtualRobot,
+    draw,
+    read_truth,
+)
+from exciter.experiment.virtual.config import SimulateSettings, TruthSettings, read_virtual
+from exciter.experiment.virtual.control import LAWS
 from exciter.robot import Motion, library, load
+from exciter.robot.settings_file import SettingsFile
+from exciter.settings import fill, keys_of, written
+from settings_conformance import conforms
 
 ARM = "kuka-ir361"
 FULL = """
@@ -42,6 +59,13 @@ simulate:
   payload: {frame: tool, mass: 3.0, centre: [0, 0, 0.1], inertia: [0.01, 0, 0, 0.01, 0, 0.01]}
   simulation_rate: 8000
 """
+PARTS = {
+    "truth": TruthSettings, "control": Control, "start": Start, "drive": Drive, "encoder": Encoder,
+    "torque": TorqueMeter, "ripple": Ripple, "filter": AnalogFilter, "log": Sampling, "flexibility": Flexibility,
+    "payload": Payload,
+}  # fmt: skip
+SECTIONS = {key: keys_of(PARTS[key]) if key in PARTS else () for key in keys_of(SimulateSettings)}
+SECTIONS["control"] += ("law",)
 
 
 def simulate(*arguments) -> int:
@@ -101,8 +125,8 @@ def test_every_key_of_the_configuration(folder, tmp_path, capsys):
     robot = library.embedded(ARM)
     virtual = read_virtual(path, robot, seed=9)
     given = yaml.safe_load(FULL)["simulate"]
-    assert set(given) == set(KEYS)
-    for key, keys in KEYS.items():
+    assert set(given) == set(SECTIONS)
+    for key, keys in SECTIONS.items():
         left = set(keys) - set(given[key] if keys else {})
         assert left <= {"file", "coulomb", "stiffness", "derivative", "side"}, key
     assert isinstance(virtual.control, GravityPD)
@@ -128,6 +152,24 @@ def test_every_key_of_the_configuration(folder, tmp_path, capsys):
     np.testing.assert_array_equal(read_virtual(again, robot, 0).truth.chi, virtual.truth.chi)
 
 
+def test_settings_are_written_as_they_are_read(tmp_path):
+    """Every part, as it is and changed; also what a file says by a word, or with an empty mapping."""
+    (tmp_path / "all.yaml").write_text(FULL)
+    robot = library.embedded(ARM)
+    full = SettingsFile.read(tmp_path / "all.yaml").part(SimulateSettings, "simulate", robot=robot)
+    for law in LAWS:
+        for settings in (law(), law(3.0, 0.7, 100.0, (1.0, 2.0, 3.0), dict.fromkeys(robot.joint_names, 4.0))):
+            conforms(settings, robot=robot)
+            conforms(SimulateSettings(control=settings), robot=robot)
+    unlike = SimulateSettings(encoder=Encoder(None), torque=TorqueMeter(link_side=True), filter=AnalogFilter())
+    for settings in (full, SimulateSettings(), unlike):
+        conforms(settings, robot=robot)
+    assert written(unlike)["encoder"] == {"counts": "none"}
+    assert written(unlike)["torque"] == {"side": "link"}
+    assert fill(SimulateSettings, {"filter": {}, "ripple": {}, "drive": None}, "none") == SimulateSettings()
+    assert isinstance(full.virtual(robot, 0), VirtualRobot)
+
+
 def test_the_document_shows_every_key_and_works(tmp_path):
     text = (Path(__file__).parents[1] / "docs" / "simulate.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
@@ -136,7 +178,7 @@ def test_the_document_shows_every_key_and_works(tmp_path):
     virtual = read_virtual(path, library.embedded("tx40"), 0)
     assert virtual.truth.springs[0].joint == "joint_2"
     assert virtual.sampling.dropped == 0.01
-    for key in (*KEYS, *(key for keys in KEYS.values() for key in keys)):
+    for key in (*SECTIONS, *(key for keys in SECTIONS.values() for key in keys)):
         assert re.search(rf"\b{key}\b", block), f"docs/simulate.md does not show '{key}'"
 
 
@@ -239,11 +281,11 @@ def test_tells_units_and_what_matters_to_it(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("simulate: {log: {rate: 2e6}}", "c.yaml: simulate: log: rate is 2e+06; give 0 < rate"),
+        ("simulate: {log: {rate: 2e6}}", "c.yaml: simulate: log: rate is '2e6'; give a number > 0, at most 1e+06 [Hz]"),
         ("simulate: {log: {jitter: 1}}", "c.yaml: simulate: log: jitter is 1; at 500 Hz"),
         ("simulate: {log: {dropped: 1}}", "c.yaml: simulate: log: dropped is 1; give"),
-        ("simulate: {truth: {bodies: 7}}", "c.yaml: simulate: truth: bodies is 7; give 0 ≤ bodies ≤ 1"),
-        ("simulate: {truth: {friction: -1}}", "c.yaml: simulate: truth: friction is -1; give 0 ≤ friction ≤ 2"),
+        ("simulate: {truth: {bodies: 7}}", "c.yaml: simulate: truth: bodies is 7; give a number ≥ 0, at most 1"),
+        ("simulate: {truth: {friction: -1}}", "c.yaml: simulate: truth: friction is -1; give a number ≥ 0, at most 2"),
         ("simulate: {filter: {order: 99}}", "c.yaml: simulate: filter: order is 99; the order must be"),
         (
             "simulate: {truth: {springs: [{joint: joint_2, base_arm: 1, link_arm: 1, offset: 0, stiffness: -3}]}}",
@@ -266,15 +308,15 @@ def test_messages_name_key_and_value(text, words, tmp_path):
         ("simulate: [1]", "give a mapping"),
         ("simulate: {speed: 1}", "unknown key 'speed'"),
         ("simulate: {log: {rate: 0}}", "log: rate is 0; give a number > 0"),
-        ("simulate: {log: {rate: 2e6}}", "give 0 < rate ≤ 1e6"),
-        ("simulate: {log: {dropped: 1}}", "0 ≤ dropped < 1"),
+        ("simulate: {log: {rate: 2e6}}", "give a number > 0, at most 1e+06 [Hz]"),
+        ("simulate: {log: {dropped: 1}}", "dropped is 1; give a number ≥ 0 and < 1"),
         ("simulate: {control: {law: magic}}", "allowed are computed-torque, pd"),
         ("simulate: {control: {bandwidth: 4000, rate: 50}}", "diverged"),
         ("simulate: {drive: {gear: 0}}", "gear is"),
         ("simulate: {drive: {gear: [1, 2]}}", "has 2 numbers; the robot has 3 joints"),
         ("simulate: {encoder: {counts: some}}", "give a number"),
         ("simulate: {torque: {signal: current, side: link}}", "motor's side"),
-        ("simulate: {torque: {noise: -1}}", "torque noise is -1"),
+        ("simulate: {torque: {noise: -1}}", "torque: noise is -1; give a number ≥ 0 [N·m]"),
         ("simulate: {ripple: {per_turn: 2}}", "no amplitude"),
         ("simulate: {filter: {order: 99}}", "order must be 1 … 20"),
         ("simulate: {flexibility: {damping: 2}}", "no stiffness"),
@@ -286,7 +328,7 @@ def test_messages_name_key_and_value(text, words, tmp_path):
         ("simulate: {truth: {file: bad.json}}", "not valid JSON"),
         ("simulate: {truth: {file: heavy.json}}", "negative mass"),
         ("simulate: {truth: {file: heavy.json, seed: 1}}", "leave out seed"),
-        ("simulate: {truth: {bodies: 7}}", "0 ≤ bodies ≤ 1"),
+        ("simulate: {truth: {bodies: 7}}", "bodies is 7; give a number ≥ 0, at most 1"),
         ("simulate: {truth: {springs: [{joint: joint_1}]}}", "has no base_arm"),
         ("simulate: {simulation_rate: 1e9}", "simulation_rate is"),
         ("simulate: {truth: {coulomb: .nan}}", "give a number"),

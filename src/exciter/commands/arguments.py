@@ -143,10 +143,19 @@ ABOUT = {  # of every command: a paragraph, examples, the page that has the rest
         More: docs/export.md.""",
     "init": """
         Write a commented configuration for a robot, to be changed and given to
-        --config of every other command.
+        --config of every other command, and beside it the schema that lets an editor
+        check it and complete its keys (exciter schema).
 
           exciter init arm.urdf
           exciter init panda -o panda.yaml
+
+        More: docs/getting-started.md.""",
+    "schema": """
+        Print the JSON schema of the file of --config, or of a recording.yaml: an editor
+        that knows it completes keys, and marks what is wrong while it is written.
+
+          exciter schema > exciter.schema.json
+          exciter schema recording > recording.schema.json
 
         More: docs/getting-started.md.""",
     "completion": """
@@ -324,7 +333,17 @@ def parser() -> Parser:
     init.add_argument("robot", metavar="ROBOT", help=ROBOT)
     default = Path("exciter.yaml")
     init.add_argument("-o", "--output", type=place, metavar="F", default=default, help=f"the file (default: {default})")
-    init.add_argument("--force", action="store_true", help="write over a file that is there")
+    init.add_argument("--force", action="store_true", help="write over files that are there")
+
+    schema = add("schema", "JSON schema of the settings files, for editors")
+    schema.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        choices=("exciter", "recording"),
+        default="exciter",
+        help="exciter (default): that of --config; recording: what a foreign log is like",
+    )
 
     reproduce = add("reproduce", "the papers' tables and figures, published and reached side by side")
     papers = f"{', '.join(NAMES)} (default: all)"

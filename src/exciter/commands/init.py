@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from exciter.commands.common import console
+from exciter.commands.schema import schema_text
 from exciter.errors import ExciterError
 from exciter.files import output_folder, staged
 from exciter.pipeline.saving import refuse_parts_of_results
-from exciter.pipeline.starting_configuration import starting_configuration
+from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_configuration
 from exciter.robot import load
 
 
@@ -16,15 +18,25 @@ def run(arguments: argparse.Namespace) -> int:
     path = arguments.output
     if path.suffix.lower() not in (".yaml", ".yml") or path.is_dir():
         raise ExciterError(f"-o is '{path}'; give the name of a file that ends in .yaml")
-    if path.exists() and not arguments.force:
-        raise ExciterError(f"'{path}' exists; give another name with -o, or --force to write over it")
-    refuse_parts_of_results(path)
+    beside, described = path.parent / SCHEMA_FILE, schema_text("exciter")
+    for file in (path, beside):
+        if file.exists() and not arguments.force and not (file is beside and _says(beside, described)):
+            raise ExciterError(f"'{file}' exists; give another name with -o, or --force to write over it")
+    refuse_parts_of_results(path, beside)
     robot = load(arguments.robot)
     text = starting_configuration(robot, arguments.robot)
-    with output_folder(path.absolute().parent) as folder, staged(folder) as stage:
+    with output_folder(path.absolute().parent) as folder, staged(folder, last=path.name) as stage:
+        (stage / SCHEMA_FILE).write_text(described, encoding="utf-8")
         (stage / path.name).write_text(text, encoding="utf-8")
     first = "give the limits in it that it calls required, then" if robot.rateless else "next:"
     console().print(
-        f"written: {path}; {first} exciter design {arguments.robot} -o design --config {path}", markup=False
+        f"written: {path}, and {beside.name} for editors; {first} exciter design {arguments.robot} -o design "
+        f"--config {path}",
+        markup=False,
     )
     return 0
+
+
+def _says(path: Path, text: str) -> bool:
+    """Whether a file holds just that; a schema is the same for every robot."""
+    return path.is_file() and path.read_bytes() == text.encode()

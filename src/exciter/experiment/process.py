@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from exciter.errors import RecordingError
 from exciter.experiment.quality.repair import Repaired, repair
-from exciter.experiment.quality.repairs import Repairs
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.periods import BrokenPositions

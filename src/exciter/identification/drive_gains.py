@@ -21,8 +21,8 @@ from scipy import stats
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
-from exciter.experiment.quality.repairs import Repairs
 from exciter.experiment.recording import Recording
+from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.signals.route import Route
 from exciter.identification.bilinear import Bilinear
 from exciter.identification.compressed import Compressed

@@ -17,10 +17,10 @@ from exciter.experiment.quality.check import check_stream
 from exciter.experiment.quality.finding import Quality
 from exciter.experiment.quality.repair import Done, Repaired, repair
 from exciter.experiment.quality.repair_stream import RepairedLog
-from exciter.experiment.quality.repairs import Repairs
 from exciter.experiment.quality.windows import Windows
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.recording_file import ROWS, RecordingFile
+from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.periods import BrokenPositions, average_periods

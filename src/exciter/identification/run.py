@@ -13,9 +13,9 @@ from exciter.errors import RecordingError
 from exciter.experiment.process import process
 from exciter.experiment.quality.periodicity import visible_period
 from exciter.experiment.quality.repair import Repaired
-from exciter.experiment.quality.repairs import Repairs
 from exciter.experiment.recording import Payload, Recording
 from exciter.experiment.recording.about import LINK, MOTOR
+from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
 from exciter.robot.motion import Motion

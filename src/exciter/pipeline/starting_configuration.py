@@ -19,6 +19,7 @@ from exciter.identification.config.formulations import WORDS as FORMULATIONS
 from exciter.identification.config.identify_config import TERMS
 from exciter.robot.robot import Robot
 
+SCHEMA_FILE = "exciter.schema.json"  #: beside the configuration, for editors
 GRAVITY_BESIDE = "m/s² in the frame of the description's root link; turn it if that one hangs or stands on a wall"
 
 
@@ -30,6 +31,7 @@ def starting_configuration(robot: Robot, source: str) -> str:
 
 def _head(robot: Robot, source: str) -> Iterator[str]:
     source = shlex.quote(source)
+    yield f"# yaml-language-server: $schema={SCHEMA_FILE}"
     yield f"# Settings of {robot.name} for base, design, check, simulate, inspect and identify."
     yield "#"
     yield f"#   exciter design {source} -o design --config THIS_FILE"

@@ -8,8 +8,8 @@ counts as not given; what ``__post_init__`` refuses is told with the path of the
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from exciter.errors import ExciterError, shown, unknown_name
 from exciter.settings.kinds import Kind
@@ -27,13 +27,16 @@ class Settings:
     """Base of what a file can fill.
 
     word, title: of a class in a registry, for files and for people. tag: the key that holds the word where settings
-    stand beside it; else they stand below it. flat: fields whose own keys stand directly in this section.
+    stand beside it; else they stand below it. flat: fields whose own keys stand directly in this section. inner: fields
+    that only Python gives. called: the key of a field in a file, where that is not its name.
     """
 
     word: ClassVar[str]
     title: ClassVar[str]
     tag: ClassVar[str | None] = None
     flat: ClassVar[tuple[str, ...]] = ()
+    inner: ClassVar[tuple[str, ...]] = ()
+    called: ClassVar[Mapping[str, str]] = {}
     __pydantic_config__: ClassVar[Any] = {"arbitrary_types_allowed": True, "extra": "forbid"}
 
     @classmethod
@@ -55,13 +58,14 @@ class Settings:
             context = info.context or {}
             try:
                 values = check(_data(source, source.spelled(given, context)))
-                return source(**values, **({ROBOT: context.get(ROBOT)} if ROBOT in fields else {}))
+                given = {named.get(key, key): value for key, value in values.items()}
+                return source(**given, **({ROBOT: context.get(ROBOT)} if ROBOT in fields else {}))
             except ExciterError as error:
                 raise wrong(f": {error}") from None
             except ValidationError as error:
                 raise lifted(error, source.flat) from None
 
-        fields = _fields(source)
+        fields, named = settings_fields(source), {key: name for name, key in source.called.items()}
         keys = {
             name: core_schema.typed_dict_field(handler.generate_schema(hint), required=False)
             for name, hint in fields.items()
@@ -74,8 +78,9 @@ class Settings:
         schema = handler.resolve_ref_schema(handler(core["schema"]))
         properties = schema.setdefault("properties", {})
         for name in cls.flat:
-            inner = handler.resolve_ref_schema(properties.pop(name))
-            properties.update(inner.get("properties", {}))
+            given = properties.pop(name)
+            for inner in given.get("anyOf", [given]):  # an optional one may also be null
+                properties.update(handler.resolve_ref_schema(inner).get("properties", {}))
         schema["required"] = [key for key in required_of(cls) if key in properties]
         schema["title"] = getattr(cls, "title", cls.__name__)
         schema["description"] = " ".join((cls.__doc__ or "").split("\n\n")[0].split())
@@ -109,7 +114,7 @@ def adapter(cls: Any) -> TypeAdapter[Any]:
 def keys_of(cls: type[Settings]) -> tuple[str, ...]:
     """The keys of a section."""
     keys: list[str] = []
-    for name, hint in _fields(cls).items():
+    for name, hint in settings_fields(cls).items():
         if name in cls.flat:
             keys += keys_of(_settings_class(hint))
         elif name != ROBOT:
@@ -120,17 +125,18 @@ def keys_of(cls: type[Settings]) -> tuple[str, ...]:
 def required_of(cls: type[Settings]) -> tuple[str, ...]:
     """The keys that have no default."""
     return tuple(
-        field.name
+        cls.called.get(field.name, field.name)
         for field in dataclasses.fields(cls)  # type: ignore[arg-type]
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if field.init and field.name not in (ROBOT, *cls.flat)
+        if field.init and field.name not in (ROBOT, *cls.flat, *cls.inner)
     )
 
 
-def _fields(cls: type[Settings]) -> dict[str, Any]:
-    """The annotations of what a constructor takes, in order."""
+def settings_fields(cls: type[Settings]) -> dict[str, Any]:
+    """The annotations of what a file can give, by key, in order; that of ``robot`` among them."""
     hints = get_type_hints(cls, include_extras=True)
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+    names = [one.name for one in dataclasses.fields(cls) if one.init and one.name not in cls.inner]  # type: ignore[arg-type]
+    return {cls.called.get(name, name): hints[name] for name in names}
 
 
 def _settings_class(hint: Any) -> type[Settings]:
@@ -142,31 +148,48 @@ def _settings_class(hint: Any) -> type[Settings]:
 def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
     """The keys that are given, those of flat fields put below them; required ones must be there."""
     keys = keys_of(cls)
-    if given is not None and not isinstance(given, Mapping):
-        if not keys:
-            raise wrong(f" is {shown(given)}; it takes no settings")
-        raise wrong(f" is {shown(given)}; give a mapping with some of the keys {', '.join(keys)}")
-    data = {str(key): value for key, value in (given or {}).items() if value is not None}
-    for key in given or ():
-        if str(key) not in keys:
-            if not keys:
-                raise wrong(f" takes no settings; write {cls.word} alone")
-            raise wrong(f": {unknown_name('key', str(key), keys)}")
+    if not keys and given:
+        raise wrong(f" takes no settings; write {cls.word} alone")
+    data = {key: value for key, value in _known(given, keys).items() if value is not None}
     for name in cls.flat:
-        inner = keys_of(_settings_class(_fields(cls)[name]))
+        inner = keys_of(_settings_class(settings_fields(cls)[name]))
         below = {key: data.pop(key) for key in inner if key in data}
         if below:
             data[name] = below
     for key in required_of(cls):
         if key not in data:
-            raise wrong(f" has no {key}; give {_wanted(_fields(cls)[key])}")
+            raise wrong(f" has no {key}; give {_wanted(settings_fields(cls)[key])}")
     return data
+
+
+def _known(given: Any, keys: Sequence[str]) -> dict[str, Any]:
+    """A mapping whose keys are among those; nothing at all is an empty one."""
+    if given is not None and not isinstance(given, Mapping):
+        raise wrong(f" is {shown(given)}; give a mapping with some of the keys {', '.join(keys)}")
+    for key in given or ():
+        if str(key) not in keys:
+            raise wrong(f": {unknown_name('key', str(key), keys)}")
+    return {str(key): value for key, value in (given or {}).items()}
+
+
+def known_keys(
+    given: Any, where: str, keys: Sequence[str], *, error: type[ExciterError] = ExciterError
+) -> dict[str, Any]:
+    """The content of a file, of which parts are filled later."""
+    from pydantic_core import PydanticCustomError
+
+    try:
+        return _known(given, keys)
+    except PydanticCustomError as failed:
+        raise error(f"{where}{(failed.context or {})['text']}") from None
 
 
 def _wanted(hint: Any) -> str:
     """What a field wants, for people."""
-    if get_origin(hint) is not None:
-        for marker in getattr(hint, "__metadata__", ()):
-            if isinstance(marker, Kind):
-                return marker.wanted
-    return "it"
+    marker = marker_of(hint)
+    return "it" if marker is None else marker.wanted
+
+
+def marker_of(hint: Any) -> Kind | None:
+    """The marker in an annotation."""
+    return next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Kind)), None)

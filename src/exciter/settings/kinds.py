@@ -10,25 +10,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from exciter.errors import shown, unknown_name
-from exciter.settings.wrong import wrong
+from exciter.settings.wrong import inside, wrong
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
 
 LARGEST_OF_A_ROBOT = 1e30  #: in SI units; products of several such numbers are still finite
+LARGEST_SEED = 2**63 - 1
 
 
 class Kind:
     """A marker: ``check`` turns what a file gives into the value, ``schema`` is JSON schema, ``wanted`` is for people.
 
-    context: what the reader knows beside the file (robot, folder)."""
+    context: what the reader knows beside the file (robot, or joints, the names of them; folder)."""
 
     @property
     def wanted(self) -> str:
@@ -39,6 +41,10 @@ class Kind:
 
     def schema(self) -> dict[str, Any]:
         raise NotImplementedError
+
+    def word_of(self, value: Any) -> Any:
+        """What a file has for a value, where that is a word."""
+        return value
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema
@@ -54,7 +60,8 @@ class Kind:
 
 @dataclass(frozen=True)
 class Number(Kind):
-    """A finite number, at least ``least``, greater than ``above``, at most ``most``; ``open``: a word for None."""
+    """A finite number, at least ``least``, greater than ``above``, at most ``most``; ``open``: a word for None;
+    infinite: one of any size, for what may have no limit."""
 
     least: float = -math.inf
     above: float | None = None
@@ -62,6 +69,7 @@ class Number(Kind):
     unit: str = ""
     open: str | None = None
     below: float | None = None
+    infinite: bool = False
 
     @property
     def wanted(self) -> str:
@@ -77,12 +85,17 @@ class Number(Kind):
             return None
         return self.number(given)
 
+    def word_of(self, value: Any) -> Any:
+        return self.open if value is None else value
+
     def number(self, given: Any) -> float:
         wanted = self.wanted
         try:
             if isinstance(given, bool) or not isinstance(given, int | float | str):
                 raise ValueError
             value = float(given)
+            if self.infinite and not math.isnan(value):
+                return value
             if abs(value) > max(self.most, LARGEST_OF_A_ROBOT):
                 wanted += f", not beyond {max(self.most, LARGEST_OF_A_ROBOT):g}"
                 raise ValueError
@@ -145,21 +158,22 @@ class Flag(Kind):
 
 @dataclass(frozen=True)
 class Text(Kind):
-    """what: it is the name of, for messages (``a joint``)."""
+    """what: it is the name of, for messages (``a joint``). empty: may be without a character."""
 
     what: str = ""
+    empty: bool = False
 
     @property
     def wanted(self) -> str:
         return f"the name of {self.what}" if self.what else "a text"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> str:
-        if not isinstance(given, str) or not given:
+        if not isinstance(given, str) or not (given or self.empty):
             raise wrong(f" is {shown(given)}; give {self.wanted}")
         return given
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "minLength": 1}
+        return {"type": "string"} if self.empty else {"type": "string", "minLength": 1}
 
 
 @dataclass(frozen=True)
@@ -178,27 +192,35 @@ class OneWord(Kind):
             raise wrong(f" is {shown(given)}; allowed are {', '.join(self.words)}")
         return given if self.meaning is None else self.meaning[self.words.index(given)]
 
+    def word_of(self, value: Any) -> Any:
+        return value if self.meaning is None or value not in self.meaning else self.words[self.meaning.index(value)]
+
     def schema(self) -> dict[str, Any]:
         return {"enum": list(self.words)}
 
 
 @dataclass(frozen=True)
 class Vector(Kind):
-    """``length`` finite numbers, as a tuple; ``open``: what null, or that number itself, stands for."""
+    """``length`` finite numbers, as a tuple (None: any, "joints": one each); ``open``: what null, or that number,
+    stands for."""
 
-    length: int = 3
+    length: int | str | None = 3
     unit: str = ""
     open: float | None = None
 
     @property
     def wanted(self) -> str:
-        text = f"a list of {self.length} numbers" + (f" [{self.unit}]" if self.unit else "")
+        text = f"a list of {self.length} numbers" if isinstance(self.length, int) else "a list of numbers"
+        text += f" [{self.unit}]" if self.unit else ""
         return text if self.open is None else f"{text}, null where a side is open"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> tuple[float, ...]:
+        if isinstance(self.length, str):
+            counted = context.get(self.length)
+            return replace(self, length=None if counted is None else len(counted)).check(given, context)
         if isinstance(given, np.ndarray):
             given = given.tolist()
-        if not isinstance(given, list | tuple) or len(given) != self.length:
+        if not isinstance(given, list | tuple) or self.length not in (None, len(given)):
             raise wrong(f" is {shown(given)}; give {self.wanted}")
         return tuple(self._number(one) for one in given)
 
@@ -209,7 +231,8 @@ class Vector(Kind):
 
     def schema(self) -> dict[str, Any]:
         kinds: list[str] = ["number"] if self.open is None else ["number", "null"]
-        listed = {"type": "array", "items": {"type": kinds}, "minItems": self.length, "maxItems": self.length}
+        listed: dict[str, Any] = {"type": "array", "items": {"type": kinds}}
+        listed |= {"minItems": self.length, "maxItems": self.length} if isinstance(self.length, int) else {}
         return {**listed, "description": f"[{self.unit}]"} if self.unit else listed
 
 
@@ -236,7 +259,8 @@ class PerJointNumber(Kind):
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if isinstance(given, np.ndarray):
             given = given.tolist()
-        joints = None if (robot := context.get("robot")) is None else robot.joint_names
+        robot, joints = context.get("robot"), context.get("joints")
+        joints = robot.joint_names if robot is not None else joints
         if isinstance(given, Mapping):
             return self._by_name({str(name): value for name, value in given.items()}, joints)
         if isinstance(given, list | tuple):
@@ -244,6 +268,9 @@ class PerJointNumber(Kind):
                 raise wrong(f" has {len(given)} numbers; the robot has {len(joints)} joints")
             return tuple(self.one.number(value) for value in given)
         return self.one.check(given, context)
+
+    def word_of(self, value: Any) -> Any:
+        return self.one.word_of(value)
 
     def _by_name(self, given: dict[str, Any], joints: Sequence[str] | None) -> dict[str, float]:
         if joints is not None:
@@ -280,6 +307,66 @@ class ListOfTexts(Kind):
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": self.least}]}
+
+
+@dataclass(frozen=True)
+class ByName(Kind):
+    """Values of one kind by name. names: those that are allowed, of what; all: one value alone is that of all names;
+    listed: what names in a list stand for."""
+
+    one: Kind
+    names: tuple[str, ...] | None = None
+    what: str = "name"
+    all: bool = False
+    listed: Any = None
+
+    @property
+    def wanted(self) -> str:
+        lists = "" if self.listed is None else f"a list of {self.what}s, or "
+        return f"{self.one.wanted}, or such by {self.what}" if self.all else f"{lists}a mapping ({self.what}: value)"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        if self.listed is not None and isinstance(given, list | tuple) and all(isinstance(name, str) for name in given):
+            given = dict.fromkeys(given, self.listed)
+        if self.all and not isinstance(given, Mapping):
+            return self.one.check(given, context)
+        if not isinstance(given, Mapping):
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        values = {}
+        for name, value in given.items():
+            if self.names is not None and name not in self.names:
+                raise wrong(f": {unknown_name(self.what, str(name), self.names)}")
+            with inside(f": {name}"):
+                values[str(name)] = self.one.check(value, context)
+        return values
+
+    def schema(self) -> dict[str, Any]:
+        one = self.one.schema()
+        named: dict[str, Any] = {"type": "object", "additionalProperties": one}
+        if self.names is not None:
+            named = {"type": "object", "properties": dict.fromkeys(self.names, one), "additionalProperties": False}
+        listed = [] if self.listed is None else [{"type": "array", "items": {"type": "string"}}]
+        shapes = [*([one] if self.all else []), *listed, named]
+        return {"anyOf": shapes} if len(shapes) > 1 else named
+
+
+@dataclass(frozen=True)
+class Place(Kind):
+    """The path of a file or folder (``what``); a relative one starts at the folder of the file that names it."""
+
+    what: str = "a file"
+
+    @property
+    def wanted(self) -> str:
+        return f"the path of {self.what}"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Path:
+        if not isinstance(given, str | Path) or not str(given):
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        return Path(context.get("folder") or "") / given
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "minLength": 1}
 
 
 Amount = Annotated[float, Number()]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from exciter.settings.fill import ROBOT, Settings
+from exciter.settings.fill import ROBOT, Settings, marker_of, settings_fields
 
 
 def written(value: Any) -> Any:
@@ -35,16 +35,19 @@ def written(value: Any) -> Any:
 def _changed(settings: Any) -> dict[str, Any]:
     """By key, what is not at its default."""
     data: dict[str, Any] = {}
+    hints = settings_fields(type(settings))
     for field in dataclasses.fields(settings):
-        if not field.init or field.name == ROBOT:
+        if not field.init or field.name in (ROBOT, *settings.inner):
             continue
         value = getattr(settings, field.name)
         if field.name in settings.flat:
-            data |= _changed(value)
+            data |= {} if value is None else _changed(value)
             continue
         default = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
         if default is dataclasses.MISSING or not _same(value, default):
-            data[field.name] = written(value)
+            key = settings.called.get(field.name, field.name)
+            marker = marker_of(hints[key])
+            data[key] = written(value if marker is None else marker.word_of(value))
     return data
 
 

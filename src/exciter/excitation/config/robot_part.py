@@ -1,5 +1,4 @@
-"""The part of the configuration that speaks of the robot. One file serves all commands: those that only need the robot
-leave the rest of it aside."""
+"""The file of ``--config`` as a ``Section``, for readers that go through it key by key."""
 
 from __future__ import annotations
 
@@ -7,37 +6,24 @@ from pathlib import Path
 from typing import Any
 
 from exciter.excitation.config.section import Section
-from exciter.robot.options import KEYS as ROBOT_KEYS
-from exciter.robot.options import RobotOptions, options_from
-from exciter.robot.yaml_file import read_yaml
-
-DESIGN_KEYS = (
-    "terms",
-    "trajectory",
-    "criterion",
-    "formulation",
-    "noise",
-    "constraints",
-    "samples",
-    "starts",
-    "seed",
-    "jobs",
-    "time_limit",
-    "prior",
-)
-EXPERIMENT_KEYS = ("simulate", "identify")  # read by the commands of these names
+from exciter.robot.options import RobotOptions
+from exciter.robot.settings_file import SettingsFile
 
 
 def read_section(path: Path) -> Section:
     """The whole file; unknown keys are refused."""
-    return whole_section(read_yaml(path, "configuration"), str(path))
+    return _section(SettingsFile.read(path))
 
 
 def whole_section(data: Any, where: str) -> Section:
     """The content of such a file."""
-    return Section.of(data, where, (*ROBOT_KEYS, *DESIGN_KEYS, *EXPERIMENT_KEYS))
+    return _section(SettingsFile(data, where))
 
 
 def robot_options(top: Section, folder: Path) -> RobotOptions:
     """Limits, gravity, locked joints, mesh folder; relative paths start at ``folder``."""
-    return options_from({key: top.data[key] for key in ROBOT_KEYS if key in top.data}, top.where, folder)
+    return SettingsFile(top.data, top.where, folder).robot
+
+
+def _section(file: SettingsFile) -> Section:
+    return Section(file.data, file.where)

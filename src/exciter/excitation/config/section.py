@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, shown, unknown_name
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.settings.kinds import LARGEST_SEED as LARGEST_SEED
 
 Array = NDArray[np.float64]
-LARGEST_SEED = 2**63 - 1
 EXPONENT = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 

@@ -3,8 +3,8 @@
 from exciter.experiment.quality.check import CHECKS, check, check_stream
 from exciter.experiment.quality.finding import Finding, Quality, Severity
 from exciter.experiment.quality.repair import Repaired, repair
-from exciter.experiment.quality.repairs import Repairs
 from exciter.experiment.quality.thresholds import Thresholds
+from exciter.experiment.recording.repairs import Repairs
 
 __all__ = [
     "CHECKS",

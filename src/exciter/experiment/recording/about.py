@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from math import isfinite
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
-from exciter.errors import RecordingError, shown, unknown_name
+from exciter.errors import RecordingError, shown
+from exciter.settings import ByName, Number, OneWord, Settings, Text, Vector, Whole, written
+from exciter.settings.kinds import Kind
+from exciter.settings.wrong import wrong
 
 Triple = tuple[float, float, float]
 MOTOR, LINK = "motor", "link"
@@ -17,11 +20,14 @@ SIDES = (MOTOR, LINK)  #: of the gears, on which torques are measured
 
 
 @dataclass(frozen=True)
-class AnalogFilter:
+class AnalogFilter(Settings):
     """A low-pass Butterworth filter before the sampling of torque or current (seed 002, V-A); cutoff [Hz]."""
 
-    order: int = 8
-    cutoff: float = 40.0
+    order: Annotated[int, Whole(1)] = 8
+    cutoff: Annotated[float, Number(above=0.0, unit="Hz")] = 40.0
+
+    def spelling(self, data: dict[str, Any]) -> Any:
+        return asdict(self)  # whole, for people
 
     def __post_init__(self) -> None:
         if not 1 <= self.order <= HIGHEST_ORDER:
@@ -31,16 +37,27 @@ class AnalogFilter:
 
 
 @dataclass(frozen=True)
-class Payload:
+class Payload(Settings):
     """A known body carried by ``frame``: mass [kg], centre [m] and inertia about it [kg·m²], in that frame.
 
     inertia: Ixx, Ixy, Ixz, Iyy, Iyz, Izz.
     """
 
-    frame: str
-    mass: float
-    centre: Triple = (0.0, 0.0, 0.0)
-    inertia: tuple[float, ...] = (0.0,) * 6
+    frame: Annotated[str, Text("the frame that carries it")]
+    mass: Annotated[float, Number(least=0.0, unit="kg")]
+    centre: Annotated[Triple, Vector(3, "m")] = (0.0, 0.0, 0.0)
+    inertia: Annotated[tuple[float, ...], Vector(6, "kg·m²")] = (0.0,) * 6
+
+    @classmethod
+    def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
+        if isinstance(given, Mapping) and (given.get("frame") is None or given.get("mass") is None):
+            robot = context.get("robot")
+            frames = "" if robot is None else f"; frames are {', '.join(robot.frame_names)}"
+            raise RecordingError(f"it needs a frame and a mass [kg]{frames}")
+        return given
+
+    def spelling(self, data: dict[str, Any]) -> Any:
+        return written(asdict(self))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "centre", tuple(float(x) for x in self.centre))
@@ -56,15 +73,30 @@ class Payload:
 
 
 @dataclass(frozen=True)
-class SourceFile:
+class SourceFile(Settings):
     """A file the samples came from, and its SHA-256."""
 
-    name: str
-    sha256: str
+    name: Annotated[str, Text(empty=True)]
+    sha256: Annotated[str, Text(empty=True)]
 
 
 @dataclass(frozen=True)
-class About:
+class Note(Kind):
+    """Whatever YAML makes of a text."""
+
+    wanted = "a text"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> str:
+        if isinstance(given, list | tuple | Mapping):
+            raise wrong(f" is {shown(given)}; a note is a text")
+        return str(given)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "number", "boolean", "null"]}
+
+
+@dataclass(frozen=True)
+class About(Settings):
     """period [s]: of a motion that repeats; settled [s]: from this time on the robot repeats itself, too.
 
     gravity: in the base frame [m/s²], None: as the robot description says. filter: before the sampling of torque or
@@ -74,15 +106,15 @@ class About:
     and all friction of the gears are in it. ``link``: a sensor behind the gear; only what is behind it is in it.
     """
 
-    period: float | None = None
-    settled: float | None = None
-    gravity: Triple | None = None
+    period: Annotated[float | None, Number(above=0.0, unit="s")] = None
+    settled: Annotated[float | None, Number(unit="s")] = None
+    gravity: Annotated[Triple | None, Vector(3, "m/s²")] = None
     payload: Payload | None = None
     filter: AnalogFilter | None = None
-    gains: tuple[float, ...] | None = None
+    gains: Annotated[tuple[float, ...] | None, Vector(None, "N·m/A")] = None
     sources: tuple[SourceFile, ...] = ()
-    notes: Mapping[str, str] = field(default_factory=dict)
-    side: str | None = None
+    notes: Annotated[Mapping[str, str], ByName(Note())] = field(default_factory=dict)
+    side: Annotated[str | None, OneWord(SIDES)] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
@@ -92,31 +124,3 @@ class About:
             raise RecordingError(f"period is {shown(self.period)}; give a positive number of seconds")
         if self.settled is not None and not isfinite(self.settled):
             raise RecordingError(f"settled is {shown(self.settled)}; give a time [s]")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, without what is not known."""
-        named = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain = {k: asdict(v) if isinstance(v, Payload | AnalogFilter) else v for k, v in named.items()}
-        plain["sources"] = [asdict(s) for s in self.sources]
-        plain["notes"] = dict(self.notes)
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in plain.items() if v not in (None, [], {})}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> About:
-        """The inverse of ``to_dict``."""
-        given = dict(data)
-        for key in given:
-            if key not in (names := [f.name for f in fields(cls)]):
-                raise RecordingError(unknown_name("key", key, names))
-        try:
-            if "payload" in given:
-                given["payload"] = Payload(**given["payload"])
-            if "filter" in given:
-                given["filter"] = AnalogFilter(**given["filter"])
-            given["sources"] = tuple(SourceFile(**s) for s in given.get("sources", ()))
-            for key in ("gravity", "gains"):
-                if key in given:
-                    given[key] = tuple(float(x) for x in given[key])
-            return cls(**given)
-        except (TypeError, ValueError) as error:
-            raise RecordingError(f"the description of the recording is wrong: {error}") from None

@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.source import Source
+from exciter.settings.kinds import Kind
+from exciter.settings.wrong import wrong
 
 Columns = str | tuple[str | int, ...] | None  # None: all the file has
 JOINT = "{joint}"
 NUMBERED = ("{}[{}]", "{}_{}", "{}{}")  # name[0], name_0, name0; or counted from 1
 
 
-def columns_from(given: Any, where: str) -> Columns:
-    """Checked for kind only: what the file has is not known yet."""
-    if given is None or isinstance(given, str):
-        return given
-    entries = given if isinstance(given, list) else [given]
-    if not entries or any(isinstance(one, bool) or not isinstance(one, str | int) for one in entries):
-        raise RecordingError(f"{where} is {shown(given)}; give names, numbers from 0, or the name of a group")
-    return tuple(entries)
+@dataclass(frozen=True)
+class ColumnNames(Kind):
+    """Columns, or ``one`` of them, checked for kind only: what the file has is not known yet."""
+
+    one: bool = False
+
+    @property
+    def wanted(self) -> str:
+        several = "names, numbers from 0, or the name of a group"
+        return "the name of a column, or its number" if self.one else several
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        if isinstance(given, str):
+            return given
+        entries = given if isinstance(given, list | tuple) and not self.one else [given]
+        if not entries or any(isinstance(one, bool) or not isinstance(one, str | int) for one in entries):
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        return entries[0] if self.one else tuple(entries)
+
+    def schema(self) -> dict[str, Any]:
+        column: dict[str, Any] = {"type": ["string", "integer"]}
+        return column if self.one else {"anyOf": [column, {"type": "array", "items": column, "minItems": 1}]}
 
 
 def find(source: Source, columns: Columns, joints: Sequence[str], where: str) -> tuple[int, ...]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RecordingError, shown
-from exciter.excitation.config.section import Section, number
-from exciter.experiment.recording.units import UNITS, units_of
+from exciter.experiment.recording.units import UNITS, UnitOf
+from exciter.settings import Number, Settings, Vector
+from exciter.settings.kinds import Kind
+from exciter.settings.wrong import wrong
 
 Array = NDArray[np.float64]
 
@@ -70,29 +72,7 @@ def times(matrix: Array | None, rows: Array) -> Array:
     return out
 
 
-def drive_from(top: Section, joints: Sequence[str]) -> Drive:
-    """``drive``, ``signs`` and ``offset`` of a recording.yaml."""
-    given = top.section("drive", ("position", "torque"))
-    ratios = _matrix(given, "position", len(joints)) if "position" in given else None
-    effort = _matrix(given, "torque", len(joints)) if "torque" in given else None
-    motion = None if ratios is None else _inverse(ratios, given.at("position"))
-    return Drive(_signs(top, joints), _offset(top, joints), motion, effort)
-
-
-def _matrix(section: Section, key: str, n: int) -> Array:
-    """(n, n) from a matrix, or from a list of ratios: its diagonal."""
-    given, where = section.get(key), section.at(key)
-    wanted = f"give {n} numbers, or a matrix of {n} rows of {n}"
-    if not isinstance(given, list) or len(given) != n:
-        raise RecordingError(f"{where} is {shown(given)}; {wanted}")
-    if not any(isinstance(row, list) for row in given):
-        return np.diag([number(value, where) for value in given])
-    if not all(isinstance(row, list) and len(row) == n for row in given):
-        raise RecordingError(f"{where} is {shown(given)}; {wanted}")
-    return np.array([[number(value, where) for value in row] for row in given])
-
-
-def _inverse(ratios: Array, where: str) -> Array:
+def inverse_of(ratios: Array, where: str) -> Array:
     scale = np.abs(ratios).max(axis=1, keepdims=True)
     with np.errstate(all="ignore"):
         singular = not (scale > 0.0).all() or np.linalg.cond(ratios / scale) > 1e10
@@ -103,17 +83,64 @@ def _inverse(ratios: Array, where: str) -> Array:
     return inverse
 
 
-def _signs(top: Section, joints: Sequence[str]) -> Array:
-    signs = top.vector("signs", len(joints), default=[1.0] * len(joints))
-    if not (np.abs(signs) == 1.0).all():
-        raise RecordingError(f"{top.at('signs')} is {shown(top.get('signs'))}; allowed are 1 and -1")
-    return signs
+# -- in a recording.yaml ---------------------------------------------------------------------------------------------
 
 
-def _offset(top: Section, joints: Sequence[str]) -> Array:
-    if "offset" not in top:
-        return np.zeros(len(joints))
-    given: Any = top.section("offset", ("values", "unit"))
-    values = given.vector("values", len(joints))
-    names = units_of("position", given.get("unit"), given.at("unit"), joints)
-    return np.asarray(values * [UNITS["position"][name].factor for name in names])
+@dataclass(frozen=True)
+class Ratios(Kind):
+    """Gear ratios, or a matrix of as many rows and columns as there are joints."""
+
+    wanted = "one number per joint, or a matrix"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> tuple[Any, ...]:
+        n = len(context.get("joints") or given)
+        rows = given if isinstance(given, list | tuple) and len(given) == n else None
+        if rows is not None and not any(isinstance(row, list | tuple) for row in rows):
+            return tuple(Number().number(value) for value in rows)
+        if rows is None or not all(isinstance(row, list | tuple) and len(row) == n for row in rows):
+            raise wrong(f" is {shown(given)}; give {n} numbers, or a matrix of {n} rows of {n}")
+        return tuple(tuple(Number().number(value) for value in row) for row in rows)
+
+    def schema(self) -> dict[str, Any]:
+        numbers: dict[str, Any] = {"type": "array", "items": {"type": "number"}}
+        return {"anyOf": [numbers, {"type": "array", "items": numbers}]}
+
+
+@dataclass(frozen=True)
+class DriveSettings(Settings):
+    """Between motors and joints: q_motor = position · q, τ = torque · τ_motor, as ratios or matrices."""
+
+    position: Annotated[tuple[Any, ...] | None, Ratios()] = None
+    torque: Annotated[tuple[Any, ...] | None, Ratios()] = None
+
+
+@dataclass(frozen=True)
+class Offset(Settings):
+    """What is added to the positions of the joints."""
+
+    values: Annotated[tuple[float, ...], Vector("joints")]
+    unit: Annotated[str | tuple[str, ...], UnitOf("position")]
+
+    @property
+    def si(self) -> Array:
+        """(n,) [rad, m]."""
+        names = (self.unit,) * len(self.values) if isinstance(self.unit, str) else self.unit
+        return np.asarray(np.array(self.values) * [UNITS["position"][name].factor for name in names])
+
+
+def drive_of(
+    given: DriveSettings, signs: tuple[float, ...] | None, offset: Offset | None, joints: Sequence[str], where: str
+) -> Drive:
+    """``drive``, ``signs`` and ``offset`` of a recording.yaml."""
+    n = len(joints)
+    ratios, effort = (None if rows is None else _matrix(rows) for rows in (given.position, given.torque))
+    motion = None if ratios is None else inverse_of(ratios, f"{where}: drive: position")
+    return Drive(
+        np.ones(n) if signs is None else np.array(signs), np.zeros(n) if offset is None else offset.si, motion, effort
+    )
+
+
+def _matrix(rows: tuple[Any, ...]) -> Array:
+    """(n, n); of ratios, with these on its diagonal."""
+    values = np.array(rows, dtype=float)
+    return values if values.ndim == 2 else np.diag(values)

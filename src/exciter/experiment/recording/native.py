@@ -21,6 +21,7 @@ from exciter.errors import ExciterError, RecordingError, unseen, visible
 from exciter.experiment.recording.native_files import WORDS, companion, said
 from exciter.experiment.recording.recording import WRENCH, Recording
 from exciter.files import csv_line, prepare, staged
+from exciter.settings import written
 
 ROWS = 10_000  # as text at once
 
@@ -156,7 +157,7 @@ def _write_npz(first: Recording, rest: Iterator[Recording], stage: Path, path: P
                 _add(archive, key, "<f8", (rows,) if key == "time" else (rows, len(first.columns(key))), raw[key])
             for key, text in (
                 ("joints", np.array(first.joints)),
-                ("about", np.array(json.dumps(first.about.to_dict(), default=float))),
+                ("about", np.array(json.dumps(written(first.about)))),
             ):
                 _add(archive, key, text.dtype.str, text.shape, io.BytesIO(text.tobytes()))
 

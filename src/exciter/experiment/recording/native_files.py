@@ -8,7 +8,6 @@ q, qd, torque, current, wrench, temperature, joints, and about, which is JSON.
 from __future__ import annotations
 
 import io
-import json
 import math
 import struct
 import sys
@@ -30,6 +29,7 @@ from exciter.experiment.sources.npz import array_header
 from exciter.experiment.sources.open import open_source
 from exciter.experiment.sources.source import Source
 from exciter.robot.yaml_file import parse_json, read_yaml
+from exciter.settings import fill, written
 
 WORDS = {
     "q": "q",
@@ -79,7 +79,7 @@ def companion(path: Path) -> Path | None:
 
 def said(about: About) -> dict[str, Any]:
     """What is known of a recording, under the keys of recording.yaml; lists and numbers as YAML has them."""
-    data: dict[str, Any] = json.loads(json.dumps(about.to_dict(), default=float))
+    data: dict[str, Any] = written(about)
     parts = {"current": {"gains": data.pop("gains", None)}, "torque": {"side": data.pop("side", None)}}
     return {key: part for key, part in parts.items() if None not in part.values()} | data
 
@@ -99,13 +99,9 @@ def native_npz(path: Path) -> dict[str, Any]:
     try:
         text = str(_member(path, "about")[()]) if _has(path, "about") else "{}"
         about = parse_json(text, "about")
-        if not isinstance(about, dict):
-            raise ValueError("it is no mapping")
-        extra = said(About.from_dict(about))
     except (ValueError, RobotError) as error:
         raise RecordingError(f"{path}: about cannot be read as JSON: {error}") from None
-    except RecordingError as error:
-        raise RecordingError(f"{path}: about: {error}") from None
+    extra = said(fill(About, about, f"{path}: about", error=RecordingError))
     for name in ("torque", "current"):
         known[name] = {**known[name], **extra.pop(name, {})}
     return {**known, **extra, "joints": [str(name) for name in joints]}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
 from exciter.errors import ExciterError, RecordingError
-from exciter.excitation.config.section import Section
 from exciter.experiment.recording.columns import find, group, joints_of
 from exciter.experiment.recording.description import (
     SIGNALS,
@@ -17,7 +17,6 @@ from exciter.experiment.recording.description import (
     Description,
     Reading,
     describe,
-    given_joints,
     pattern_of,
     read_top,
     reading_of,
@@ -82,20 +81,21 @@ def _direct(path: Path) -> RecordingFile:
             )
     if form == "exciter" and (beside := companion(path)) is not None:
         return replace(_described(beside, path.parent), path=path)  # messages name what was given
-    return _opened(path, Section({"file": path.name, "format": form, **options}, str(path)), (path.parent,))
+    return _opened(path, {"file": path.name, "format": form, **options}, (path.parent,))
 
 
-def _opened(path: Path, user: Section, folders: tuple[Path, ...]) -> RecordingFile:
-    reading = reading_of(user)
+def _opened(path: Path, user: Mapping[str, Any], folders: tuple[Path, ...]) -> RecordingFile:
+    where = str(path)
+    reading = reading_of(user, where)
     native = reading.format == "exciter"
     known, reader = preset(reading.format), reading.reader
     if native and reading.file is not None and Path(reading.file).suffix.lower() == ".npz":
         known, reader = native_npz(Shelf(folders, "npz", {}).path(reading.file)), "npz"
-    top = Section(completed(user.data, known), user.where)
+    top = completed(user, known)
     shelf = Shelf(folders, reader, reading.options)
-    joints = given_joints(top) or _told_joints(top, reading, shelf)
-    required = () if native else tuple(name for name in SIGNALS if name in user)
-    description = describe(top, joints, required, native=native)
+    joints = reading_of(top, where).joints or _told_joints(top, reading, shelf, where)
+    required = () if native else tuple(name for name in SIGNALS if user.get(name) is not None)
+    description = describe(top, where, joints, required, native=native)
     columns = _columns(description, reading, shelf)
     if native and reader == "csv":
         check_header(columns.sources[0])
@@ -103,10 +103,12 @@ def _opened(path: Path, user: Section, folders: tuple[Path, ...]) -> RecordingFi
     return RecordingFile(path, description, columns, tuple(named.items()), native)
 
 
-def _told_joints(top: Section, reading: Reading, shelf: Shelf) -> tuple[str, ...]:
+def _told_joints(top: Mapping[str, Any], reading: Reading, shelf: Shelf, where: str) -> tuple[str, ...]:
     pattern = pattern_of(top)
-    assert pattern is not None
-    source = shelf.open(_file(top.section("position", ("file", "columns", "unit")).get("file"), reading, top.where))
+    if pattern is None:
+        raise RecordingError(f"{where}: joints is missing; name the joints in the order of the columns")
+    file = top["position"].get("file")
+    source = shelf.open(_file(file if isinstance(file, str) else None, reading, where))
     joints = joints_of(source, pattern)
     if not joints:
         raise RecordingError(f"{source.path} has no columns '{pattern}'; its columns are {', '.join(source.names[:8])}")

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from exciter.experiment.recording.clock import Clock
 from exciter.experiment.recording.description import Description
 from exciter.experiment.recording.lockstep import Lockstep
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.recording.repeats import explained
 from exciter.experiment.recording.shelf import fingerprints
 
@@ -49,8 +49,8 @@ class RecordingFile:
         return tuple(FIELDS[part.name] for part in self.columns.parts if part.name in FIELDS)
 
     @property
-    def repair(self) -> Mapping[str, Any]:
-        """``repair`` of the recording.yaml as it stands there."""
+    def repair(self) -> Repairs:
+        """What the recording.yaml lets be repaired."""
         return self.description.repair
 
     @property

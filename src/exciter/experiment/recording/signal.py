@@ -1,23 +1,30 @@
-"""One signal of a foreign log: where its columns are, in which unit, and what it has to be multiplied with."""
+"""One signal of a foreign log: where its columns are, in which unit, and what it has to be multiplied with.
+
+``position:`` … ``temperature:`` and ``time:`` of a recording.yaml. Every signal needs a unit, which a known format may
+say.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RecordingError, shown
-from exciter.excitation.config.section import Section, per_joint
-from exciter.experiment.recording.columns import Columns, columns_from
+from exciter.experiment.recording.about import SIDES
+from exciter.experiment.recording.columns import ColumnNames, Columns
 from exciter.experiment.recording.recording import WRENCH
-from exciter.experiment.recording.units import LARGEST, UNITS, Unit, unit_of, units_of
+from exciter.experiment.recording.units import LARGEST, UNITS, Unit, UnitOf, columns_of
+from exciter.parameters.terms.per_joint import PerJoint, per_joint
+from exciter.settings import Number, OneWord, PerJointNumber, Settings, Switch, Text
 
 Array = NDArray[np.float64]
-KEYS = ("file", "columns", "unit", "factor", "interleaved")
-MORE_KEYS = {"torque": ("side",), "current": ("gains", "side")}
-TIME_KEYS = ("file", "column", "unit", "rate", "start")
+Units = str | tuple[str, ...] | None
+File = Annotated[str | None, Text()]
+Side = Annotated[str | None, OneWord(SIDES)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,71 +75,116 @@ class Signal:
 
 
 @dataclass(frozen=True)
-class TimeSource:
+class TimeSource(Settings):
     """Instants from a column in ``unit``, or, where there is none, row / rate [Hz].
 
     start [s]: what the first instant is called; None: as the log has it (0 with a rate).
     """
 
-    file: str | None = None
-    column: str | int | None = None
-    unit: str = "s"
-    rate: float | None = None
-    start: float | None = None
+    file: File = None
+    column: Annotated[str | int | None, ColumnNames(one=True)] = None
+    unit: Annotated[str, UnitOf("time", each=False)] = "s"
+    rate: Annotated[float | None, Number(above=0.0, unit="Hz")] = None
+    start: Annotated[float | None, Number(unit="s")] = None
 
-
-def signal_from(top: Section, name: str, joints: Sequence[str], *, required: bool) -> Signal:
-    """The part ``name`` of a recording.yaml."""
-    section = top.section(name, (*KEYS, *MORE_KEYS.get(name, ())))
-    joints = columns_of(name, joints)
-    columns = columns_from(section.get("columns"), section.at("columns"))
-    units = units_of(name, section.get("unit"), section.at("unit"), joints)
-    factor = per_joint(section.get("factor"), section.at("factor"), joints) if "factor" in section else 1.0
-    interleaved = section.flag("interleaved", False)
-    if interleaved and columns is not None:
-        raise RecordingError(f"{section.where}: an interleaved file has no columns to choose from; leave out columns")
-    with np.errstate(over="ignore", under="ignore"):
-        scale = factor * np.array([UNITS[name][unit].factor for unit in units])
-    if not np.all(scale):
-        raise RecordingError(f"{section.at('factor')} is {shown(section.get('factor'))}; give numbers other than 0")
-    return Signal(
-        name,
-        section.where,
-        text(section, "file"),
-        columns,
-        units,
-        scale,
-        "factor" in section,
-        interleaved,
-        required,
-        np.array([UNITS[name][unit].zero for unit in units]),
-    )
-
-
-def columns_of(name: str, joints: Sequence[str]) -> Sequence[str]:
-    """Names of what a signal has one column of."""
-    return WRENCH if name == "wrench" else joints
-
-
-def time_from(top: Section) -> TimeSource:
-    """The part ``time`` of a recording.yaml."""
-    section = top.section("time", TIME_KEYS)
-    column, rate = section.get("column"), section.number("rate", 0.0, above=0.0) or None
-    start = section.number("start", 0.0) if "start" in section else None
-    if (column is None) == (rate is None):
-        raise RecordingError(
-            f"{section.where} is {shown(top.get('time'))}; give either {{column: name or number, unit: s}}, or "
-            "{rate: samples per second} where the log has no time"
-        )
-    if rate is not None:
+    @classmethod
+    def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        if (given.get("column") is None) == (given.get("rate") is None):
+            raise RecordingError(
+                f"it is {shown(given)}; give either {{column: name or number, unit: s}}, or {{rate: samples per "
+                "second} where the log has no time"
+            )
         for key in ("unit", "file"):
-            if key in section:
-                raise RecordingError(f"{section.at(key)} has no meaning beside rate [Hz]; leave it out")
-        return TimeSource(rate=rate, start=start)
-    if isinstance(column, bool) or not isinstance(column, str | int):
-        raise RecordingError(f"{section.at('column')} is {shown(column)}; give the name of a column, or its number")
-    unit = unit_of("time", section.get("unit") if "unit" in section else "s", section.at("unit"))
-    return TimeSource(text(section, "file"), column, unit, start=start)
+            if given.get("rate") is not None and given.get(key) is not None:
+                raise RecordingError(f"{key} has no meaning beside rate [Hz]; leave it out")
+        return given
+
+
+@dataclass(frozen=True)
+class Position(Settings):
+    """Positions of the joints, one column each. interleaved: one number per line, sample after sample. factor: one or
+    per joint, on top of the unit."""
+
+    signal: ClassVar[str] = "position"
+    file: File = None
+    columns: Annotated[Columns, ColumnNames()] = None
+    unit: Annotated[Units, UnitOf("position")] = None
+    factor: Annotated[PerJoint | None, PerJointNumber()] = None
+    interleaved: Switch = False
+
+    def __post_init__(self) -> None:
+        if self.interleaved and self.columns is not None:
+            raise RecordingError("an interleaved file has no columns to choose from; leave out columns")
+
+    def of(self, joints: Sequence[str], where: str, *, required: bool) -> Signal:
+        """What is to be read. where: this section, for messages."""
+        names, known = columns_of(self.signal, joints), UNITS[self.signal]
+        if self.unit is None:
+            raise RecordingError(f"{where}: unit is missing; allowed are {', '.join(known)}")
+        units = (self.unit,) * len(names) if isinstance(self.unit, str) else self.unit
+        factor = 1.0 if self.factor is None else per_joint(self.factor, names, f"{where}: factor")[:, 0]
+        with np.errstate(over="ignore", under="ignore"):
+            scale = factor * np.array([known[unit].factor for unit in units])
+        if not np.all(scale):
+            raise RecordingError(f"{where}: factor is {shown(self.factor)}; give numbers other than 0")
+        zero = np.array([known[unit].zero for unit in units])
+        scaled = self.factor is not None
+        return Signal(
+            self.signal, where, self.file, self.columns, units, scale, scaled, self.interleaved, required, zero
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Velocity(Position):
+    """Velocities of the joints."""
+
+    signal: ClassVar[str] = "velocity"
+    unit: Annotated[Units, UnitOf("velocity")] = None
+
+
+@dataclass(frozen=True)
+class Torque(Position):
+    """Torques; side: of the gears, on which they are measured."""
+
+    signal: ClassVar[str] = "torque"
+    unit: Annotated[Units, UnitOf("torque")] = None
+    side: Side = None
+
+
+@dataclass(frozen=True)
+class Current(Position):
+    """Currents of the motors; gains: torque at the joint per ampere [N·m/A]."""
+
+    signal: ClassVar[str] = "current"
+    unit: Annotated[Units, UnitOf("current")] = None
+    gains: Annotated[PerJoint | None, PerJointNumber(unit="N·m/A")] = None
+    side: Side = None
+
+
+class PerPart(PerJointNumber):
+    """One number for all parts of a wrench, or one each."""
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        return super().check(given, {"joints": WRENCH})
+
+
+@dataclass(frozen=True)
+class Wrench(Position):
+    """Forces and torques on the base, of a force plate: six columns."""
+
+    signal: ClassVar[str] = "wrench"
+    unit: Annotated[Units, UnitOf("wrench")] = None
+    factor: Annotated[PerJoint | None, PerPart()] = None
+
+
+@dataclass(frozen=True)
+class Temperature(Position):
+    """Temperatures of the drives."""
+
+    signal: ClassVar[str] = "temperature"
+    unit: Annotated[Units, UnitOf("temperature")] = None
 
 
 def check_kinds(signals: Sequence[Signal], joints: Sequence[str]) -> None:
@@ -144,13 +196,6 @@ def check_kinds(signals: Sequence[Signal], joints: Sequence[str]) -> None:
         if len(told) > 1:
             words = " and ".join(f"{kind} by its {s.name} [{s.units[j]}]" for kind, s in told.items())
             raise RecordingError(f"{signals[0].where}: the units contradict each other: joint '{joint}' {words}")
-
-
-def text(section: Section, key: str) -> str | None:
-    given = section.get(key)
-    if given is not None and (not isinstance(given, str) or not given):
-        raise RecordingError(f"{section.at(key)} is {shown(given)}; give a text")
-    return given
 
 
 def _advice(name: str, unit: str) -> str:

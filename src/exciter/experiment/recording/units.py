@@ -6,11 +6,14 @@ Temperatures are in °C inside, with a zero of their own.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from exciter.errors import RecordingError, shown
+from exciter.errors import shown
+from exciter.experiment.recording.recording import WRENCH
+from exciter.settings.kinds import Kind
+from exciter.settings.wrong import wrong
 
 TURNS, SLIDES = "turns", "slides"
 
@@ -57,23 +60,49 @@ UNITS: dict[str, dict[str, Unit]] = {
 LARGEST = {"position": 1e3, "velocity": 1e3, "torque": 1e6, "current": 1e5, "wrench": 1e6, "temperature": 200.0}
 
 
-def unit_of(signal: str, given: Any, where: str) -> str:
-    """The name of a unit of ``signal``; N·m may be written Nm, N*m, N.m or N m, us µs, and degC °C."""
-    units = UNITS[signal]
-    spelled = {_spelling(name): name for name in units}
-    name = spelled.get(_spelling(given)) if isinstance(given, str) else None
-    if name is None:
-        raise RecordingError(f"{where} is {shown(given)}; {_belongs(signal, given)}allowed are {', '.join(units)}")
-    return name
+@dataclass(frozen=True)
+class UnitOf(Kind):
+    """A unit of ``signal`` by name, or one ``each`` column; N·m may be written Nm, N*m, N.m or N m, us µs, and degC
+    °C."""
+
+    signal: str
+    each: bool = True
+
+    @property
+    def wanted(self) -> str:
+        return f"one of {', '.join(UNITS[self.signal])}"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> str | tuple[str, ...]:
+        if not self.each or not isinstance(given, list | tuple):
+            return self._name(given)
+        joints = context.get("joints")
+        if joints is not None and len(given) != len(columns := columns_of(self.signal, joints)):
+            raise wrong(f" has {len(given)} entries for {len(columns)} joints; give one unit, or one each")
+        return tuple(map(self._name, given))
+
+    def _name(self, given: Any) -> str:
+        units = UNITS[self.signal]
+        spelled = {_spelling(name): name for name in units}
+        name = spelled.get(_spelling(given)) if isinstance(given, str) else None
+        if name is None:
+            allowed = f"{_belongs(self.signal, given)}allowed are {', '.join(units)}"
+            raise wrong(f" is {shown(given)}; {allowed}")
+        return name
+
+    def schema(self) -> dict[str, Any]:
+        one = {"enum": [text for name in UNITS[self.signal] for text in _spellings(name)]}
+        return {"anyOf": [one, {"type": "array", "items": one}]} if self.each else one
 
 
-def units_of(signal: str, given: Any, where: str, joints: Sequence[str]) -> tuple[str, ...]:
-    """One name per joint, from one for all or a list."""
-    if not isinstance(given, list):
-        return (unit_of(signal, given, where),) * len(joints)
-    if len(given) != len(joints):
-        raise RecordingError(f"{where} has {len(given)} entries for {len(joints)} joints; give one unit, or one each")
-    return tuple(unit_of(signal, one, where) for one in given)
+def columns_of(signal: str, joints: Sequence[str]) -> Sequence[str]:
+    """Names of what a signal has one column of."""
+    return WRENCH if signal == "wrench" else joints
+
+
+def _spellings(unit: str) -> list[str]:
+    """As people write it, the name itself first."""
+    others = {"us": ["µs", "μs"], "degC": ["°C"]}.get(unit, [])
+    return list(dict.fromkeys([*(unit.replace("·", dot) for dot in ("·", "", "*", ".", " ", "⋅")), *others]))
 
 
 def _spelling(text: str) -> str:

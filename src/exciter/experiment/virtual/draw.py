@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from exciter.parameters.inertial import has_centre
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
+from exciter.settings import Number, Settings
 
 Array = NDArray[np.float64]
 FLOOR = 1e-3  # smallest eigenvalue, in scaled units, of a body that the description gets wrong
@@ -27,11 +29,11 @@ MOST_ACCELERATION = 300.0  # [rad/s²] of a drive without load: no invented roto
 
 
 @dataclass(frozen=True)
-class Spread:
+class Spread(Settings):
     """How far the truth lies from the description: relative standard deviations of masses, sizes, places, friction."""
 
-    bodies: float = 0.1
-    friction: float = 0.2
+    bodies: Annotated[float, Number(least=0.0, most=1.0)] = 0.1
+    friction: Annotated[float, Number(least=0.0, most=2.0)] = 0.2
 
     def __post_init__(self) -> None:
         for name, most in (("bodies", 1), ("friction", 2)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,20 +11,21 @@ from numpy.typing import NDArray
 from exciter.experiment.virtual.numbers import resolved
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.robot import Robot
+from exciter.settings import PerJointNumber, Settings
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Drive:
+class Drive(Settings):
     """gear: turns of the motor per turn of the joint; where it slides, its radians per metre [rad/m].
 
     torque_constant: k_t [N·m/A] of the motor. current = torque at the joint / (gear · k_t); the gear loses nothing but
     the friction of the joint.
     """
 
-    gear: PerJoint = 100.0
-    torque_constant: PerJoint = 0.1
+    gear: Annotated[PerJoint, PerJointNumber(above=0.0)] = 100.0
+    torque_constant: Annotated[PerJoint, PerJointNumber(above=0.0, unit="N·m/A")] = 0.1
 
     def ratios(self, robot: Robot) -> Array:
         """(n,) gear."""

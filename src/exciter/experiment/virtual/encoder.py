@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +13,21 @@ from exciter.experiment.virtual.drive import Drive
 from exciter.experiment.virtual.numbers import resolved, stream
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.robot import Robot
+from exciter.settings import OneWord, PerJointNumber, Settings
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Encoder:
+class Encoder(Settings):
     """counts: per turn of the motor, or of the joint; None: a position without steps. noise: standard deviation of the
     position [rad], before it is counted. velocity_noise [rad/s]: of a tachometer; None: velocities are not logged."""
 
-    counts: PerJoint | None = 4096.0
-    on_motor: bool = True
-    noise: PerJoint = 0.0
-    velocity_noise: PerJoint | None = None
+    called: ClassVar[Mapping[str, str]] = {"on_motor": "side"}
+    counts: Annotated[PerJoint | None, PerJointNumber(above=0.0, open="none")] = 4096.0
+    on_motor: Annotated[bool, OneWord(("motor", "joint"), (True, False))] = True
+    noise: Annotated[PerJoint, PerJointNumber(least=0.0, unit="rad")] = 0.0
+    velocity_noise: Annotated[PerJoint | None, PerJointNumber(least=0.0, unit="rad/s")] = None
 
     def step(self, robot: Robot, drive: Drive) -> Array:
         """(n,) of the logged position [rad or m]; zero without counts."""

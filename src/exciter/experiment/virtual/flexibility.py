@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.experiment.recording.about import SIDES
 from exciter.parameters.terms.per_joint import PerJoint
+from exciter.settings import OneWord, PerJointNumber, Settings
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Flexibility:
+class Flexibility(Settings):
     """Motor θ and link q of every joint: the link gets K (θ − q) + D (θ̇ − q̇), the motor J θ̈ + friction(θ̇) more.
 
     stiffness K [N·m/rad], damping D [N·m·s/rad]; J is the rotor inertia, seen at the joint. The controller works on θ.
     encoder_on_link: the log has q, else θ.
     """
 
-    stiffness: PerJoint
-    damping: PerJoint = 0.0
-    encoder_on_link: bool = False
+    called: ClassVar[Mapping[str, str]] = {"encoder_on_link": "encoder"}
+    stiffness: Annotated[PerJoint, PerJointNumber(least=0.0, unit="N·m/rad")]
+    damping: Annotated[PerJoint, PerJointNumber(least=0.0, unit="N·m·s/rad")] = 0.0
+    encoder_on_link: Annotated[bool, OneWord(SIDES, (False, True))] = False
 
 
 def needed_rate(inertia: Array, rotor: Array, stiffness: Array, damping: Array) -> float:

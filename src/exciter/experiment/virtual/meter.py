@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
-from exciter.experiment.recording.about import AnalogFilter
+from exciter.experiment.recording.about import SIDES, AnalogFilter
 from exciter.experiment.virtual.analog import filtered
 from exciter.experiment.virtual.drive import Drive
 from exciter.experiment.virtual.numbers import resolved, stream
 from exciter.experiment.virtual.ripple import Ripple
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.robot import Robot
+from exciter.settings import OneWord, PerJointNumber, Settings, Switch
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class TorqueMeter:
+class TorqueMeter(Settings):
     """current: log motor currents [A] instead of torques. link_side: a sensor behind the gear, which feels neither
     rotor nor friction; otherwise all that the actuator gives.
 
@@ -29,10 +32,12 @@ class TorqueMeter:
     the drive is made for.
     """
 
-    current: bool = False
-    link_side: bool = False
-    noise: PerJoint | None = None
-    noise_before_filter: bool = False
+    inner: ClassVar[tuple[str, ...]] = ("ripple", "filter")
+    called: ClassVar[Mapping[str, str]] = {"current": "signal", "link_side": "side"}
+    current: Annotated[bool, OneWord(("torque", "current"), (False, True))] = False
+    link_side: Annotated[bool, OneWord(SIDES, (False, True))] = False
+    noise: Annotated[PerJoint | None, PerJointNumber(least=0.0, unit="N·m")] = None
+    noise_before_filter: Switch = False
     ripple: Ripple | None = None
     filter: AnalogFilter | None = None
 

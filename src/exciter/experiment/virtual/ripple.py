@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +12,17 @@ from exciter.experiment.virtual.drive import Drive
 from exciter.experiment.virtual.numbers import resolved, stream
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.robot import Robot
+from exciter.settings import PerJointNumber, Settings
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Ripple:
+class Ripple(Settings):
     """amplitude [N·m at the joint]; per_turn: waves per turn of the motor. The phase of every joint is drawn."""
 
-    amplitude: PerJoint
-    per_turn: PerJoint = 6.0
+    amplitude: Annotated[PerJoint, PerJointNumber(least=0.0, unit="N·m at the joint")]
+    per_turn: Annotated[PerJoint, PerJointNumber(least=0.0)] = 6.0
 
     def values(self, q: Array, robot: Robot, drive: Drive, seed: int) -> Array:
         """(N, n) at joint positions (N, n) on the motor's side."""

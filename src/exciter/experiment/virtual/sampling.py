@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.experiment.virtual.numbers import stream
+from exciter.settings import Fraction, Number, Settings, Switch
 
 Array = NDArray[np.float64]
 WIDEST = 0.45  # of an interval: instants keep their order
@@ -16,16 +18,16 @@ JITTER = WIDEST / 3.0  # of an interval: three standard deviations are as wide
 
 
 @dataclass(frozen=True)
-class Sampling:
+class Sampling(Settings):
     """rate [Hz]; jitter: standard deviation of the instants [s], whose stamps are true, up to 15 % of an interval, so
     that samples keep their order (the 0.3 % beyond three deviations are taken at most 0.45 intervals off); dropped:
     part of the samples that is lost, 0 … 1. lead_out: also log what follows a periodic part; then nothing is said of a
     period."""
 
-    rate: float = 500.0
-    jitter: float = 0.0
-    dropped: float = 0.0
-    lead_out: bool = False
+    rate: Annotated[float, Number(above=0.0, most=1e6, unit="Hz")] = 500.0
+    jitter: Annotated[float, Number(least=0.0, unit="s")] = 0.0
+    dropped: Fraction = 0.0
+    lead_out: Switch = False
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate <= 1e6:

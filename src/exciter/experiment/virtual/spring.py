@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from exciter.errors import ParameterError
 from exciter.parameters.terms import GravitySpring, JointTerm, Spring
+from exciter.settings import Number, Settings, Text
 
 
 @dataclass(frozen=True)
-class CompensationSpring:
+class CompensationSpring(Settings):
     """Between a point at ``base_arm`` [m] from the joint's axis on the side before it and one at ``link_arm`` [m] on
     the link, q + ``offset`` [rad] apart as seen from the axis: stiffness [N/m], free length [m], tension there [N].
 
     The formulas are those of ``parameters.terms.spring``; without free length and preload those of ``gravity_spring``.
     """
 
-    joint: str
-    base_arm: float
-    link_arm: float
-    offset: float
-    stiffness: float
-    free_length: float = 0.0
-    preload: float = 0.0
+    joint: Annotated[str, Text("a joint")]
+    base_arm: Annotated[float, Number(unit="m")]
+    link_arm: Annotated[float, Number(unit="m")]
+    offset: Annotated[float, Number(unit="rad")]
+    stiffness: Annotated[float, Number(unit="N/m")]
+    free_length: Annotated[float, Number(unit="m")] = 0.0
+    preload: Annotated[float, Number(unit="N")] = 0.0
 
     def __post_init__(self) -> None:
         if not 0.0 < self.stiffness < float("inf"):

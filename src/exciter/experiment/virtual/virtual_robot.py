@@ -6,7 +6,7 @@ import math
 import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from exciter.experiment.virtual.truth import Truth
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.settings import PerJointNumber, Settings, Switch, written
 
 Array = NDArray[np.float64]
 SIMULATION_RATE = 4000.0  # [Hz] at least, and
@@ -49,11 +50,11 @@ FORGOTTEN = 14.0  # time constants after which a millionth is left
 
 
 @dataclass(frozen=True)
-class Start:
+class Start(Settings):
     """How the motion is entered: at rest, or already with the planned velocity; error [rad]: from the planned start."""
 
-    at_rest: bool = True
-    error: PerJoint = 0.0
+    at_rest: Switch = True
+    error: Annotated[PerJoint, PerJointNumber(unit="rad")] = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +329,7 @@ class Simulated:
             "gains": virtual.drive.gains(virtual.robot).tolist(),
             "gear": virtual.drive.ratios(virtual.robot).tolist(),
             "noise": virtual.meter.std(virtual.robot).tolist(),
-            "payload": self.recording.about.to_dict().get("payload"),
+            "payload": written(self.recording.about.payload),
             "flexibility": None
             if flexible is None
             else {

@@ -39,8 +39,7 @@ from exciter.excitation.config.terms import joint_terms
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording.about import LINK
 from exciter.experiment.signals.route import Route
-from exciter.experiment.virtual.config import KEYS as SIMULATE_KEYS
-from exciter.experiment.virtual.config import control_of
+from exciter.experiment.virtual.control import AnyLaw
 from exciter.identification.config.estimators import WORDS as ESTIMATORS
 from exciter.identification.config.estimators import EstimatorContext, estimator_of
 from exciter.identification.config.evaluation import evaluation_of
@@ -58,6 +57,7 @@ from exciter.identification.run import Run
 from exciter.parameters.terms.per_joint import PerJoint, per_joint
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
+from exciter.settings import fill
 
 KEYS = (
     "automatic",
@@ -214,8 +214,9 @@ class IdentifyConfig:
     ) -> Estimator:
         """planned, periods: the motion that was sent, and how often it was run through, for iv and didim."""
         passed = noise_share(self.formulation(runs), runs) if runs else 1.0
-        section = self.section.section("control", SIMULATE_KEYS["control"])
-        control = control_of(section, robot) if planned is not None or section.data else None
+        given, control = self.section.get("control"), None
+        if planned is not None or given:
+            control = fill(AnyLaw, given, self.section.at("control"), robot=robot)  # type: ignore[type-abstract]
         noise, route = self.section.get("noise"), differentiated(self.route, runs)
         known = EstimatorContext(robot, noise, passed, self.section.where, control, planned, periods, route)
         return estimator_of(self.section.get("estimator"), self.section.at("estimator"), known)
