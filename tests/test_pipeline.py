@@ -117,7 +117,7 @@ def test_samples_in_memory_count_once():
 
 def test_without_a_log_nothing_is_identified():
     with pytest.raises(RecordingError, match="at least one"):
-        identify(ROBOT, [], CONFIG, validation=[recorded(1)])
+        identify(ROBOT, [], validation=[recorded(1)])  # where settings are chosen from logs, too
 
 
 def test_a_log_is_repaired_once(folder, monkeypatch):
