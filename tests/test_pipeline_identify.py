@@ -23,9 +23,9 @@ from exciter.pipeline import logs as reading
 from exciter.pipeline.identify import identify
 from exciter.pipeline.logs import NamedLog, read_logs
 from exciter.pipeline.result_json import result_data
-from exciter.pipeline.saving import save_identified
 from exciter.pipeline.validate import validate, validation_data
 from exciter.robot import library
+from exciter.pipeline.saving import save_identified
 
 ARM = "gautier-khalil"
 ROBOT = library.embedded(ARM)
@@ -117,7 +117,7 @@ def test_samples_in_memory_count_once():
 
 def test_without_a_log_nothing_is_identified():
     with pytest.raises(RecordingError, match="at least one"):
-        identify(ROBOT, [], CONFIG, validation=[recorded(1)])
+        identify(ROBOT, [], validation=[recorded(1)])  # where settings are chosen from logs, too
 
 
 def test_a_log_is_repaired_once(folder, monkeypatch):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from exciter.commands.starting_configuration import SCHEMA_FILE, starting_configuration
+from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_configuration
 from jsonschema import Draft202012Validator
 
 from exciter.cli import main
