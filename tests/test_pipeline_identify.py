@@ -23,9 +23,9 @@ from exciter.pipeline import logs as reading
 from exciter.pipeline.identify import identify
 from exciter.pipeline.logs import NamedLog, read_logs
 from exciter.pipeline.result_json import result_data
+from exciter.pipeline.saving import save_identified
 from exciter.pipeline.validate import validate, validation_data
 from exciter.robot import library
-from exciter.pipeline.saving import save_identified
 
 ARM = "gautier-khalil"
 ROBOT = library.embedded(ARM)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import yaml
-from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_configuration
 from jsonschema import Draft202012Validator
 
 from exciter.cli import main
@@ -17,6 +16,7 @@ from exciter.commands.schema import schema
 from exciter.errors import ExciterError
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.config import SimulateSettings
+from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_configuration
 from exciter.robot import library, load
 from exciter.robot.settings_file import SettingsFile
 from exciter.settings import fill, keys_of
