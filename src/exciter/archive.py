@@ -3,6 +3,9 @@
 The tree is JSON inside the file, arrays stand beside it. Only dataclasses and enumerations of Exciter are made when it
 is read; objects that whoever reads has already (a robot, a model) are kept by name. An object of a class of somebody
 else's is kept as its text.
+
+A class may say how it is kept: ``for_archive()`` gives an object to be kept in its place (a run without its samples),
+``archived_caches`` names cached properties that are kept with the fields, because they cannot be computed from them.
 """
 
 from __future__ import annotations
@@ -93,13 +96,16 @@ class _Packer:
             return {"again": self.met[id(value)][0]}
         number = len(self.met)
         self.met[id(value)] = (number, value)
+        if hasattr(value, "for_archive"):
+            value = value.for_archive()
         if isinstance(value, np.ndarray):
             self.arrays[f"array{number}"] = value
             return {"array": number}
         if dataclasses.is_dataclass(value) and not isinstance(value, type) and _ours(type(value)):
             fields = [field.name for field in dataclasses.fields(value) if field.init]
             packed = {name: self.pack(getattr(value, name)) for name in fields}
-            return {"class": _name(type(value)), "number": number, "fields": packed}
+            caches = {name: self.pack(getattr(value, name)) for name in getattr(value, "archived_caches", ())}
+            return {"class": _name(type(value)), "number": number, "fields": packed, "caches": caches}
         return {"text": str(value), "number": number}
 
 
@@ -138,6 +144,7 @@ class _Unpacker:
         if kind == "class":
             found = _class(content)
             made = found(**{name: self.unpack(one) for name, one in tree["fields"].items()})
+            vars(made).update({name: self.unpack(one) for name, one in tree.get("caches", {}).items()})
             self.met[tree["number"]] = made
             return made
         raise ValueError(f"unknown kind {kind}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,8 @@ class Problem:
     folds: int = FOLDS
     jobs: int = 1
     balanced: bool = True
+
+    archived_caches: ClassVar[tuple[str, ...]] = ("measured", "compressed")  #: samples are not kept with a result
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", tuple(self.runs))

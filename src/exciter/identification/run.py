@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +14,7 @@ from exciter.experiment.process import process
 from exciter.experiment.quality.periodicity import visible_period
 from exciter.experiment.quality.repair import Repaired
 from exciter.experiment.recording import Payload, Recording
-from exciter.experiment.recording.about import LINK, MOTOR
+from exciter.experiment.recording.about import LINK, MOTOR, SourceFile
 from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
@@ -22,6 +22,17 @@ from exciter.robot.motion import Motion
 
 Array = NDArray[np.float64]
 BINS = 2000  # instants that are enough to see a period
+
+
+@dataclass(frozen=True)
+class NotKept:
+    """Parts of a run whose samples stayed in its log, when a result was saved."""
+
+    name: str
+    sources: tuple[SourceFile, ...]
+
+    def __iter__(self) -> Iterator[Processed]:
+        raise RecordingError(f"a result does not keep the samples of {self.name}; read the log again")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +90,17 @@ class Run:
     def at(cls, motion: Motion, torque: ArrayLike, rate: float, name: str = "run") -> Run:
         """A motion that is known exactly, with the torque (N, n) it took, at ``rate`` [Hz]."""
         return cls((Processed(motion, np.asarray(torque, dtype=float), rate),), name)
+
+    @property
+    def sources(self) -> tuple[SourceFile, ...]:
+        """The files it came from."""
+        if isinstance(self.parts, NotKept):
+            return self.parts.sources
+        return () if self.recording is None else self.recording.about.sources
+
+    def for_archive(self) -> Run:
+        """Without its samples, which stay in its log."""
+        return replace(self, parts=NotKept(self.name, self.sources), recording=None, sample=None)
 
     @property
     def bounded(self) -> Run:

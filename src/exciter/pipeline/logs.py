@@ -87,11 +87,15 @@ class Log:
     """
 
     name: str
-    kept: Repaired | LongLog
+    kept: Repaired | LongLog | None
     quality: Quality
     run: Run
     notes: tuple[str, ...] = ()
     payload: Payload | None = None
+
+    def for_archive(self) -> Log:
+        """Without its samples."""
+        return replace(self, kept=None)
 
     def through(self, route: Route | None) -> Log:
         """The same log through another route."""
@@ -100,6 +104,8 @@ class Log:
 
     def bounded_through(self, route: Route | None) -> Run:
         """What can be looked at at once (``Run.bounded``), through another route."""
+        if self.kept is None:
+            raise RecordingError(f"a result does not keep the samples of {self.name}; read the log again")
         samples = self.kept.repaired_sample if isinstance(self.kept, LongLog) else self.kept
         return Run.of(samples, route, name=self.name)
 

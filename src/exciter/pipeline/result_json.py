@@ -118,10 +118,9 @@ def _judged(one: Judged) -> dict[str, Any]:
 
 
 def _run(one: Run) -> dict[str, Any]:
-    sources = () if one.recording is None else one.recording.about.sources
     return {
         "log": one.name,
-        "sources": [{"name": source.name, "sha256": source.sha256} for source in sources],
+        "sources": [{"name": source.name, "sha256": source.sha256} for source in one.sources],
         "words": list(one.words),
         "span": None if one.span is None else list(one.span),
     }

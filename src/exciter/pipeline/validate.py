@@ -83,8 +83,7 @@ def other_logs(model: IdentifiedModel, logs: Sequence[Given], data: Path | None,
 
 def _shared(run: Run, before: Mapping[str, Any]) -> bool:
     """Whether a run has samples that were identified from: one file, and one time of it."""
-    files = () if run.recording is None else run.recording.about.sources
-    same = {source.sha256 for source in files} & {source["sha256"] for source in before["sources"]}
+    same = {source.sha256 for source in run.sources} & {source["sha256"] for source in before["sources"]}
     first, last = before["span"] or (-math.inf, math.inf)
     return bool(same) and run.span is not None and run.span[0] < last and first < run.span[1]
 

@@ -21,7 +21,7 @@ def done_section(words: Sequence[str], runs: Sequence[Run]) -> Section:
 
 
 def hashes(runs: Sequence[Run]) -> str:
-    sources = [source for run in runs if run.recording for source in run.recording.about.sources]
+    sources = [source for run in runs for source in run.sources]
     return "; ".join(f"{source.name} (SHA-256 {source.sha256})" for source in sources) or "not from files"
 
 
