@@ -3,6 +3,7 @@ memory or time, or overflow."""
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Mapping
 
@@ -17,12 +18,16 @@ from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.quality import check
 from exciter.experiment.recording import Recording, open_recording
+from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.sources import open_source
+from exciter.experiment.virtual.config import SimulateSettings
 from exciter.export.ros2 import joint_trajectory
 from exciter.parameters.consistency import consistency_margin
 from exciter.parameters.inertial import from_mass_com_inertia
 from exciter.robot import library, load
+from exciter.robot.options import RobotOptions
 from exciter.robot.yaml_file import DEEPEST_DATA, MOST_ALIASED, parse_json, parse_yaml
+from exciter.settings import fill, keys_of
 
 ARM = library.embedded("gautier-khalil")
 LISTS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -339,3 +344,25 @@ def test_texts_of_characters_that_do_not_exist_are_refused(tmp_path):
         archive.writestr("joints.npy", damaged)
     with pytest.raises(RecordingError, match="characters that do not exist"):
         open_recording(tmp_path / "log.npz")
+
+
+ODD_VALUES = (True, 1e400, float("nan"), "x", [[]], [None], {"a": {}}, [1, [2]], b"x", 10**400)
+
+
+@pytest.mark.parametrize("cls", [RecordingSettings, SimulateSettings, RobotOptions])
+def test_odd_values_are_settings_or_one_line(cls):
+    """Whatever stands at a key or one below, with and without joints that are known."""
+    assert "unknown key" in refusal(cls, {"x": 1}, {})
+    for key in keys_of(cls):
+        inner = {one for part in re.findall(r"keys ([\w, ]+)", refusal(cls, {key: 5}, {})) for one in part.split(", ")}
+        for value in (*ODD_VALUES, *({name: odd} for name in inner for odd in ODD_VALUES)):
+            for context in ({}, {"joints": ("a", "b")}):
+                assert "\n" not in refusal(cls, {key: value}, context)
+
+
+def refusal(cls, data, context) -> str:
+    try:
+        fill(cls, data, "f.yaml", **context)
+    except ExciterError as error:
+        return str(error)
+    return ""

@@ -444,6 +444,7 @@ BAD = [
     ),
     ({"velocity": {"columns": "v", "unit": "rad/s", "factor": 1e6}}, r"gear ratio missing \(drive: position\)"),
     ({"torque": {"columns": "m", "unit": "kN·m", "factor": 1e4}}, r"gear ratio missing \(drive: torque\)"),
+    ({"wrench": {"unit": "N", "factor": [1, 2]}}, "wrench: factor has 2 numbers; give one, or 6, of fx, fy, fz, mx"),
     ({"drive": {"gear": [1, 2]}}, "unknown key 'gear'; valid names: position, torque"),
     ({"drive": {"position": [1, 2, 3]}}, "give 2 numbers, or a matrix of 2 rows of 2"),
     ({"drive": {"position": [[1, 2], 3]}}, "give 2 numbers, or a matrix of 2 rows of 2"),
@@ -637,6 +638,12 @@ def test_settings_are_written_as_they_are_read():
     known = [{key: value for key, value in preset(name).items() if key in KEYS} for name in (*FILES, NPZ)]
     for data in (*described, *known, {}):
         conforms(fill(RecordingSettings, data, "again"))
+
+
+def test_numbers_of_a_wrench_are_of_its_parts():
+    data = {"wrench": {"unit": "N", "factor": [1, 2, 3, 4, 5, 6]}}
+    wrench = fill(RecordingSettings, data, "f.yaml", joints=("a", "b")).wrench
+    assert wrench.of(("a", "b"), "f.yaml: wrench", required=True).scale.tolist() == [1, 2, 3, 4, 5, 6]
 
 
 def test_joints_that_the_columns_tell_do_not_forbid_a_factor(tmp_path):

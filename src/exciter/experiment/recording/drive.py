@@ -93,8 +93,9 @@ class Ratios(Kind):
     wanted = "one number per joint, or a matrix"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> tuple[Any, ...]:
-        n = len(context.get("joints") or given)
-        rows = given if isinstance(given, list | tuple) and len(given) == n else None
+        listed = given if isinstance(given, list | tuple) else ()
+        n = len(context.get("joints") or listed)
+        rows = listed if listed and len(listed) == n else None
         if rows is not None and not any(isinstance(row, list | tuple) for row in rows):
             return tuple(Number().number(value) for value in rows)
         if rows is None or not all(isinstance(row, list | tuple) and len(row) == n for row in rows):

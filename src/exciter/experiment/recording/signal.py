@@ -20,6 +20,7 @@ from exciter.experiment.recording.recording import WRENCH
 from exciter.experiment.recording.units import LARGEST, UNITS, Unit, UnitOf, columns_of
 from exciter.parameters.terms.per_joint import PerJoint, per_joint
 from exciter.settings import Number, OneWord, PerJointNumber, Settings, Switch, Text
+from exciter.settings.wrong import wrong
 
 Array = NDArray[np.float64]
 Units = str | tuple[str, ...] | None
@@ -63,9 +64,9 @@ class Signal:
 
     def check(self, values: Array, joints: Sequence[str], first: int) -> None:
         """Refuse (k, n) in SI, on the joint side, where no robot can be meant; the samples count from ``first``."""
-        wrong = np.argwhere(np.abs(values) > LARGEST[self.name])
-        if wrong.size:
-            row, j = (int(k) for k in wrong[0])
+        beyond = np.argwhere(np.abs(values) > LARGEST[self.name])
+        if beyond.size:
+            row, j = (int(k) for k in beyond[0])
             unit = self.units[j]
             si = next(name for name, u in UNITS[self.name].items() if u == Unit(1.0, UNITS[self.name][unit].kind))
             raise RecordingError(
@@ -167,6 +168,8 @@ class PerPart(PerJointNumber):
     """One number for all parts of a wrench, or one each."""
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        if isinstance(given, list | tuple) and len(given) != len(WRENCH):
+            raise wrong(f" has {len(given)} numbers; give one, or {len(WRENCH)}, of {', '.join(WRENCH)}")
         return super().check(given, {"joints": WRENCH})
 
 
