@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
             step("finding drive gains")
             runs, seen, loaded = logs.with_gains(known, (runs, seen, loaded))
         automatic: Automatic | None = None
-        if loaded and config.section.get("automatic"):
+        if loaded and config.settings.automatic:
             logs.notes.append("settings are not chosen from the logs beside --loaded: usual ones are taken")
         if config.automatic and not loaded and (settled := logs.chosen(runs, seen)) is not None:
             automatic, seen = settled

@@ -236,7 +236,7 @@ class Logs:
                 f"gravity leans in the model: whatever loads it (a URDF has no place for it) needs [{shown}] m/s²"
             )
         zone = found.config.judge(found.runs).zone(found.config.model(self.robot))
-        if "dead_zone" in found.config.section and not zone.any():
+        if found.config.settings.dead_zone is not None and not zone.any():
             self.notes.append(
                 "dead_zone: has no effect, pre-sliding friction holds at rest too; friction: as-given has it"
             )

@@ -9,9 +9,9 @@ from exciter.commands.common import description_hash, description_path, versions
 from exciter.commands.identify_logs import Logs
 from exciter.excitation.config.terms import term_words
 from exciter.identification.automatic.choice import Choice
+from exciter.identification.config.equation_filter import EquationFilter
 from exciter.identification.config.evaluation import judged_words
 from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.config.routes import filter_words
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.friction_choice import FrictionChoice
@@ -23,6 +23,7 @@ from exciter.identification.run import Run
 from exciter.identification.uncertainty.drift import Drift
 from exciter.identification.uncertainty.explain import explain
 from exciter.report.identification.report import Answers
+from exciter.settings import written
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
@@ -145,7 +146,7 @@ def _judge(problem: Problem) -> dict[str, Any]:
         return {"judged_through": "none", "dead_zone": {}, "percentages": judged_words(judge)}
     zone = judge.zone(problem.model).tolist()
     return {
-        "judged_through": filter_words(judge.parallel_filter),
+        "judged_through": written(EquationFilter.of(judge.parallel_filter)),
         "dead_zone": dict(zip(problem.model.robot.joint_names, zone, strict=True)),
         "percentages": judged_words(judge),
     }

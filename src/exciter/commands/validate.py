@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json_text(data), end="")
     else:
         print_validation(console(), checked, logs)
-        if "evaluation" in found.config.section:
+        if found.config.settings.evaluation is not None:
             console().print(judged_words(found.config.evaluation(())), markup=False)
         if folder is not None:
             console().print(f"written to {folder}: {REPORT}, {DATA}", markup=False)

@@ -3,6 +3,7 @@
 from exciter.settings.fill import Settings, fill, keys_of
 from exciter.settings.kinds import (
     Amount,
+    ByName,
     Fraction,
     Name,
     Names,
@@ -10,6 +11,7 @@ from exciter.settings.kinds import (
     Number,
     OneWord,
     PerJointNumber,
+    Place,
     Positive,
     Switch,
     Text,
@@ -21,6 +23,7 @@ from exciter.settings.write import written, yaml_text
 
 __all__ = [
     "Amount",
+    "ByName",
     "Fraction",
     "Name",
     "Names",
@@ -29,6 +32,7 @@ __all__ = [
     "OneOf",
     "OneWord",
     "PerJointNumber",
+    "Place",
     "Positive",
     "Registry",
     "Settings",

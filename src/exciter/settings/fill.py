@@ -27,13 +27,16 @@ class Settings:
     """Base of what a file can fill.
 
     word, title: of a class in a registry, for files and for people. tag: the key that holds the word where settings
-    stand beside it; else they stand below it. flat: fields whose own keys stand directly in this section.
+    stand beside it; else they stand below it. flat: fields whose own keys stand directly in this section. inner: fields
+    that only Python gives. short: JSON schema of what ``spelled`` takes beside the keys.
     """
 
     word: ClassVar[str]
     title: ClassVar[str]
     tag: ClassVar[str | None] = None
     flat: ClassVar[tuple[str, ...]] = ()
+    inner: ClassVar[tuple[str, ...]] = ()
+    short: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     __pydantic_config__: ClassVar[Any] = {"arbitrary_types_allowed": True, "extra": "forbid"}
 
     @classmethod
@@ -80,7 +83,7 @@ class Settings:
         schema["title"] = getattr(cls, "title", cls.__name__)
         schema["description"] = " ".join((cls.__doc__ or "").split("\n\n")[0].split())
         schema["additionalProperties"] = False
-        return schema
+        return {"anyOf": [*cls.short, schema]} if cls.short else schema
 
 
 def fill(cls: type[T], given: Any, where: str, *, error: type[ExciterError] = ExciterError, **context: Any) -> T:
@@ -123,14 +126,15 @@ def required_of(cls: type[Settings]) -> tuple[str, ...]:
         field.name
         for field in dataclasses.fields(cls)  # type: ignore[arg-type]
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if field.init and field.name not in (ROBOT, *cls.flat)
+        if field.init and field.name not in (ROBOT, *cls.flat, *cls.inner)
     )
 
 
 def _fields(cls: type[Settings]) -> dict[str, Any]:
-    """The annotations of what a constructor takes, in order."""
+    """The annotations of what a file can give, in order; that of ``robot`` among them."""
     hints = get_type_hints(cls, include_extras=True)
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+    names = [one.name for one in dataclasses.fields(cls) if one.init and one.name not in cls.inner]  # type: ignore[arg-type]
+    return {name: hints[name] for name in names}
 
 
 def _settings_class(hint: Any) -> type[Settings]:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from exciter.errors import shown, unknown_name
-from exciter.settings.wrong import wrong
+from exciter.settings.wrong import inside, wrong
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -54,7 +55,8 @@ class Kind:
 
 @dataclass(frozen=True)
 class Number(Kind):
-    """A finite number, at least ``least``, greater than ``above``, at most ``most``; ``open``: a word for None."""
+    """A finite number, at least ``least``, greater than ``above``, at most ``most``; ``open``: a word for None;
+    infinite: one of any size, for what may have no limit."""
 
     least: float = -math.inf
     above: float | None = None
@@ -62,6 +64,7 @@ class Number(Kind):
     unit: str = ""
     open: str | None = None
     below: float | None = None
+    infinite: bool = False
 
     @property
     def wanted(self) -> str:
@@ -83,6 +86,8 @@ class Number(Kind):
             if isinstance(given, bool) or not isinstance(given, int | float | str):
                 raise ValueError
             value = float(given)
+            if self.infinite and not math.isnan(value):
+                return value
             if abs(value) > max(self.most, LARGEST_OF_A_ROBOT):
                 wanted += f", not beyond {max(self.most, LARGEST_OF_A_ROBOT):g}"
                 raise ValueError
@@ -217,13 +222,15 @@ class Vector(Kind):
 class PerJointNumber(Kind):
     """One number for all joints, a list in their order, or numbers by name; kept in the form that was given.
 
-    every: a mapping must have every joint. Names and counts are checked where the robot is known."""
+    every: a mapping must have every joint. Names and counts are checked where the robot is known. named: False where
+    they are of equations, which have no names, and of which there may be more or fewer than joints."""
 
     least: float = -math.inf
     above: float | None = None
     unit: str = ""
     open: str | None = None
     every: bool = True
+    named: bool = True
 
     @property
     def one(self) -> Number:
@@ -231,16 +238,16 @@ class PerJointNumber(Kind):
 
     @property
     def wanted(self) -> str:
-        return f"{self.one.wanted}; one, a list, or by joint"
+        return f"{self.one.wanted}; one, a list, or by joint" if self.named else f"{self.one.wanted}; one, or a list"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if isinstance(given, np.ndarray):
             given = given.tolist()
         joints = None if (robot := context.get("robot")) is None else robot.joint_names
-        if isinstance(given, Mapping):
+        if isinstance(given, Mapping) and self.named:
             return self._by_name({str(name): value for name, value in given.items()}, joints)
         if isinstance(given, list | tuple):
-            if joints is not None and len(given) != len(joints):
+            if joints is not None and self.named and len(given) != len(joints):
                 raise wrong(f" has {len(given)} numbers; the robot has {len(joints)} joints")
             return tuple(self.one.number(value) for value in given)
         return self.one.check(given, context)
@@ -257,7 +264,8 @@ class PerJointNumber(Kind):
 
     def schema(self) -> dict[str, Any]:
         one = Number(least=self.least, above=self.above, unit=self.unit).schema()
-        several = [one, {"type": "array", "items": one}, {"type": "object", "additionalProperties": one}]
+        several = [one, {"type": "array", "items": one}]
+        several += [{"type": "object", "additionalProperties": one}] if self.named else []
         return {"anyOf": several if self.open is None else [*several, {"const": self.open}]}
 
 
@@ -280,6 +288,66 @@ class ListOfTexts(Kind):
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": self.least}]}
+
+
+@dataclass(frozen=True)
+class ByName(Kind):
+    """Values of one kind by name. names: those that are allowed, of what; all: one value alone is that of all names;
+    listed: what names in a list stand for."""
+
+    one: Kind
+    names: tuple[str, ...] | None = None
+    what: str = "name"
+    all: bool = False
+    listed: Any = None
+
+    @property
+    def wanted(self) -> str:
+        lists = "" if self.listed is None else f"a list of {self.what}s, or "
+        return f"{self.one.wanted}, or such by {self.what}" if self.all else f"{lists}a mapping ({self.what}: value)"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        if self.listed is not None and isinstance(given, list | tuple) and all(isinstance(name, str) for name in given):
+            given = dict.fromkeys(given, self.listed)
+        if self.all and not isinstance(given, Mapping):
+            return self.one.check(given, context)
+        if not isinstance(given, Mapping):
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        values = {}
+        for name, value in given.items():
+            if self.names is not None and name not in self.names:
+                raise wrong(f": {unknown_name(self.what, str(name), self.names)}")
+            with inside(f": {name}"):
+                values[str(name)] = self.one.check(value, context)
+        return values
+
+    def schema(self) -> dict[str, Any]:
+        one = self.one.schema()
+        named: dict[str, Any] = {"type": "object", "additionalProperties": one}
+        if self.names is not None:
+            named = {"type": "object", "properties": dict.fromkeys(self.names, one), "additionalProperties": False}
+        listed = [] if self.listed is None else [{"type": "array", "items": {"type": "string"}}]
+        shapes = [*([one] if self.all else []), *listed, named]
+        return {"anyOf": shapes} if len(shapes) > 1 else named
+
+
+@dataclass(frozen=True)
+class Place(Kind):
+    """The path of a file or folder (``what``); a relative one starts at the folder of the file that names it."""
+
+    what: str = "a file"
+
+    @property
+    def wanted(self) -> str:
+        return f"the path of {self.what}"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Path:
+        if not isinstance(given, str | Path) or not str(given):
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        return Path(context.get("folder") or "") / given
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "minLength": 1}
 
 
 Amount = Annotated[float, Number()]

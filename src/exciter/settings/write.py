@@ -36,7 +36,7 @@ def _changed(settings: Any) -> dict[str, Any]:
     """By key, what is not at its default."""
     data: dict[str, Any] = {}
     for field in dataclasses.fields(settings):
-        if not field.init or field.name == ROBOT:
+        if not field.init or field.name in (ROBOT, *settings.inner):
             continue
         value = getattr(settings, field.name)
         if field.name in settings.flat:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from exciter.errors import shown
@@ -19,6 +20,17 @@ def wrong(text: str) -> PydanticCustomError:
     from pydantic_core import PydanticCustomError
 
     return PydanticCustomError(OURS, "{text}", {"text": text})
+
+
+@contextmanager
+def inside(path: str) -> Iterator[None]:
+    """What is wrong inside is told with its place, ``: name`` or `` 2``, in front."""
+    from pydantic_core import PydanticCustomError
+
+    try:
+        yield
+    except PydanticCustomError as error:
+        raise wrong(f"{path}{(error.context or {})['text']}") from None
 
 
 def below(error: ValidationError, key: str) -> ValidationError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
+from exciter.settings import Number, PerJointNumber, Positive, Registry, Settings
 
 Array = NDArray[np.float64]
 Law = Callable[[int, Array, Array], Array]  #: (number of the tick, q, q̇) → τ (n,)
@@ -24,15 +26,16 @@ SLOW = 0.05  # [rad/s] below which the feed-forward of dry friction fades
 
 
 @dataclass(frozen=True)
-class Control(ABC):
+class Control(Settings, ABC):
     """bandwidth [Hz] and damping ratio of the error, from which the gains follow; rate [Hz] at which torques change,
     that of the simulation unless given. stiffness, derivative: the gains themselves, instead."""
 
-    bandwidth: float = 20.0
-    damping: float = 1.0
-    rate: float | None = None
-    stiffness: PerJoint | None = None
-    derivative: PerJoint | None = None
+    tag = "law"
+    bandwidth: Annotated[float, Number(above=0.0, unit="Hz")] = 20.0
+    damping: Positive = 1.0
+    rate: Annotated[float | None, Number(above=0.0, unit="Hz")] = None
+    stiffness: Annotated[PerJoint | None, PerJointNumber()] = None
+    derivative: Annotated[PerJoint | None, PerJointNumber()] = None
 
     def __post_init__(self) -> None:
         for name, unit in (("bandwidth", " [Hz]"), ("damping", ""), ("rate", " [Hz]")):
@@ -68,6 +71,8 @@ class Control(ABC):
 class ComputedTorque(Control):
     """τ = M̂(q)(q̈_d + K_d ė + K_p e) + ĥ(q, q̇) + friction; gains in 1/s², 1/s."""
 
+    word, title = "computed-torque", "computed torque"
+
     def damping_matrix(self, robot: Robot, planned: Motion) -> Array:
         dynamics = Dynamics(robot)
         inertia = dynamics.inertia_matrix(planned.q[:1])[0] + np.diag(believed_rotor(robot))
@@ -100,6 +105,8 @@ class GravityPD(Control):
     with that of locked neighbours, joints on nearly the same axis would drive each other unstable.
     """
 
+    word, title = "pd", "PD with gravity"
+
     def _gains(self, robot: Robot, planned: Motion) -> tuple[Array, Array]:
         path = planned.q[:: max(1, len(planned) // PATH)]
         mobility = np.linalg.inv(Dynamics(robot).inertia_matrix(path) + np.diag(believed_rotor(robot)))
@@ -119,6 +126,9 @@ class GravityPD(Control):
             return tau
 
         return torque
+
+
+LAWS = Registry[Control]("control law", ComputedTorque, GravityPD)
 
 
 def believed_rotor(robot: Robot) -> Array:
