@@ -32,7 +32,7 @@ from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.synthetic import synthetic
 from exciter.identification.estimators.consistent import PhysicallyConsistent
-from exciter.identification.estimators.prior import Prior
+from exciter.identification.estimators.prior import AUTO, Prior
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.physical.metric import Entropic
@@ -126,7 +126,7 @@ def main() -> None:
         ("prior, weight given", Prior(weight=10.0)),
         ("prior, weight by cross-validation", Prior()),
         ("entropic prior, weight by cross-validation", Prior(Entropic())),
-        ("consistent with prior, weight by cross-validation", PhysicallyConsistent(Prior())),
+        ("consistent with prior, weight by cross-validation", PhysicallyConsistent(Prior(weight=AUTO))),
     ):
         print(f"  {median_time(lambda e=estimator: e.estimate(problem), 3):8.3f} s  {name}")
 
@@ -143,8 +143,8 @@ def main() -> None:
             ("weighted least squares", WeightedLeastSquares()),
             ("physically consistent", PhysicallyConsistent()),
             ("prior by cross-validation", Prior()),
-            ("consistent with that prior", PhysicallyConsistent(Prior())),
-            ("consistent with rods as prior", PhysicallyConsistent(Prior(values=UniformRods()))),
+            ("consistent with that prior", PhysicallyConsistent(Prior(weight=AUTO))),
+            ("consistent with rods as prior", PhysicallyConsistent(Prior(values=UniformRods(), weight=AUTO))),
         ):
             values = estimator.estimate(train).values
             print(f"  {Residuals.of(held_out.compressed, values).total_percent:6.2f}  {words}")

@@ -200,7 +200,6 @@ def design(path: Path, rng: random.Random) -> None:
 def identification(path: Path, rng: random.Random) -> None:
     config = IdentifyConfig.read(path)
     robot = config.robot.apply(arm())
-    joint_terms(config.terms_or_usual, robot, "terms")
     config.formulation(())
     _ = config.route, config.uncertainty, config.folds, config.known_parameters, config.chooses_friction
     config.to_dict()

@@ -44,13 +44,15 @@ from run import ROBOTS, missing, run_robot
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.config.section import Section
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.period_estimate import estimate_period
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows, model_rows
 from exciter.identification.config.uncertainty import with_uncertainty
 from exciter.identification.estimate import Estimate
+from exciter.identification.estimators.consistent import PhysicallyConsistent
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.prior import Prior
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
@@ -119,23 +121,21 @@ class Limits:
     def predicted(self) -> Prediction:
         return self.prediction(self.held, self.found.estimate)
 
-    def fit(self, runs: tuple[Run, ...], estimator: object = None) -> Estimate:
+    def fit(self, runs: tuple[Run, ...], estimator: Estimator | None = None) -> Estimate:
         """Of the same structure to other data; estimator: as identified unless given."""
         config = self.found.config
         if estimator is not None:
-            section = Section({**config.section.data, "estimator": estimator}, config.section.where)
-            config = replace(config, section=section)
+            config = config.with_settings(estimator=estimator)
         problem = config.problem(self.found.model, runs)
         method = config.estimator(self.found.model.robot, runs=runs)
         return with_uncertainty(problem, method, method.estimate(problem), config.uncertainty)
 
     def otherwise(self) -> Iterator[tuple[str, Prediction]]:
         """Predictions of the held-out log with one thing done otherwise; in words."""
-        settings = dict(self.found.config.section.get("estimator")["consistent"])
-        unbounded = {"prior": {**settings, "nonnegative": True}}
+        unbounded = replace(self.prior, nonnegative=True)
         described = replace(self, found=replace(self.found, model=self.described))
         yield "links that cannot exist", self.prediction(self.held, self.fit(self.train, unbounded))
-        if "offset" in settings:
+        if self.prior.offset is not None:
             yield "offsets free", self.prediction(self.held, self.fit(self.train, self.free))
         if self.described is not self.found.model:
             for words, estimator in (("gravity as described", None), ("… and links that cannot", unbounded)):
@@ -144,10 +144,16 @@ class Limits:
             yield f"model through {self.source:.2g} Hz, too", self._through(self.source)
 
     @cached_property
-    def free(self) -> dict[str, object]:
+    def prior(self) -> Prior:
+        """That was identified with."""
+        estimator = self.found.config.settings.estimator
+        assert isinstance(estimator, PhysicallyConsistent)
+        return estimator.prior
+
+    @cached_property
+    def free(self) -> Estimator:
         """The estimator with free offsets."""
-        settings = self.found.config.section.get("estimator")["consistent"]
-        return {"consistent": {key: value for key, value in settings.items() if key != "offset"}}
+        return PhysicallyConsistent(replace(self.prior, offset=None))
 
     @cached_property
     def described(self) -> DynamicModel:

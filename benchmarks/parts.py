@@ -33,7 +33,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from exciter.errors import ExciterError
-from exciter.excitation.config.section import Section
 from exciter.experiment.recording import Recording, open_recording
 from exciter.experiment.signals.route import Route
 from exciter.identification.config.automatic import Automatic, choose_automatically
@@ -89,8 +88,7 @@ class Logs:
 
     def fit(self, split: Split, settings: Mapping[str, Any]) -> Fit:
         """settings: beside those of ``config``, for the section identify."""
-        section = Section({**self.config.section.data, **settings}, self.config.section.where)
-        config = replace(self.config, section=section)
+        config = self.config.overridden(**settings)
         runs = self.runs(config.route, split.train)
         config = replace(config, side=common_side(runs))
         automatic: Automatic | None = None

@@ -40,6 +40,7 @@ from exciter.identification.automatic.route import HIGHEST, LOST, MULTIPLES, can
 from exciter.identification.automatic.trial import Trial
 from exciter.identification.automatic.weight import FAINT, WEIGHTS, WORSE, choose_weight, strongest_as_good
 from exciter.identification.config.automatic import Automatic, choose_automatically
+from exciter.identification.config.equation_filter import EquationFilter
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.cross_validation import Score
 from exciter.identification.estimators.nonnegative import bounded
@@ -477,11 +478,11 @@ def test_the_lowest_cut_off_that_is_as_good_as_any(scores: dict[float, Score], c
 @pytest.mark.parametrize("better", [True, False])
 def test_recorded_velocities_where_they_are_better(better: bool) -> None:
     def told(route: FilteredDifferences) -> Score:
-        return score(0.5, 0.5, 0.5) if route.use_measured_velocity == better else score(1, 1, 1)
+        return score(0.5, 0.5, 0.5) if route.measured_velocity == better else score(1, 1, 1)
 
     found, instants = told_route(told, velocity=0.01)
     assert len(instants) == 4
-    assert found.route.use_measured_velocity is better
+    assert found.route.measured_velocity is better
     assert ("velocities" in found.choice.value) is better
 
 
@@ -490,10 +491,10 @@ def test_coarse_encoders_with_clean_velocities() -> None:
     motion = moved(seconds=8.0)
     coarse = automatic(recorded(motion, 5e-3, 1e-4))
     assert chosen_of(coarse)["route"].startswith("recorded velocities")
-    assert coarse.config.route.use_measured_velocity  # type: ignore[union-attr]
+    assert coarse.config.route.measured_velocity  # type: ignore[union-attr]
     found = automatic(recorded(motion, velocity=0.3))
     assert chosen_of(found)["route"].startswith("positions")
-    assert not found.config.route.use_measured_velocity  # type: ignore[union-attr]
+    assert not found.config.route.measured_velocity  # type: ignore[union-attr]
     clean = automatic(recorded(motion, 5e-3, 1e-4), recorded(moved(6, 6.0), 5e-3))  # one of two logs has none
     assert chosen_of(clean)["route"].startswith("positions")
 
@@ -559,11 +560,11 @@ def test_what_is_given_stays() -> None:
     found = automatic(LOG(), filter={"cutoff": 7.0}, route={"method": "differences", "cutoff": 12.0})
     assert {"estimator: weight", "estimator"} <= set(chosen_of(found))
     assert not {"filter", "route", "friction"} & set(chosen_of(found))
-    assert found.config.section.get("filter") == {"cutoff": 7.0, "order": 4}
+    assert found.config.settings.filter == EquationFilter(7.0)
     assert found.config.route == FilteredDifferences(12.0)
-    assert found.config.terms == ["rotor", "viscous", "coulomb", "offset"]  # friction was: as-given
+    assert found.config.terms == (RotorInertia(), Viscous(), Coulomb(), Offset())  # friction was: as-given
     without = automatic(LOG(), filter="none")
-    assert without.config.section.get("filter") == "none"
+    assert without.config.settings.filter == EquationFilter(None)
     judge = without.config.formulation(without.runs)
     assert isinstance(judge, InverseDynamic)
     assert judge.parallel_filter is None
@@ -600,7 +601,7 @@ def test_an_estimator_without_a_prior_is_told_nothing_of_one() -> None:
     found = automatic(LOG(), estimator="wls")
     assert isinstance(found.config.estimator(ROBOT, runs=found.runs), WeightedLeastSquares)
     assert not [setting for setting in chosen_of(found) if setting.startswith("estimator")]
-    assert found.config.section.get("estimator") == "wls"
+    assert found.config.settings.estimator == WeightedLeastSquares()
 
 
 def test_terms_that_are_no_friction_stay() -> None:
@@ -611,7 +612,7 @@ def test_terms_that_are_no_friction_stay() -> None:
     kinds = [type(term).__name__ for term in found.config.model(ROBOT).terms]
     assert {"GravitySpring", "RotorInertia", "Viscous", "Coulomb", "Offset"} <= set(kinds)
     assert kinds.count("Viscous") == 1
-    assert found.config.section.get("folds") == 4
+    assert found.config.settings.folds == 4
 
 
 @pytest.mark.parametrize(

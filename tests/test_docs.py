@@ -33,17 +33,17 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import open_recording
 from exciter.files import json_text
-from exciter.identification.config.estimators import WORDS as ESTIMATORS
-from exciter.identification.config.formulations import WORDS as FORMULATIONS
-from exciter.identification.config.identify_config import KEYS as IDENTIFY_KEYS
-from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings
+from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load
 from exciter.robot.options import options_from
 from exciter.robot.settings_file import DESIGN_KEYS
+from exciter.settings import keys_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -141,13 +141,13 @@ def test_identify_document(tmp_path, capsys):
     path = tmp_path / "identify.yaml"
     path.write_text(settings, encoding="utf-8")
     config = IdentifyConfig.read(path)
-    assert set(config.section.data) == set(IDENTIFY_KEYS)
+    assert set(yaml.safe_load(settings)["identify"]) == set(keys_of(IdentifySettings))
     config.estimator(load("kuka-ir361"))
     text = (ROOT / "docs" / "identify.md").read_text(encoding="utf-8")
-    for word, (keys, _) in {**ESTIMATORS, **FORMULATIONS}.items():
-        assert f"`{word}`" in text, word
-        for key in keys:
-            assert key in text, f"{word}: {key}"
+    for cls in (*ESTIMATORS, *FORMULATIONS):
+        assert f"`{cls.word}`" in text, cls.word
+        for key in keys_of(cls):
+            assert key in text, f"{cls.word}: {key}"
 
 
 # -- the pages about the whole -----------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def test_choosing_document_quotes_the_benchmark():
         assert f"**{title}, kuka-ir361" in text
         assert f'"{title}, ' in source
     for word in re.findall(r"^\| `([\w-]+)`", text, re.MULTILINE):
-        assert word in {**ESTIMATORS, **FORMULATIONS, **CRITERIA, **registry.FAMILIES}, word
+        assert word in {*ESTIMATORS.words, *FORMULATIONS.words, *CRITERIA, *registry.FAMILIES}, word
 
 
 def test_api_page_is_current():

@@ -201,11 +201,11 @@ def test_report_and_screen_say_what_percentages_are_of(with_key):
         ({"cutoff": -3}, "evaluation: cutoff is -3; give a number > 0"),
         ({"cutoff": 0}, "evaluation: cutoff is 0; give a number > 0"),
         ({"cutoff": "low"}, "evaluation: cutoff is 'low'; give a number > 0"),
-        ({"order": 4}, "evaluation has no cutoff; give it in Hz: {cutoff: 10, order: 4}"),
+        ({"order": 4}, "evaluation has no cutoff; give a number > 0 [Hz]"),
         ({"cutoff": 5, "order": 0}, "evaluation: order is 0; give a whole number ≥ 1"),
         ({"cutoff": 5, "order": 99}, "evaluation: Butterworth(cutoff=5.0, order=99): the order must be 1 … 20"),
         ({"cutoff": 5, "factor": 2}, "evaluation: unknown key 'factor'; valid names: cutoff, order"),
-        (5, "evaluation is 5; give {cutoff: …} [Hz], or leave it out"),
+        (5, "evaluation is 5; give a mapping with some of the keys cutoff, order"),
         ({"cutoff": 62.5}, "evaluation: a cut-off of 62.5 Hz needs samples at more than 125 Hz, they come at 125 Hz"),
     ],
 )

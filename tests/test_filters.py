@@ -338,14 +338,14 @@ def test_the_route_is_resampling_filter_and_differences_and_leaves_the_torque_al
 
 def test_the_measured_velocity_can_be_used():
     recording = log(np.arange(6000) / 1000.0, noise=1e-3)
-    measured = FilteredDifferences(30.0, use_measured_velocity=True).apply(recording).motion
+    measured = FilteredDifferences(30.0, measured_velocity=True).apply(recording).motion
     differences = FilteredDifferences(30.0).apply(recording).motion
     truth = velocity(measured.time)
     assert np.abs(measured.qd - truth).max() < 0.1 * np.abs(differences.qd - truth).max()
     assert np.array_equal(measured.q, differences.q)
     assert np.allclose(measured.qdd[1:-1], np.gradient(measured.qd, 1e-3, axis=0)[1:-1], atol=1e-9)
     with pytest.raises(RecordingError, match="no velocity was recorded"):
-        FilteredDifferences(30.0, use_measured_velocity=True).apply(replace(recording, qd=None))
+        FilteredDifferences(30.0, measured_velocity=True).apply(replace(recording, qd=None))
 
 
 def test_currents_with_gains_are_torques():
@@ -357,7 +357,7 @@ def test_currents_with_gains_are_torques():
     assert np.allclose(one.torque, other.torque, rtol=0, atol=1e-12)
 
 
-ROUTES = [FilteredDifferences(20.0, rate=1000.0), FilteredDifferences(40.0, 2, 800.0, use_measured_velocity=True)]
+ROUTES = [FilteredDifferences(20.0, rate=1000.0), FilteredDifferences(40.0, 2, 800.0, measured_velocity=True)]
 
 
 def assert_same_processed(found: Processed, expected: Processed) -> None:
@@ -434,7 +434,7 @@ def test_a_real_log_with_lost_packets_gives_the_velocity_that_was_measured():
     shape = (len(time), 7)
     recording = Recording("1234567", time, q.reshape(shape), qd.reshape(shape), torque.reshape(shape))
     found = FilteredDifferences(10.0).apply(recording)
-    measured = FilteredDifferences(10.0, use_measured_velocity=True).apply(recording)
+    measured = FilteredDifferences(10.0, measured_velocity=True).apply(recording)
     assert found.rate == 1000.0
     assert len(found) > 0.95 * 1000 * recording.duration  # 2 % of the samples are missing, and filled in
 

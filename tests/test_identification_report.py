@@ -24,9 +24,11 @@ from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.friction import friction_candidates
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
+from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.identification.friction_candidates import FrictionCandidate
 from exciter.identification.friction_choice import choose_friction
 from exciter.identification.identified import IdentifiedModel
@@ -459,15 +461,9 @@ def test_settings_objects_in_words():
 
 
 def test_estimators_and_formulations_all_have_words():
-    from exciter.identification.config import estimators, formulations
-    from exciter.identification.estimators.estimator import Estimator
-    from exciter.identification.formulations.formulation import Formulation
-    from exciter.report.plain_words import NAMES
-
-    for module, kind in ((estimators, Estimator), (formulations, Formulation)):
-        for thing in vars(module).values():
-            if isinstance(thing, type) and issubclass(thing, kind) and thing is not kind:
-                assert thing.__name__ in NAMES
+    for thing in (*ESTIMATORS, *FORMULATIONS):
+        assert named(thing()) == thing.title
+    assert len({thing.title for thing in (*ESTIMATORS, *FORMULATIONS)}) == len((*ESTIMATORS, *FORMULATIONS))
 
 
 def test_a_joint_that_is_not_explained_spoils_the_verdict(arm):

@@ -14,10 +14,12 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.process import process
 from exciter.experiment.recording import About, Payload, Recording, read_recording, write_recording
-from exciter.identification.config.estimators import WORDS as ESTIMATORS
-from exciter.identification.config.formulations import WORDS as FORMULATIONS
-from exciter.identification.config.identify_config import KEYS, IdentifyConfig
+from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings
+from exciter.identification.estimators.registry import ESTIMATORS
+from exciter.identification.formulations.registry import FORMULATIONS
+from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.robot import library
+from exciter.settings import keys_of
 
 ARM = "kuka-ir361"
 CONTRACT = (
@@ -142,7 +144,7 @@ def test_another_result_in_the_same_folder(folder, tmp_path, capsys):
     assert not (out / "identified.urdf").exists()
 
 
-@pytest.mark.parametrize("word", [word for word in ESTIMATORS if word not in ("static", "friction-first")])
+@pytest.mark.parametrize("word", [word for word in ESTIMATORS.words if word not in ("static", "friction-first")])
 def test_every_estimator_by_its_word(folder, tmp_path, word):
     flags = ["--estimator", word, "--json"]
     if word == "ml":
@@ -162,7 +164,7 @@ def test_every_estimator_by_its_word(folder, tmp_path, word):
     assert data["assumption"]
 
 
-@pytest.mark.parametrize("word", [word for word in FORMULATIONS if word != "base-wrench"])
+@pytest.mark.parametrize("word", [word for word in FORMULATIONS.words if word != "base-wrench"])
 def test_every_formulation_by_its_word(folder, tmp_path, word):
     assert exciter("identify", ARM, folder / "log.csv", "-o", tmp_path / "out", "--formulation", word) == 0
     data = result(tmp_path / "out")
@@ -214,11 +216,11 @@ def test_the_whole_section_is_understood(tmp_path):
     path = tmp_path / "identify.yaml"
     path.write_text(block, encoding="utf-8")
     config = IdentifyConfig.read(path)
-    assert set(config.section.data) == set(KEYS)
+    assert set(yaml.safe_load(block)["identify"]) == set(keys_of(IdentifySettings))
     robot = library.embedded(ARM)
     config.estimator(robot)
     assert config.route is not None
-    assert config.uncertainty == "correlated"
+    assert config.uncertainty == StationaryErrors()
 
 
 FEW = "identify: {accept_problems: true, filter: {cutoff: 5, factor: 40}}"

@@ -143,7 +143,7 @@ def test_gains_are_given_to_every_piece_of_a_log_of_currents():
     gains = tuple(np.linspace(2.0, 3.0, ROBOT.n).tolist())
     currents = replace(log, torque=None, current=log.torque / np.array(gains))[kept]
     known = replace(currents, about=replace(currents.about, gains=gains))
-    unknown = replace(CONFIG, section=replace(CONFIG.section, data={"gains": "identify"}))
+    unknown = replace(CONFIG, settings=replace(CONFIG.settings, gains={}))
     (one,) = read_logs(ROBOT, unknown, [currents]).logs
     (two,) = read_logs(ROBOT, CONFIG, [known]).logs
     parts = [read.run.parts for read in (one.with_gains(gains, None), two)]

@@ -31,7 +31,7 @@ RATE = 250.0
 
 
 def identified(recording: Recording, model: DynamicModel, *, measured_velocity: bool = False) -> Estimate:
-    run = Run.of(recording, FilteredDifferences(20.0, use_measured_velocity=measured_velocity))
+    run = Run.of(recording, FilteredDifferences(20.0, measured_velocity=measured_velocity))
     formulation = InverseDynamic(ParallelFilter(Butterworth(10.0)), 0.01)
     return WeightedLeastSquares().estimate(Problem(model, (run,), formulation))
 

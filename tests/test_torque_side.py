@@ -177,7 +177,7 @@ def test_all_logs_must_say_it(sides, common):
 @pytest.mark.parametrize("side", [None, "motor", "link"])
 def test_terms_that_are_given_stay(side):
     robot = library.embedded(ARM)
-    assert len(IdentifyConfig(terms=["rotor"], side=side).model(robot).terms) == 1
+    assert len(IdentifyConfig(terms=(RotorInertia(),), side=side).model(robot).terms) == 1
     usual = {type(term) for term in IdentifyConfig(side=side).model(robot).terms}
     assert (RotorInertia in usual) == (side != "link")
     assert usual >= {Viscous, Coulomb, Offset}

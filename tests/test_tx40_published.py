@@ -1,6 +1,5 @@
 """A Stäubli TX40 beside the values that were published with its log: the same structure, our pipeline, our σ."""
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from conftest import SHARED_DATA, require_data
 from exciter.experiment.recording import read_recording
+from exciter.identification.config.equation_filter import EquationFilter
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import with_correlated_errors
@@ -99,8 +99,7 @@ def test_it_does_not_hang_on_the_settings(cutoff, dead_zone):
     """Nearby settings say the same. Fs6 is an eighth of its motor's dry friction, its σ half of it: the sum Fs6 + fsm6
     stands in its place."""
     config = log()[1]
-    data = {**config.section.data, "filter": {"cutoff": cutoff}, "dead_zone": dead_zone}
-    changed = replace(config, section=replace(config.section, data=data))
+    changed = config.with_settings(filter=EquationFilter(cutoff), dead_zone=dead_zone)
     found = {name: x for name, (x, _) in values(estimated(changed)[0]).items()}
     pairs = {name: (found[name], PUBLISHED[name]) for name in COMPARED if name != "Fs6"}
     pairs["Fs6 + fsm6"] = (found["Fs6"] + found["fsm6"], PUBLISHED["Fs6"] + PUBLISHED["fsm6"])

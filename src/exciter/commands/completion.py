@@ -11,15 +11,15 @@ import shtab
 from exciter.commands.arguments import parser
 from exciter.excitation.config.trajectory_config import FAMILIES
 from exciter.excitation.criteria.registry import CRITERIA
-from exciter.identification.config.estimators import WORDS as ESTIMATORS
-from exciter.identification.config.formulations import WORDS as FORMULATIONS
+from exciter.identification.estimators.registry import ESTIMATORS
+from exciter.identification.formulations.registry import FORMULATIONS
 
 WORDS: dict[str, Iterable[str]] = {
     "trajectory": FAMILIES,
     "criterion": CRITERIA,
-    "formulation": FORMULATIONS,
-    "estimator": ESTIMATORS,
-    "compare": (*FORMULATIONS, *ESTIMATORS),
+    "formulation": FORMULATIONS.words,
+    "estimator": ESTIMATORS.words,
+    "compare": (*FORMULATIONS.words, *ESTIMATORS.words),
 }
 
 

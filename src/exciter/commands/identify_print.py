@@ -37,7 +37,7 @@ def print_result(result: Identified) -> None:
     if result.friction is not None:
         print_friction(out, result.friction)
     print_residuals(out, (found.fit, *found.validation))
-    if "evaluation" in result.config.section:
+    if result.config.settings.evaluation is not None:
         out.print(judged_words(found.judge.formulation), markup=False)
     if found.physically_consistent and estimate.standard is not None:
         print_left_out(out, left_out(found.problem.model, estimate.standard))

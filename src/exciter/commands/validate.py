@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json_text(data), end="")
         return 0
     print_validation(console(), checked)
-    if "evaluation" in model.config.section:
+    if model.config.settings.evaluation is not None:
         console().print(judged_words(model.config.evaluation(())), markup=False)
     if folder is not None:
         console().print(f"written to {folder}: {REPORT}, {VALIDATED.name}", markup=False)

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown
-from exciter.excitation.config.terms import joint_terms
 from exciter.files import Seal, inside
-from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings, terms_of
 from exciter.identification.estimate import Estimate
 from exciter.robot import Motion, Robot, load
 from exciter.robot.yaml_file import parse_json
+from exciter.settings import fill
 
 Array = NDArray[np.float64]
 COPY = "robot"  #: the description beside the result, with the suffix it had
@@ -74,20 +74,19 @@ class IdentifiedModel:
     @classmethod
     def _of(cls, folder: Path, data: dict[str, Any]) -> IdentifiedModel:
         config = IdentifyConfig.of(data["settings"], str(folder / RESULT))
-        where = f"{folder / RESULT}: terms"
         robot = _robot(folder, config, data["robot"])
-        model = DynamicModel(robot, joint_terms(data["terms"] or "none", robot, where))
+        model = DynamicModel(robot, terms_of(data["terms"] or "none", f"{folder / RESULT}: terms") or ())
         estimate = _estimate(data, model)
         if estimate.names != model.base.names:
             raise ParameterError(
                 f"the result in '{folder}' is of other parameters than joint torques show (formulation base-wrench?): "
                 "it predicts none"
             )
-        section = config.section
-        if "evaluation" not in section:  # else judged by that, and what was identified from does not matter
-            judge = {"filter": data["judged_through"], "dead_zone": data["dead_zone"]}
-            section = replace(section, data={**section.data, **judge})
-        return cls(model, estimate, replace(config, section=section, terms=data["terms"] or "none"), data, folder)
+        if config.settings.evaluation is None:  # else judged by that, and what was identified from does not matter
+            through = {"filter": data["judged_through"], "dead_zone": data["dead_zone"]}
+            judge = fill(IdentifySettings, through, str(folder / RESULT))
+            config = config.with_settings(filter=judge.filter, dead_zone=judge.dead_zone)
+        return cls(model, estimate, replace(config, terms=model.terms), data, folder)
 
     @property
     def values(self) -> Array:

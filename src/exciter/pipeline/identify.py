@@ -183,7 +183,7 @@ def with_chosen_settings(ready: Logs, progress: Progress) -> tuple[Logs, Automat
     """Settings that were left open, chosen from the logs identified from alone, and all logs through the route chosen;
     as it was where nothing is open, or the logs are too little to choose from."""
     config = ready.config
-    if ready.loaded and config.section.get("automatic"):
+    if ready.loaded and config.settings.automatic:
         ready = ready.noted("settings are not chosen from the logs beside --loaded: usual ones are taken")
     if ready.loaded or not config.automatic:
         return ready, None
@@ -203,7 +203,7 @@ def with_chosen_settings(ready: Logs, progress: Progress) -> tuple[Logs, Automat
         shown = ", ".join(f"{x:.4g}" for x in found.chosen.gravity)
         notes.append(f"gravity leans in the model: whatever loads it (a URDF has no place for it) needs [{shown}] m/s²")
     zone = found.config.judge(found.runs).zone(found.config.model(found.robot))
-    if "dead_zone" in found.config.section and not zone.any():
+    if found.config.settings.dead_zone is not None and not zone.any():
         notes.append("dead_zone: has no effect, pre-sliding friction holds at rest too; friction: as-given has it")
     ready = replace(ready, config=found.config, robot=found.robot).noted(*notes)
     if (route := found.config.route) is None:

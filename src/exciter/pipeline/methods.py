@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exciter.errors import ExciterError
-from exciter.identification.config.estimators import WORDS as ESTIMATORS
-from exciter.identification.config.formulations import WORDS as FORMULATIONS
-from exciter.identification.config.identify_config import SIMULATED, IdentifyConfig
-from exciter.identification.config.uncertainty import with_uncertainty
+from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.config.uncertainty import Errors, with_uncertainty
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED
+from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.identification.identification import Identification, Uncertainty
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
@@ -33,8 +33,8 @@ class ComparedMethod:
         formulation = next((part for part in parts if part in FORMULATIONS), None)
         estimator = next((part for part in parts if part in ESTIMATORS and part not in SIMULATED), None)
         if len(parts) != sum(word is not None for word in (formulation, estimator)) or formulation == "base-wrench":
-            kinds = [word for word in FORMULATIONS if word != "base-wrench"]
-            solved = [word for word in ESTIMATORS if word not in SIMULATED]
+            kinds = [word for word in FORMULATIONS.words if word != "base-wrench"]
+            solved = [word for word in ESTIMATORS.words if word not in SIMULATED]
             raise ExciterError(
                 f"--compare has '{text}'; give formulations ({', '.join(kinds)}), estimators ({', '.join(solved)}), or "
                 "both, as in energy/ols"
@@ -57,10 +57,10 @@ def compared(
     return compare(model, runs, methods, validation, config.evaluation(runs, tuple(validation)), covariances)
 
 
-def covariance_of(estimator: Estimator, word: str) -> Uncertainty:
+def covariance_of(estimator: Estimator, errors: Errors) -> Uncertainty:
     """Standard deviations as the configuration wants them."""
 
     def with_covariance(problem: Problem, estimate: Estimate) -> Estimate:
-        return with_uncertainty(problem, estimator, estimate, word)
+        return with_uncertainty(problem, estimator, estimate, errors)
 
     return with_covariance

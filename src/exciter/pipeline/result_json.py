@@ -7,14 +7,15 @@ from typing import Any
 
 from exciter.excitation.config.terms import term_words
 from exciter.files import sha256
+from exciter.identification.config.equation_filter import EquationFilter
 from exciter.identification.config.evaluation import judged_words
-from exciter.identification.config.routes import filter_words
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.identification import Identification, Judged
 from exciter.identification.identified import COPY
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.pipeline.identify import Identified
+from exciter.settings import written
 
 
 def copy_name(description: Path) -> str:
@@ -80,7 +81,7 @@ def _judge(problem: Problem) -> dict[str, Any]:
         return {"judged_through": "none", "dead_zone": {}, "percentages": judged_words(judge)}
     zone = judge.zone(problem.model).tolist()
     return {
-        "judged_through": filter_words(judge.parallel_filter),
+        "judged_through": written(EquationFilter.of(judge.parallel_filter)),
         "dead_zone": dict(zip(problem.model.robot.joint_names, zone, strict=True)),
         "percentages": judged_words(judge),
     }

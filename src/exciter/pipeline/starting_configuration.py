@@ -13,10 +13,11 @@ from typing import Any
 import yaml
 
 from exciter.errors import visible
+from exciter.excitation.config.terms import term_words
 from exciter.excitation.criteria.registry import CRITERIA
-from exciter.identification.config.estimators import WORDS as ESTIMATORS
-from exciter.identification.config.formulations import WORDS as FORMULATIONS
-from exciter.identification.config.identify_config import TERMS
+from exciter.identification.config.identify_config import USUAL_TERMS
+from exciter.identification.estimators.registry import ESTIMATORS
+from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.robot.robot import Robot
 
 SCHEMA_FILE = "exciter.schema.json"  #: beside the configuration, for editors
@@ -60,7 +61,8 @@ def _robot(robot: Robot) -> Iterator[str]:
             more = f"; {_without(which, robot)}" if which == "velocity" and robot.rateless else ""
             yield f"  # {which}: {flow(known)}    # as described{more}"
     yield f"# lock: {flow({robot.joint_names[-1]: 0.0})}          # freeze a joint at a position"
-    yield f"terms: {flow(TERMS)}    # of drives; no rotor where sensors on the links measure torque; docs/parameters.md"
+    usual = flow(term_words(USUAL_TERMS))
+    yield f"terms: {usual}    # of drives; no rotor where sensors on the links measure torque; docs/parameters.md"
 
 
 def _without(which: str, robot: Robot) -> str:
@@ -128,8 +130,8 @@ def _identify() -> Iterator[str]:
     yield "  uncertainty: correlated  # hac, independent"
     yield "  # What is left open is chosen from the logs, with its reason in the report, unless an estimator is given."
     yield "  # automatic: true        # also with the estimator below; false: usual settings, and wls"
-    yield f"  # formulation: dynamic   # {', '.join(FORMULATIONS)}"
-    yield f"  # estimator: consistent  # {', '.join(ESTIMATORS)}"
+    yield f"  # formulation: dynamic   # {', '.join(FORMULATIONS.words)}"
+    yield f"  # estimator: consistent  # {', '.join(ESTIMATORS.words)}"
     yield "  # filter: {cutoff: 10}   # Hz, of both sides of the equations"
     yield "  # route: {method: differences, cutoff: 20}    # Hz, of positions before they are differentiated"
     yield "  # friction: as-given     # that of terms: above, instead of choosing it for each joint"

@@ -14,34 +14,8 @@ from exciter.robot.robot import Robot
 
 CAPITALS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # where a word of a class's name begins
 LONG = 40  #: more numbers in a row are not told one by one
-#: by the name of the class; a class that is not listed is told by the words its name is made of
+#: by the name of the class, where it has no title; one that is not listed is told by the words its name is made of
 NAMES = {
-    "OrdinaryLeastSquares": "ordinary least squares",
-    "WeightedLeastSquares": "weighted least squares",
-    "IterativelyReweighted": "iteratively reweighted least squares",
-    "Huber": "least squares with Huber's weights",
-    "TotalLeastSquares": "total least squares",
-    "MaximumLikelihood": "maximum likelihood",
-    "Sequential": "sequential least squares (Bierman)",
-    "NonNegative": "least squares with friction and rotor inertia not negative",
-    "PhysicallyConsistent": "physically consistent least squares",
-    "Prior": "least squares with a prior",
-    "Essential": "least squares on the essential parameters",
-    "LinkByLink": "least squares link by link",
-    "TwoStep": "least squares in two steps, wrist first",
-    "StaticThenDynamic": "least squares from poses at rest, then from motion",
-    "FrictionFirst": "least squares with the friction first",
-    "Staged": "least squares in stages",
-    "InstrumentalVariables": "instrumental variables",
-    "DIDIM": "matching the torque of a simulation (DIDIM)",
-    "InverseDynamic": "the inverse dynamic model",
-    "FilteredDynamic": "the filtered dynamic model, without accelerations",
-    "Energy": "the energy model",
-    "Power": "the power model",
-    "BaseWrench": "the wrench on the base",
-    "ParallelFilter": "a low-pass filter",
-    "Butterworth": "Butterworth",
-    "Chebyshev": "Chebyshev",
     "RotorInertia": "rotor inertia",
     "Viscous": "viscous friction",
     "Coulomb": "Coulomb friction",
@@ -65,7 +39,7 @@ FIELDS = {"parallel_filter": "both sides through", "low_pass": "kind", "cutoff":
 def named(thing: object) -> str:
     """Of a settings object, without its settings."""
     name = type(thing).__name__
-    return NAMES.get(name) or CAPITALS.sub(" ", name.lstrip("_")).lower()
+    return getattr(type(thing), "title", None) or NAMES.get(name) or CAPITALS.sub(" ", name.lstrip("_")).lower()
 
 
 def in_full(thing: Any, depth: int = 3) -> str:

@@ -28,7 +28,8 @@ class Settings:
 
     word, title: of a class in a registry, for files and for people. tag: the key that holds the word where settings
     stand beside it; else they stand below it. flat: fields whose own keys stand directly in this section. inner: fields
-    that only Python gives. called: the key of a field in a file, where that is not its name.
+    that only Python gives. called: the key of a field in a file, where that is not its name. short: JSON schema of what
+    ``spelled`` takes beside the keys.
     """
 
     word: ClassVar[str]
@@ -37,6 +38,7 @@ class Settings:
     flat: ClassVar[tuple[str, ...]] = ()
     inner: ClassVar[tuple[str, ...]] = ()
     called: ClassVar[Mapping[str, str]] = {}
+    short: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     __pydantic_config__: ClassVar[Any] = {"arbitrary_types_allowed": True, "extra": "forbid"}
 
     @classmethod
@@ -85,7 +87,7 @@ class Settings:
         schema["title"] = getattr(cls, "title", cls.__name__)
         schema["description"] = " ".join((cls.__doc__ or "").split("\n\n")[0].split())
         schema["additionalProperties"] = False
-        return schema
+        return {"anyOf": [*cls.short, schema]} if cls.short else schema
 
 
 def fill(cls: type[T], given: Any, where: str, *, error: type[ExciterError] = ExciterError, **context: Any) -> T:

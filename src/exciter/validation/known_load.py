@@ -29,6 +29,7 @@ from exciter.identification.payload import identify_payload, load_effect, payloa
 from exciter.identification.payload_estimate import LEVEL, QUANTITIES, UNITS, PayloadEstimate, gradient
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.parameters import inertial
 
 Array = NDArray[np.float64]
@@ -169,7 +170,7 @@ def recover_known_load(
         estimate = estimator.estimate(problem)
         if uncertainty is not None:
             return uncertainty(problem, estimate)
-        return with_uncertainty(problem, estimator, estimate, "correlated")
+        return with_uncertainty(problem, estimator, estimate, StationaryErrors())
 
     with_load = Problem(model, tuple(loaded), formulation)
     try:

@@ -17,6 +17,7 @@ class Butterworth(LowPass):
     At the digital end frequencies are bent a little (bilinear transformation); the cut-off stays exactly where it is.
     """
 
+    title = "Butterworth"
     order: int = 4
 
     def _design(self, wn: float) -> Design:

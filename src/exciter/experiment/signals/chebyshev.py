@@ -18,6 +18,7 @@ class Chebyshev(LowPass):
     Order 8 and 0.05 dB are what MATLAB's ``decimate`` uses.
     """
 
+    title = "Chebyshev"
     order: int = 8
     ripple: float = 0.05
 

@@ -6,7 +6,7 @@ The torque is resampled and nothing else: low-passing it alone would bias every 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,9 @@ from exciter.experiment.signals.moving import most_moving, moves
 from exciter.experiment.signals.noise import FEWEST, estimate_noise
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.resample import REACH, check_complete, resample, round_rate, sampling_rate
-from exciter.experiment.signals.route import StreamingRoute
+from exciter.experiment.signals.route import Bridge, Frequency, StreamingRoute
 from exciter.robot.motion import Motion
+from exciter.settings import Number, Switch, Whole
 
 Array = NDArray[np.float64]
 CLEARLY = 1.25  # times the cut-off: less is the same band, measured twice
@@ -36,20 +37,21 @@ HIGHEST = 0.2  #: of the rate: a cut-off that leaves differences room
 class FilteredDifferences(StreamingRoute):
     """cutoff [Hz] (None: chosen from the data) and order of the Butterworth filter, one pass; −6 dB at the cut-off.
 
-    rate [Hz]: of the result; None: a round one near the recorded. use_measured_velocity: q̇ is the recorded velocity
+    rate [Hz]: of the result; None: a round one near the recorded. measured_velocity: q̇ is the recorded velocity
     through the same filter instead of a difference of q, and q̈ its difference. bridge: gaps of up to so many sampling
     intervals are interpolated. edge: samples at both ends are cut until the filter's guess about what lies beyond has
     faded to this; ``Processed.words`` says how many. bands: where so many times the band of the log's own motion is
     clearly more than the cut-off, that is taken: a cut-off from a slow log would cut the motion of a fast one.
     """
 
-    cutoff: float | None = None
-    order: int = 4
-    rate: float | None = None
-    use_measured_velocity: bool = False
-    bridge: int = 10
-    edge: float = EDGE
-    bands: float | None = None
+    word, title = "differences", "filtered differences"
+    cutoff: Frequency = None
+    order: Annotated[int, Whole(1)] = 4
+    rate: Frequency = None
+    measured_velocity: Switch = False
+    bridge: Bridge = 10
+    edge: Annotated[float, Number(least=FINEST_EDGE, below=1.0)] = EDGE
+    bands: Annotated[float | None, Number(above=0.0)] = None
 
     def __post_init__(self) -> None:
         if self.bridge < 1 or not FINEST_EDGE <= self.edge < 1.0:
@@ -60,8 +62,8 @@ class FilteredDifferences(StreamingRoute):
         return self.cutoff is None
 
     def plan(self, recording: Recording) -> _Plan:
-        if self.use_measured_velocity and recording.qd is None:
-            raise RecordingError("no velocity was recorded; leave use_measured_velocity off to differentiate positions")
+        if self.measured_velocity and recording.qd is None:
+            raise RecordingError("no velocity was recorded; leave measured_velocity off to differentiate positions")
         recorded = sampling_rate(recording.time)
         rate = round_rate(recorded) if self.rate is None else self.rate
         gap = (self.bridge + 0.5) / recorded
@@ -73,7 +75,7 @@ class FilteredDifferences(StreamingRoute):
         low_pass = Butterworth(cutoff, self.order)
         bandwidth, left_in = torque_bandwidth(recording.about)
         cut = max(1, low_pass.settle(rate, self.edge))
-        what = "velocities" if self.use_measured_velocity else "positions"
+        what = "velocities" if self.measured_velocity else "positions"
         words += [
             f"positions through a Butterworth filter of order {self.order} forwards and backwards, "
             f"−6 dB at {cutoff:.4g} Hz{reason}",
@@ -81,7 +83,7 @@ class FilteredDifferences(StreamingRoute):
             *left_in,
         ]
         noises = _noises(part, low_pass, rate, bandwidth)
-        return _Plan(low_pass, rate, gap, cut, self.use_measured_velocity, noises, tuple(words), bandwidth)
+        return _Plan(low_pass, rate, gap, cut, self.measured_velocity, noises, tuple(words), bandwidth)
 
     def _raised(self, part: Recording, rate: float, cutoff: float) -> tuple[float, str]:
         """As given, or more where this motion is faster; and why."""

@@ -6,14 +6,16 @@ averaged over the periods. Without leakage, an error of q̈ comes from noise at 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.errors import RecordingError
-from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.fourier import MOST_HARMONICS, Fourier
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.analog import left_in, passes
 from exciter.experiment.signals.fourier_series import FourierSeries
@@ -23,10 +25,29 @@ from exciter.experiment.signals.periods import BLUR, BrokenPositions, PeriodAver
 from exciter.experiment.signals.prewhitening import Prewhitening
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
+from exciter.settings import Number, Whole
 
 Array = NDArray[np.float64]
 PENALTY = 4.6  # times its noise: what a harmonic must exceed; noise alone does so once in a hundred (e^−4.6)
 EXACT = 1e-9  # of the motion: less is rounding, not motion
+
+
+@dataclass(frozen=True)
+class HowManyOrWhich(Whole):
+    """How many harmonics, or a list of them; what is wrong with the list says the family of motions."""
+
+    @property
+    def wanted(self) -> str:
+        return f"how many, or a list of those wanted, up to {self.most}"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        if isinstance(given, list | tuple):
+            return tuple(super(HowManyOrWhich, self).check(one, context) for one in given)
+        return super().check(given, context)
+
+    def schema(self) -> dict[str, Any]:
+        one = super().schema()
+        return {"anyOf": [one, {"type": "array", "items": one}]}
 
 
 @dataclass(frozen=True)
@@ -37,9 +58,11 @@ class FourierFit(Route):
     the recording names one; None: leaves it.
     """
 
-    harmonics: int | tuple[int, ...] | None = None
-    period: float | None = None
-    settled: float | None = None
+    word, title = "fourier", "a Fourier series"
+    inner = ("prewhitening",)
+    harmonics: Annotated[int | tuple[int, ...] | None, HowManyOrWhich(most=MOST_HARMONICS)] = None
+    period: Annotated[float | None, Number(above=0.0, unit="s")] = None
+    settled: Annotated[float | None, Number(unit="s")] = None
     prewhitening: Prewhitening | None = field(default_factory=Prewhitening)
 
     def __post_init__(self) -> None:

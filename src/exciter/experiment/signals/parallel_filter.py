@@ -38,6 +38,7 @@ class ParallelFilter:
     lowered, and ``Rows.words`` says so; one that passes more than 1 % there is refused.
     """
 
+    title = "a low-pass filter"
     low_pass: LowPass | None = None
     factor: int | None = None
     edge: float = EDGE

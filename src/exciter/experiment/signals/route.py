@@ -5,19 +5,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.chunks import Margin, Piece, overlapped, peeked, segments, split_at_gaps
 from exciter.experiment.signals.moving import peeked_at_motion
 from exciter.experiment.signals.processed import Processed
+from exciter.settings import Number, Settings, Whole
 
 BEGINNING = 100_000  #: samples of a stream from which open choices are made
+MOST_BRIDGED = 1_000_000  #: sampling intervals
+Frequency = Annotated[float | None, Number(above=0.0, unit="Hz")]
+Bridge = Annotated[int, Whole(1, MOST_BRIDGED)]
 
 
-class Route(ABC):
+class Route(Settings, ABC):
     """Settings of one way to differentiate, frozen. Choices left open (None) are made from the data and told."""
+
+    tag = "method"
 
     @abstractmethod
     def apply(self, recording: Recording) -> Processed:

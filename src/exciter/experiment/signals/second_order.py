@@ -16,6 +16,7 @@ class SecondOrder(Butterworth):
     without it rows stay at their instants.
     """
 
+    title = "second order"
     order: int = 1
 
     @classmethod

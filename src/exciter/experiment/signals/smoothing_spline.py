@@ -8,6 +8,7 @@ the number of samples does, and a long log can be worked on in overlapping piece
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,9 @@ from exciter.experiment.signals.moving import most_moving, moves
 from exciter.experiment.signals.noise import estimate_noise
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.resample import REACH, check_complete, resample, round_rate, sampling_rate
-from exciter.experiment.signals.route import StreamingRoute
+from exciter.experiment.signals.route import Bridge, Frequency, StreamingRoute
 from exciter.robot.motion import Motion
+from exciter.settings import NonNegative, Number, Whole
 
 Array = NDArray[np.float64]
 FEWEST = 64  # samples
@@ -40,11 +42,12 @@ class SmoothingSpline(StreamingRoute):
     spline leans on samples of one side only. bridge: gaps of up to so many sampling intervals are smoothed over.
     """
 
-    knots_per_second: float | None = None
-    degree: int = 5
-    rate: float | None = None
-    edge: float = 3.0
-    bridge: int = 10
+    word, title = "spline", "a smoothing spline"
+    knots_per_second: Annotated[float | None, Number(above=0.0)] = None
+    degree: Annotated[int, Whole(4)] = 5
+    rate: Frequency = None
+    edge: NonNegative = 3.0
+    bridge: Bridge = 10
 
     def __post_init__(self) -> None:
         if not 4 <= self.degree <= 9 or self.edge < 0.0 or self.bridge < 1:

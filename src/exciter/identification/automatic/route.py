@@ -53,12 +53,12 @@ def choose_route(remake: Remake, trial: Try, band: float, runs: Sequence[Run]) -
     listed = ", ".join(f"{score.mean:.3g} at {key:.3g} Hz" for key, score in found.items())
     reason = f"the lowest cut-off that predicts as well as any: error {listed}"
     if all(run.recording is not None and run.recording.qd is not None for run in runs):
-        measured = bench.score(replace(route, use_measured_velocity=True))
+        measured = bench.score(replace(route, measured_velocity=True))
         better = measured.mean < found[cutoff].mean
         reason += f"; {measured.mean:.3g} with recorded velocities"
-        route = replace(route, use_measured_velocity=better)
+        route = replace(route, measured_velocity=better)
     route = replace(route, bands=float(f"{cutoff / band:.3g}"))  # logs that are faster want more
-    kind = "recorded velocities" if route.use_measured_velocity else "positions"
+    kind = "recorded velocities" if route.measured_velocity else "positions"
     value = f"{kind} through {cutoff:.3g} Hz, then central differences"
     return Routed(route, remake(route), Choice("route", value, reason))
 

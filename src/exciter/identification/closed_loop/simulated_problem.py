@@ -34,9 +34,14 @@ class Loops:
 
     @classmethod
     def of(
-        cls, problem: Problem, loop: ClosedLoop | tuple[ClosedLoop, ...], route: FilteredDifferences | None = None
+        cls,
+        problem: Problem,
+        loop: ClosedLoop | tuple[ClosedLoop, ...] | None,
+        route: FilteredDifferences | None = None,
     ) -> Loops:
         """loop: one for all runs, where they repeat the same motion, or one for each."""
+        if loop is None:
+            raise ParameterError("the controlled robot is simulated; give the closed loop of the experiment")
         loops = loop if isinstance(loop, tuple) else (loop,) * len(problem.runs)
         if len(loops) != len(problem.runs):
             raise ParameterError(

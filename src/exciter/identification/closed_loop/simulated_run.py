@@ -73,7 +73,7 @@ class SimulatedPieces:
         wider = slice(edge - 1, len(motion) - edge + 1)
         q = low_pass.zero_phase(motion.q, rate)[wider]
         qd, qdd = first_difference(q, rate), second_difference(q, rate)
-        if self._route.use_measured_velocity:
+        if self._route.measured_velocity:
             smooth = low_pass.zero_phase(motion.qd, rate)[wider]
             qd, qdd = smooth[1:-1], first_difference(smooth, rate)
         return Motion(motion.time[edge : len(motion) - edge], q[1:-1], qd, qdd)

@@ -7,27 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from exciter.excitation.config.section import Section
-from exciter.excitation.config.terms import term_words
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.motion_band import motion_band
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.recipe import Asked, Chosen, choose_settings
 from exciter.identification.automatic.route import Remake
-from exciter.identification.config.estimators import WORDS
-from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.config.routes import LOWEST, WIDE, filter_of, filter_words, stopped, wide
-from exciter.identification.config.words import word_with_settings
+from exciter.identification.config.equation_filter import LOWEST, WIDE, EquationFilter, stopped, wide
+from exciter.identification.config.identify_config import AS_GIVEN, CHOOSE, IdentifyConfig
 from exciter.identification.estimators.consistent import PhysicallyConsistent
-from exciter.identification.estimators.prior import Prior
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.prior import AUTO, Prior
 from exciter.identification.one_thread import one_thread
 from exciter.identification.run import Run
 from exciter.robot.robot import Robot
-
-PULLED = ("consistent", "prior")  #: estimators with a prior, whose weight is chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +44,8 @@ def choose_automatically(
 ) -> Automatic:
     """remake: the runs through another route. Keys that are given stay as they are."""
     both, first = equation_filter(config, runs)
-    known = config.estimator(robot, runs=runs) if "estimator" in config.section else None
-    prior = known.prior if isinstance(known, PhysicallyConsistent) else known if isinstance(known, Prior) else Prior()
-    word, given = _estimator(config)
+    prior = prior_of(config.settings.estimator or PhysicallyConsistent())
+    known = prior or Prior()
     asked = Asked(
         config.model(robot),
         runs,
@@ -60,11 +53,11 @@ def choose_automatically(
         motion_band(part for run in runs for part in run.bounded.parts),
         remake,
         route=config.route is None and all(part.series is None for run in runs for part in run.bounded.parts),
-        friction=config.section.get("friction") != "as-given",
-        weight=prior.weight if "weight" in given else None,
-        offset=word in PULLED and "offset" not in given,
+        friction=config.settings.friction != AS_GIVEN,
+        weight=None if isinstance(known.weight, str) else known.weight,
+        offset=prior is not None and prior.offset is None,
         tilt=config.robot.gravity is None and all(_gravity_is_open(run) for run in runs),
-        values=prior.values,
+        values=known.values,
         folds=config.folds,
         step=step,
     )
@@ -73,7 +66,7 @@ def choose_automatically(
     stands = robot if chosen.gravity is None else robot.with_gravity(chosen.gravity)
     settled = _settled(config, both, chosen)
     last = (*_rest_choice(config, settled, stands, chosen.runs), *_estimator_choices(config))
-    found = [one for one in chosen.choices if word in PULLED or one.setting != "estimator: weight"]
+    found = [one for one in chosen.choices if prior is not None or one.setting != "estimator: weight"]
     return Automatic(settled, stands, chosen.runs, chosen, (*first, *found, *last))
 
 
@@ -84,8 +77,8 @@ def _gravity_is_open(run: Run) -> bool:
 def equation_filter(config: IdentifyConfig, runs: tuple[Run, ...]) -> tuple[ParallelFilter | None, tuple[Choice, ...]]:
     """Both sides of the equations through ten times the band of the motion: beyond it there is noise to be had."""
     parts = [part for run in runs for part in run.bounded.parts]
-    if "filter" in config.section:
-        return filter_of(config.section, parts), ()
+    if (given := config.settings.filter) is not None:
+        return given.parallel, ()
     rate, band = min(part.rate for part in parts), motion_band(parts)
     limit = min(part.torque_bandwidth for part in parts)
     wanted = Butterworth(float(f"{wide(band, rate):.3g}"))
@@ -99,19 +92,18 @@ def equation_filter(config: IdentifyConfig, runs: tuple[Run, ...]) -> tuple[Para
     return both, (Choice("filter", f"both sides of the equations through {low_pass.cutoff:.3g} Hz", reason),)
 
 
-def _estimator(config: IdentifyConfig) -> tuple[str, dict[str, Any]]:
-    given = config.section.get("estimator")
-    if given is None:
-        return "consistent", {}
-    word, settings = word_with_settings(given, config.section.at("estimator"), tuple(WORDS))
-    return word, dict(settings or {})
+def prior_of(estimator: Estimator) -> Prior | None:
+    """The prior of an estimator that has one: its weight, and how near to zero offsets are, can be chosen."""
+    if isinstance(estimator, PhysicallyConsistent):
+        return estimator.prior
+    return estimator if isinstance(estimator, Prior) else None
 
 
 def _rest_choice(
     config: IdentifyConfig, settled: IdentifyConfig, robot: Robot, runs: tuple[Run, ...]
 ) -> tuple[Choice, ...]:
     """Which joints have no equation while they rest."""
-    if "dead_zone" in config.section:
+    if config.settings.dead_zone is not None:
         return ()
     zone = settled.judge(runs).zone(settled.model(robot))
     slow = ", ".join(f"{name} {z:.2g}" for name, z in zip(robot.joint_names, zone, strict=True) if z)
@@ -123,7 +115,7 @@ def _rest_choice(
 
 def _estimator_choices(config: IdentifyConfig) -> tuple[Choice, ...]:
     """The estimator, and how joints are weighted."""
-    if "estimator" in config.section:
+    if config.settings.estimator is not None:
         return ()
     reason = (
         "least squares; every link a body that can exist, friction, rotor inertia and "
@@ -132,27 +124,25 @@ def _estimator_choices(config: IdentifyConfig) -> tuple[Choice, ...]:
     )
     weighed = "1 N·m means little at a shoulder and much at a wrist: σ is taken from the residuals of each joint"
     found = (Choice("estimator", "consistent", reason),)
-    if "noise" in config.section:
+    if config.settings.noise is not None:
         return found
     return (*found, Choice("noise", "equations of a joint over the σ of its torque", weighed))
 
 
 def _settled(config: IdentifyConfig, both: ParallelFilter | None, chosen: Chosen) -> IdentifyConfig:
-    data = {**config.section.data, "automatic": False, "filter": filter_words(both)}
-    if (route := chosen.route) is not None:
-        data["route"] = {"method": "differences", "cutoff": route.cutoff, "bands": route.bands}
-        if route.use_measured_velocity:
-            data["route"]["measured_velocity"] = True
-    word, settings = _estimator(config)
-    if word in PULLED and settings.get("weight") in (None, "auto"):
-        settings["weight"] = chosen.weight
-    if chosen.offset is not None:
-        settings["offset"] = chosen.offset
-    data["estimator"] = {word: settings} if settings else word
-    if data.get("friction") == "choose":
-        data["friction"] = "as-given"  # it was
+    settings, estimator = config.settings, config.settings.estimator or PhysicallyConsistent()
+    if (prior := prior_of(estimator)) is not None:
+        weight = chosen.weight if prior.weight in (None, AUTO) else prior.weight
+        offset = prior.offset if chosen.offset is None else chosen.offset
+        pulled = replace(prior, weight=weight, offset=offset)
+        estimator = replace(estimator, prior=pulled) if isinstance(estimator, PhysicallyConsistent) else pulled
     options, gravity = config.robot, chosen.gravity
     if gravity is not None:
         options = replace(options, gravity=(float(gravity[0]), float(gravity[1]), float(gravity[2])))
-    section = Section(data, config.section.where)
-    return replace(config, robot=options, section=section, terms=term_words(chosen.terms) or "none")
+    return replace(config, robot=options, terms=chosen.terms).with_settings(
+        automatic=False,
+        filter=EquationFilter.of(both),
+        route=settings.route if chosen.route is None else chosen.route,
+        estimator=estimator,
+        friction=AS_GIVEN if settings.friction == CHOOSE else settings.friction,  # it was chosen
+    )

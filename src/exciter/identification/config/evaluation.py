@@ -8,52 +8,46 @@ with filters and dead zones of their own are compared by one figure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from exciter.errors import ExciterError, RecordingError, shown
-from exciter.excitation.config.section import Section
+from exciter.errors import ExciterError, RecordingError
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.run import Run
 from exciter.parameters.terms.per_joint import PerJoint
-
-KEYS = ("cutoff", "order")
-ORDER = 4  #: of one pass
+from exciter.settings import Number, Settings, Whole
 
 
-def evaluation_of(top: Section, runs: Iterable[Run] = ()) -> InverseDynamic | None:
-    """Of ``evaluation: {cutoff: 10, order: 4}``; None where it is not given. runs: that it must be possible for."""
-    if "evaluation" not in top:
-        return None
-    if isinstance(top.get("evaluation"), str | int | float):
-        raise ExciterError(
-            f"{top.at('evaluation')} is {shown(top.get('evaluation'))}; give {{cutoff: …}} [Hz], or leave it out"
-        )
-    section = top.section("evaluation", KEYS)
-    if "cutoff" not in section:
-        raise ExciterError(f"{section.where} has no cutoff; give it in Hz: {{cutoff: 10, order: {ORDER}}}")
-    _refuse_wrench(top)
-    order = section.whole("order", ORDER, least=1, most=None)
-    try:
-        low_pass = Butterworth(section.number("cutoff", 0.0, above=0.0), order)
-        both = ParallelFilter(low_pass, factor=1)
-        for run in runs:
-            for part in run.bounded.parts:
-                both.at(part.rate, part.torque_bandwidth)  # refuses what this log does not allow
-    except RecordingError as error:
-        raise ExciterError(f"{section.where}: {error}") from None
-    return InverseDynamic(both, 0.0)
+@dataclass(frozen=True)
+class Evaluation(Settings):
+    """``{cutoff: 10, order: 4}``: cutoff [Hz] and order of one pass."""
 
+    cutoff: Annotated[float, Number(above=0.0, unit="Hz")]
+    order: Annotated[int, Whole(1)] = 4
 
-def _refuse_wrench(top: Section) -> None:
-    """A force plate shows no torques of joints."""
-    given = top.get("formulation")
-    words = list(given) if isinstance(given, dict) else [given]
-    if "base-wrench" in words:
-        raise ExciterError(f"{top.at('evaluation')} is of joint torques; base-wrench has none: leave evaluation: out")
+    def __post_init__(self) -> None:
+        _ = self.judge  # refuses orders that no filter has
+
+    @property
+    def judge(self) -> InverseDynamic:
+        return InverseDynamic(ParallelFilter(Butterworth(self.cutoff, self.order), factor=1), 0.0)
+
+    def judging(self, runs: Iterable[Run], where: str) -> InverseDynamic:
+        """Of runs, which must allow it; where: the setting stands, for messages."""
+        judge = self.judge
+        assert judge.parallel_filter is not None
+        try:
+            for run in runs:
+                for part in run.bounded.parts:
+                    judge.parallel_filter.at(part.rate, part.torque_bandwidth)
+        except RecordingError as error:
+            raise ExciterError(f"{where}: {error}") from None
+        return judge
 
 
 def judged_words(judge: Formulation) -> str:

@@ -4,8 +4,8 @@ terms: [rotor, viscous, coulomb, offset]   # these unless given; without rotor w
 identify:
   automatic: true                          # what is left open below is chosen from the logs; so unless an estimator,
                                            # or a formulation that has no joint torques, is asked for
-  formulation: dynamic                     # see ``formulations``
-  estimator: consistent                    # see ``estimators``; wls where nothing is automatic
+  formulation: dynamic                     # see ``formulations.registry``
+  estimator: consistent                    # see ``estimators.registry``; wls where nothing is automatic
   route: {method: differences, cutoff: 20, measured_velocity: true}   # or fourier, spline; chosen unless given
   filter: {cutoff: 10}                     # both sides of the equations [Hz]; none; the cut-off of route: unless given
   dead_zone: 0.02                          # [rad/s, m/s], one or by joint: slower joints have no equation; 0: all have
@@ -27,71 +27,138 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, shown
 from exciter.excitation.config.robot_part import read_section, robot_options, whole_section
-from exciter.excitation.config.section import Section, number
-from exciter.excitation.config.terms import joint_terms
+from exciter.excitation.config.section import Section
+from exciter.excitation.config.terms import joint_terms, term_words
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording.about import LINK
+from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.registry import ROUTES
 from exciter.experiment.signals.route import Route
-from exciter.experiment.virtual.control import AnyLaw
-from exciter.identification.config.estimators import WORDS as ESTIMATORS
-from exciter.identification.config.estimators import EstimatorContext, estimator_of
-from exciter.identification.config.evaluation import evaluation_of
-from exciter.identification.config.formulations import WORDS as FORMULATIONS
-from exciter.identification.config.formulations import formulation_of
-from exciter.identification.config.routes import differentiated, filter_of, noise_share, route_of
-from exciter.identification.config.uncertainty import WORDS as UNCERTAINTY
-from exciter.identification.config.words import word_with_settings
-from exciter.identification.estimators.estimator import Estimator
+from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
+from exciter.identification.closed_loop.closed_loop import ClosedLoop
+from exciter.identification.config.equation_filter import EquationFilter, differentiated, noise_share, usual_filter
+from exciter.identification.config.evaluation import Evaluation
+from exciter.identification.config.uncertainty import ERRORS, Errors
+from exciter.identification.estimators.estimator import Estimator, told
+from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
+from exciter.identification.estimators.registry import ESTIMATORS
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.formulations.base_wrench import BaseWrench
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.registry import FORMULATIONS, with_filter
 from exciter.identification.known_parameters import KnownParameter
 from exciter.identification.problem import FOLDS, Problem
 from exciter.identification.run import Run
+from exciter.identification.stages.sequences import StaticThenDynamic
+from exciter.identification.uncertainty.correlated import StationaryErrors
+from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
 from exciter.parameters.terms.per_joint import PerJoint, per_joint
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
-from exciter.settings import fill
-
-KEYS = (
-    "automatic",
-    "formulation",
-    "estimator",
-    "route",
-    "filter",
-    "dead_zone",
-    "evaluation",
-    "noise",
-    "uncertainty",
-    "folds",
-    "control",
-    "payload",
-    "friction",
-    "gains",
-    "accept_problems",
+from exciter.settings import (
+    ByName,
+    Number,
+    OneOf,
+    OneWord,
+    PerJointNumber,
+    Settings,
+    Switch,
+    Text,
+    Whole,
+    fill,
+    written,
 )
+from exciter.settings.kinds import Flag, Kind
+from exciter.settings.wrong import wrong
+
 MOST_FOLDS = 1000  #: more would be single samples
-SLOW = 0.01  #: of a joint's fastest: slower, it counts as resting
-SIMULATED = ("iv", "didim")  #: estimators that need the controller
-TERMS = ["rotor", "viscous", "coulomb", "offset"]  #: what a drive has, unless terms: says otherwise
+REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
+CHOOSE, AS_GIVEN = "choose", "as-given"  #: friction
+IDENTIFY = "identify"  #: drive gains
+#: what a drive has, unless terms: says otherwise
+USUAL_TERMS: tuple[JointTerm, ...] = (RotorInertia(), Viscous(), Coulomb(), Offset())
+
+
+@dataclass(frozen=True)
+class ValueAndSigma(Kind):
+    """A number, or one with its standard deviation."""
+
+    wanted = "a value, or a list of a value and its σ"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> tuple[float, float]:
+        value, std = given if isinstance(given, list | tuple) and len(given) == 2 else (given, 0.0)
+        return Number().number(value), Number().number(std)
+
+    def schema(self) -> dict[str, Any]:
+        one = Number().schema()
+        return {"anyOf": [one, {"type": "array", "items": one, "minItems": 2, "maxItems": 2}]}
+
+
+@dataclass(frozen=True)
+class KnownForGains(ByName):
+    """The word identify, or parameters that are known: (value, σ) by name."""
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        if given != IDENTIFY and not isinstance(given, Mapping):
+            raise wrong(f" is {shown(given)}; write identify, or parameters that are known: {{M7: 0.74}}")
+        return {} if given == IDENTIFY else super().check(given, context)
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"const": IDENTIFY}, super().schema()]}
+
+
+@dataclass(frozen=True)
+class IdentifySettings(Settings):
+    """What the section says; None: left open, so that it is chosen from the logs or the usual one.
+
+    dead_zone [rad/s, m/s] and noise, σ of the torques as sampled [N·m, N]: one or per joint. gains: (value, σ) of
+    parameters known beforehand, by name; none where the payload of a log is.
+    """
+
+    automatic: Annotated[bool | None, Flag()] = None
+    formulation: Annotated[Formulation | None, OneOf(FORMULATIONS)] = None
+    estimator: Annotated[Estimator | None, OneOf(ESTIMATORS)] = None
+    route: Annotated[Route | None, OneOf(ROUTES, tag="method", usual="differences")] = None
+    filter: EquationFilter | None = None
+    dead_zone: Annotated[PerJoint | None, PerJointNumber(least=0.0, unit="rad/s, m/s")] = None
+    evaluation: Evaluation | None = None
+    noise: Annotated[PerJoint | None, PerJointNumber(above=0.0, unit="N·m, N")] = None
+    uncertainty: Annotated[Errors | None, OneOf(ERRORS)] = None
+    folds: Annotated[int, Whole(2, MOST_FOLDS)] = FOLDS
+    control: Annotated[Control | None, OneOf(LAWS, tag="law", usual="computed-torque")] = None
+    payload: Annotated[str | None, Text("a frame")] = None
+    friction: Annotated[str | None, OneWord((CHOOSE, AS_GIVEN))] = None
+    gains: Annotated[Mapping[str, tuple[float, float]] | None, KnownForGains(ValueAndSigma())] = None
+    accept_problems: Switch = False
+
+    def __post_init__(self) -> None:
+        if self.evaluation is not None and isinstance(self.formulation, BaseWrench):
+            raise ExciterError("evaluation is of joint torques; base-wrench has none: leave evaluation: out")
+
+    def spelling(self, data: dict[str, Any]) -> Any:
+        return {**data, "gains": IDENTIFY} if data.get("gains") == {} else data
 
 
 @dataclass(frozen=True, eq=False)
 class IdentifyConfig:
     """An identification as it was asked for; what depends on robot and logs is made when these are there.
 
-    side: of the gears on which all logs measure torque (``Recording.side``); behind them no rotor is felt."""
+    robot: what is said of it. terms: of the model, None: the usual ones. side: of the gears on which all logs measure
+    torque (``Recording.side``); behind them no rotor is felt. where: the settings stand, for messages."""
 
     robot: RobotOptions = field(default_factory=RobotOptions)
-    terms: Any = None
-    section: Section = field(default_factory=lambda: Section({}, "configuration: identify"))
+    terms: tuple[JointTerm, ...] | None = None
+    settings: IdentifySettings = field(default_factory=IdentifySettings)
     side: str | None = None
+    where: str = "configuration: identify"
 
     @classmethod
     def read(cls, path: Path | None) -> IdentifyConfig:
@@ -106,101 +173,95 @@ class IdentifyConfig:
 
     @classmethod
     def _from(cls, top: Section, folder: Path) -> IdentifyConfig:
-        return cls(robot_options(top, folder), top.get("terms"), top.section("identify", KEYS))
+        where = top.at("identify")
+        settings = fill(IdentifySettings, top.get("identify"), where)
+        return cls(robot_options(top, folder), terms_of(top.get("terms"), top.at("terms")), settings, where=where)
 
-    def overridden(self, **words: str | None) -> IdentifyConfig:
-        """With words of the command line; a word that the file gives with settings keeps them."""
-        data = dict(self.section.data)
-        for key, word in words.items():
-            given = data.get(key)
-            if word is not None and not (isinstance(given, dict) and list(given) == [word]):
-                data[key] = word
-        return replace(self, section=Section(data, self.section.where))
+    def overridden(self, **given: Any) -> IdentifyConfig:
+        """With words of the command line, or plain data; a word that the file gives with settings keeps them."""
+        changed = {key: word for key, word in given.items() if word not in (None, _word(getattr(self.settings, key)))}
+        found = fill(IdentifySettings, changed, self.where)
+        return self.with_settings(**{key: getattr(found, key) for key in changed})
+
+    def with_settings(self, **changes: Any) -> IdentifyConfig:
+        return replace(self, settings=replace(self.settings, **changes))
 
     def refuse_early(self, robot: Robot, *, planned: bool) -> None:
         """What is wrong whatever the logs are, before they are read."""
-        word = self._estimator_word
-        formulation_of(self.section.get("formulation"), self.section.at("formulation"), None, 1000.0)
-        if word in SIMULATED and not (planned and "control" in self.section):
+        settings = self.settings
+        if "loop" in self._estimator.inner and not (planned and settings.control is not None):
             raise ExciterError(
-                f"{word} simulates the controlled robot: say which motion was planned (--planned TRAJECTORY), and how "
-                "it was controlled (control: under identify:)"
+                f"{_word(self._estimator)} simulates the controlled robot: say which motion was planned (--planned "
+                "TRAJECTORY), and how it was controlled (control: under identify:)"
             )
-        if word not in SIMULATED:
-            self.estimator(robot)
-        if self.payload_frame is not None:
-            robot.frame(self.payload_frame)
+        fill(IdentifySettings, written(settings), self.where, robot=robot)  # numbers of joints are of this robot's
+        if settings.payload is not None:
+            robot.frame(settings.payload)
         self.model(robot)
-        per_joint(self.dead_zone(()), robot.joint_names, self.section.at("dead_zone"))
-        _ = self.route, self.uncertainty, self.folds, self.known_parameters, self.chooses_friction, self.automatic
-        self.evaluation(())
+        _ = self.automatic, self.known_parameters
 
     # -- made for a robot and its logs -----------------------------------------------------------------------------
 
     def model(self, robot: Robot) -> DynamicModel:
-        return DynamicModel(robot, joint_terms(self.terms_or_usual, robot, "terms"))
+        return DynamicModel(robot, self.terms_or_usual)
 
     @property
-    def terms_or_usual(self) -> Any:
+    def terms_or_usual(self) -> tuple[JointTerm, ...]:
         """``terms:``; unless given, what a drive has, seen from the side on which its torque is measured."""
-        usual = [word for word in TERMS if word != "rotor"] if self.side == LINK else TERMS
-        return usual if self.terms is None else self.terms
+        if self.terms is not None:
+            return self.terms
+        return tuple(term for term in USUAL_TERMS if self.side != LINK or not isinstance(term, RotorInertia))
 
     @property
     def route(self) -> Route | None:
-        return route_of(self.section)
+        return self.settings.route
+
+    @property
+    def _estimator(self) -> Estimator:
+        return self.settings.estimator or WeightedLeastSquares()
+
+    @property
+    def _formulation(self) -> Formulation:
+        return self.settings.formulation or InverseDynamic()
+
+    def _both(self, runs: tuple[Run, ...]) -> ParallelFilter | None:
+        """What both sides go through."""
+        given = self.settings.filter
+        return usual_filter(_parts(runs)) if given is None else given.parallel
 
     def formulation(self, runs: tuple[Run, ...]) -> Formulation:
-        parts = [part for run in runs for part in run.bounded.parts]
-        likely = word_with_settings(
-            self.section.get("estimator") or "wls", self.section.at("estimator"), tuple(ESTIMATORS)
-        )[0]
-        open_filter = likely == "ml" and "filter" not in self.section  # it compares torques as they were measured
-        both = None if open_filter else filter_of(self.section, parts)
-        rate = min((part.rate for part in parts), default=1.0)
-        made = formulation_of(self.section.get("formulation"), self.section.at("formulation"), both, rate)
+        # maximum likelihood compares torques as they were measured
+        as_measured = isinstance(self._estimator, MaximumLikelihood) and self.settings.filter is None
+        rate = min((part.rate for part in _parts(runs)), default=1.0)
+        made = with_filter(self._formulation, None if as_measured else self._both(runs), rate)
         return replace(made, dead_zone=self.dead_zone(runs)) if isinstance(made, InverseDynamic) else made
 
     def dead_zone(self, runs: tuple[Run, ...]) -> PerJoint:
         """[rad/s, m/s] As given; else a hundredth of each joint's fastest, and none where poses at rest are wanted."""
-        given, where = self.section.get("dead_zone"), self.section.at("dead_zone")
-        if given is None and runs and self._estimator_word != "static":
-            fastest = [np.abs(part.motion.qd).max(axis=0) for run in runs for part in run.bounded.parts if len(part)]
-            return tuple((SLOW * np.max(fastest, axis=0)).tolist())
-        if isinstance(given, Mapping):
-            return {str(name): number(value, f"{where}: {name}", least=0.0) for name, value in given.items()}
-        if isinstance(given, list):
-            return tuple(number(value, where, least=0.0) for value in given)
-        return 0.0 if given is None else number(given, where, least=0.0)
+        if self.settings.dead_zone is not None:
+            return self.settings.dead_zone
+        if not runs or isinstance(self._estimator, StaticThenDynamic):
+            return 0.0
+        fastest = [np.abs(part.motion.qd).max(axis=0) for part in _parts(runs) if len(part)]
+        return tuple((REST_SPEED_FRACTION * np.max(fastest, axis=0)).tolist())
 
     @property
     def folds(self) -> int:
-        return self.section.whole("folds", FOLDS, least=2, most=MOST_FOLDS)
-
-    @property
-    def _estimator_word(self) -> str:
-        given = self.section.get("estimator")
-        return "wls" if given is None else word_with_settings(given, self.section.at("estimator"), tuple(ESTIMATORS))[0]
+        return self.settings.folds
 
     @property
     def method_name(self) -> str:
         """Formulation and estimator, by their words."""
-        return f"{self._formulation_word}/{self._estimator_word}"
-
-    @property
-    def _formulation_word(self) -> str:
-        given = self.section.get("formulation") or "dynamic"
-        return word_with_settings(given, self.section.at("formulation"), tuple(FORMULATIONS))[0]
+        return f"{_word(self._formulation)}/{_word(self._estimator)}"
 
     def judge(self, runs: tuple[Run, ...]) -> InverseDynamic:
         """Joint torques, through the same filter: what every estimate is measured by unless ``evaluation`` is given."""
-        return InverseDynamic(
-            filter_of(self.section, [part for run in runs for part in run.bounded.parts]), self.dead_zone(runs)
-        )
+        return InverseDynamic(self._both(runs), self.dead_zone(runs))
 
     def evaluation(self, runs: tuple[Run, ...], others: tuple[Run, ...] = ()) -> InverseDynamic:
         """What percentages of residuals are of, on these runs and on others: ``evaluation:``, else as ``judge``."""
-        return evaluation_of(self.section, (*runs, *others)) or self.judge(runs)
+        given = self.settings.evaluation
+        return self.judge(runs) if given is None else given.judging((*runs, *others), f"{self.where}: evaluation")
 
     def problem(self, model: DynamicModel, runs: tuple[Run, ...]) -> Problem:
         return Problem(model, runs, self.formulation(runs), self.folds)
@@ -213,59 +274,53 @@ class IdentifyConfig:
         runs: tuple[Run, ...] = (),
     ) -> Estimator:
         """planned, periods: the motion that was sent, and how often it was run through, for iv and didim."""
-        passed = noise_share(self.formulation(runs), runs) if runs else 1.0
-        given, control = self.section.get("control"), None
-        if planned is not None or given:
-            control = fill(AnyLaw, given, self.section.at("control"), robot=robot)  # type: ignore[type-abstract]
-        noise, route = self.section.get("noise"), differentiated(self.route, runs)
-        known = EstimatorContext(robot, noise, passed, self.section.where, control, planned, periods, route)
-        return estimator_of(self.section.get("estimator"), self.section.at("estimator"), known)
+        found, noise, loop = self._estimator, self.settings.noise, None
+        if noise is not None:  # σ of the equations is what their filter lets pass
+            passed = noise_share(self.formulation(runs), runs) if runs else 1.0
+            noise = tuple((passed * per_joint(noise, robot.joint_names, f"{self.where}: noise")[:, 0]).tolist())
+        if "loop" in found.inner:
+            if planned is None:
+                raise ExciterError(
+                    f"{_word(found)} simulates the controlled robot; say which motion was planned (--planned "
+                    "TRAJECTORY), and how it was controlled (identify: control:)"
+                )
+            loop = ClosedLoop(robot, self.settings.control or ComputedTorque(), planned, periods)
+        return told(found, noise=noise, torque_noise=noise, loop=loop, route=differentiated(self.route, runs))
 
     @property
-    def uncertainty(self) -> str:
-        return self.section.word("uncertainty", tuple(UNCERTAINTY), "correlated")
+    def uncertainty(self) -> Errors:
+        return self.settings.uncertainty or StationaryErrors()
 
     @property
     def automatic(self) -> bool:
         """Whether settings that were left open are chosen from the logs: asked for, or nothing else was."""
-        possible = self._formulation_word == "dynamic" and self.known_parameters is None
-        wanted = self.section.flag("automatic", possible and "estimator" not in self.section)
+        settings = self.settings
+        possible = isinstance(self._formulation, InverseDynamic) and settings.gains is None
+        wanted = possible and settings.estimator is None if settings.automatic is None else settings.automatic
         if wanted and not possible:
             raise ExciterError(
-                f"{self.section.at('automatic')} chooses settings for joint torques in N·m; leave it out, or take the "
+                f"{self.where}: automatic chooses settings for joint torques in N·m; leave it out, or take the "
                 "formulation dynamic and logs whose gains are known"
             )
         return wanted
 
     @property
     def accept_problems(self) -> bool:
-        return self.section.flag("accept_problems", False)
+        return self.settings.accept_problems
 
     @property
     def chooses_friction(self) -> bool:
-        return self.section.word("friction", ("choose", "as-given"), "as-given") == "choose"
+        return self.settings.friction == CHOOSE
 
     @property
     def known_parameters(self) -> tuple[KnownParameter, ...] | None:
         """What drive gains are to be found from beside known payloads; None: gains are not asked for."""
-        given = self.section.get("gains")
-        if given is None or given == "identify":
-            return None if given is None else ()
-        where = self.section.at("gains")
-        if not isinstance(given, dict):
-            raise ExciterError(f"{where} is {shown(given)}; write identify, or parameters that are known: {{M7: 0.74}}")
-        known = []
-        for name, value in given.items():
-            numbers = value if isinstance(value, list) and len(value) == 2 else [value, 0.0]
-            known.append(KnownParameter(str(name), *(number(x, f"{where}: {name}") for x in numbers)))
-        return tuple(known)
+        given = self.settings.gains
+        return None if given is None else tuple(KnownParameter(name, *known) for name, known in given.items())
 
     @property
     def payload_frame(self) -> str | None:
-        given = self.section.get("payload")
-        if given is not None and not isinstance(given, str):
-            raise ExciterError(f"{self.section.at('payload')} is {shown(given)}; give the name of a frame")
-        return given
+        return self.settings.payload
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain data; written as YAML they are a file for --config that asks for the same again."""
@@ -275,5 +330,19 @@ class IdentifyConfig:
             "gravity": None if self.robot.gravity is None else list(self.robot.gravity),
             "lock": dict(self.robot.lock),
         }
-        plain = {**robot, "terms": self.terms_or_usual, "identify": dict(self.section.data)}
+        plain = {**robot, "terms": term_words(self.terms_or_usual) or "none", "identify": written(self.settings)}
         return {key: value for key, value in plain.items() if value not in (None, {}, [])}
+
+
+def terms_of(given: Any, where: str) -> tuple[JointTerm, ...] | None:
+    """Joint terms of a file; None: nothing is said of them. Which joints there are is asked when they are bound."""
+    return None if given is None else joint_terms(given, None, where)  # type: ignore[arg-type]
+
+
+def _word(setting: object) -> str:
+    """That of a class in a registry; one of the user's own need not have any."""
+    return str(getattr(setting, "word", type(setting).__name__))
+
+
+def _parts(runs: tuple[Run, ...]) -> list[Any]:
+    return [part for run in runs for part in run.bounded.parts]

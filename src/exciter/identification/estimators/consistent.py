@@ -7,7 +7,8 @@ base parameters, which the torques cannot tell apart, the one nearest to the pri
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +16,14 @@ from numpy.typing import NDArray
 from exciter.errors import ParameterError
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.prior import Prior
-from exciter.identification.physical.bounds import Bound, Cone
+from exciter.identification.physical.bounds import Bound, Cone, KnownOfABody, one_by_one
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.physics import physics
 from exciter.identification.physical.reference import Reference, nonnegative_terms
 from exciter.identification.physical.settle import PhysicalEstimate, Settled, physical_estimate, settled
 from exciter.identification.physical.whitening import whitened_links
 from exciter.identification.problem import Problem
+from exciter.settings import NonNegative
 
 Array = NDArray[np.float64]
 UNBOUNDED = (
@@ -40,17 +42,20 @@ class PhysicallyConsistent(Estimator):
     and so is the inertia matrix, everywhere.
     """
 
-    prior: Prior = field(default_factory=lambda: Prior(weight=0.0))
-    bounds: tuple[Bound, ...] = ()
-    margin: float = 1e-4
+    word, title = "consistent", "physically consistent least squares"
+    flat = ("prior",)
+    prior: Prior = field(default_factory=Prior)
+    bounds: tuple[Annotated[Bound, KnownOfABody()], ...] = ()
+    margin: NonNegative = 1e-4
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bounds", tuple(self.bounds))
+        object.__setattr__(self, "bounds", one_by_one(self.bounds))
         if not STRICT <= self.margin < 1.0:
             raise ParameterError(f"the margin is {self.margin}; give a number from {STRICT:g} to below 1")
 
     def estimate(self, problem: Problem) -> PhysicalEstimate:
-        pull = self.prior.pull(problem, self._limits)
+        prior = replace(self.prior, weight=0.0) if self.prior.weight is None else self.prior
+        pull = prior.pull(problem, self._limits)
         objective = pull.objective
         equations, reference = objective.equations, objective.reference
         found = settled(objective, pull.free.noise, pull.cones)
@@ -58,8 +63,8 @@ class PhysicallyConsistent(Estimator):
         found = Settled(chi, found.factor, found.weights, found.noise)
         words = (*pull.words, *self._active(chi, equations, reference))
         assumption = f"{pull.assumption}; {UNBOUNDED}" if objective.weight else UNBOUNDED
-        prior = pull.rows(problem)
-        return physical_estimate(problem, equations, found, pull.free, assumption, words, pull.choice, prior)
+        rows = pull.rows(problem)
+        return physical_estimate(problem, equations, found, pull.free, assumption, words, pull.choice, rows)
 
     def _limits(self, equations: Equations, reference: Reference) -> list[Cone]:
         given = [cone for bound in self.bounds for cone in bound.cones(equations.model, reference)]

@@ -14,10 +14,11 @@ import numpy as np
 from exciter.identification.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.simulated_problem import Loops, Settled
 from exciter.identification.estimate import WHITE, Estimate
-from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.estimator import Estimator, Rounds
 from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, linear_estimate
+from exciter.settings import Positive
 
 KNOWN = "controller and reference are known, and keep the motion from depending on the parameters"
 
@@ -32,9 +33,11 @@ class DIDIM(Estimator):
     above the noise of the torque tell.
     """
 
-    loop: ClosedLoop | tuple[ClosedLoop, ...]
-    rounds: int = 20
-    tolerance: float = 1e-3
+    word, title = "didim", "matching the torque of a simulation (DIDIM)"
+    inner = ("loop",)
+    loop: ClosedLoop | tuple[ClosedLoop, ...] | None = None
+    rounds: Rounds = 20
+    tolerance: Positive = 1e-3
 
     def estimate(self, problem: Problem) -> Estimate:
         loops = Loops.of(problem, self.loop)

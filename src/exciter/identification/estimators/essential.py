@@ -20,6 +20,7 @@ from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, linear_estimate
+from exciter.settings import Names, Positive
 
 Array = NDArray[np.float64]
 LEVEL = 0.05
@@ -58,8 +59,9 @@ class Step:
 class Essential(Estimator):
     """level: probability with which a parameter that is zero is kept all the same. keep: parameters that stay."""
 
-    level: float = LEVEL
-    keep: tuple[str, ...] = ()
+    word, title = "essential", "least squares on the essential parameters"
+    level: Positive = LEVEL
+    keep: Names = ()
 
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
+from typing import Annotated, Any, TypeVar
 
 from exciter.identification.estimate import Estimate
 from exciter.identification.problem import Problem
+from exciter.settings import PerJointNumber, Settings, Whole
+
+MOST_SIMULATIONS = 1000  #: of one estimate
+#: σ of the equations, one or one per equation of an instant
+EquationNoise = Annotated[float | tuple[float, ...] | None, PerJointNumber(above=0.0, named=False)]
+Rounds = Annotated[int, Whole(1, MOST_SIMULATIONS)]
 
 
-class Estimator(ABC):
+class Estimator(Settings, ABC):
     """Settings of an estimator, frozen, without data."""
 
     @abstractmethod
     def estimate(self, problem: Problem) -> Estimate:
         """The parameters ``problem.names`` with their covariance, and what that rests on."""
+
+
+E = TypeVar("E", bound=Estimator)
+
+
+def told(estimator: E, **known: Any) -> E:
+    """With what is known beside its settings (σ of the equations, the closed loop) in fields that were left open, those
+    of a prior included."""
+    given: dict[str, Any] = {}
+    for field in dataclasses.fields(estimator):  # type: ignore[arg-type]
+        value = getattr(estimator, field.name)
+        if isinstance(value, Estimator):
+            given[field.name] = told(value, **known)
+        elif value is None and known.get(field.name) is not None:
+            given[field.name] = known[field.name]
+    return dataclasses.replace(estimator, **given) if given else estimator  # type: ignore[type-var]

@@ -22,10 +22,11 @@ from exciter.identification.closed_loop.simulated_problem import Loops, Settled
 from exciter.identification.closed_loop.simulated_run import dry_friction
 from exciter.identification.compress import Labelled, compress
 from exciter.identification.estimate import Estimate
-from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.estimator import Estimator, Rounds
 from exciter.identification.estimators.weighted import ROUNDS, SETTLED, reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, noise_of
+from exciter.settings import Positive
 
 Array = NDArray[np.float64]
 ASSUMPTION = (
@@ -47,10 +48,12 @@ class InstrumentalVariables(Estimator):
     the torque wrong, noise or not. σ tends to be too large, by 10 % or so: see ``closed_loop.coloured``.
     """
 
-    loop: ClosedLoop | tuple[ClosedLoop, ...]
+    word, title = "iv", "instrumental variables"
+    inner = ("loop", "route")
+    loop: ClosedLoop | tuple[ClosedLoop, ...] | None = None
     route: FilteredDifferences | None = None
-    rounds: int = 20
-    tolerance: float = 1e-3
+    rounds: Rounds = 20
+    tolerance: Positive = 1e-3
 
     def estimate(self, problem: Problem) -> Estimate:
         loops = Loops.of(problem, self.loop, self.route)

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.errors import ParameterError
+from exciter.settings import Positive, Registry, Settings
 
 Array = NDArray[np.float64]
 
 
-class Loss(ABC):
+class Loss(Settings, ABC):
     """ρ(u) through its derivative ψ(u) = u · weight(u)."""
 
     @abstractmethod
@@ -48,7 +49,8 @@ class Loss(ABC):
 class HuberLoss(Loss):
     """Squares up to k scales, absolute values beyond (Huber 1964): convex, one answer. k = 1.345: 95 % efficient."""
 
-    k: float = 1.345
+    word, title = "huber", "Huber's loss"
+    k: Positive = 1.345
 
     def __post_init__(self) -> None:
         _positive("k", self.k)
@@ -71,7 +73,8 @@ class Bisquare(Loss):
     Not convex, so it is started from Huber's answer.
     """
 
-    c: float = 4.685
+    word, title = "bisquare", "Tukey's bisquare"
+    c: Positive = 4.685
 
     def __post_init__(self) -> None:
         _positive("c", self.c)
@@ -86,6 +89,9 @@ class Bisquare(Loss):
     @property
     def half(self) -> float:
         return float(self.c * np.sqrt(1.0 - np.sqrt(0.5)))
+
+
+LOSSES = Registry[Loss]("loss", Bisquare, HuberLoss)
 
 
 def _positive(name: str, value: float) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
@@ -17,6 +20,8 @@ from exciter.identification.information import Information
 from exciter.identification.maximum_likelihood.levenberg_marquardt import Linearised, Point, Solved, minimise
 from exciter.identification.maximum_likelihood.measured import Measured
 from exciter.identification.problem import Problem
+from exciter.parameters.terms.per_joint import PerJoint, per_joint
+from exciter.settings import PerJointNumber
 
 Array = NDArray[np.float64]
 LARGE, LARGEST = 300, 2000  # coefficients of a trajectory
@@ -40,8 +45,9 @@ class MaximumLikelihood(Estimator):
     beyond chance (model errors), and for a single period.
     """
 
-    position_noise: float | tuple[float, ...] | None = None
-    torque_noise: float | tuple[float, ...] | None = None
+    word, title = "ml", "maximum likelihood"
+    position_noise: Annotated[PerJoint | None, PerJointNumber(above=0.0, unit="rad, m")] = None
+    torque_noise: Annotated[PerJoint | None, PerJointNumber(above=0.0, unit="N·m, N")] = None
 
     def estimate(self, problem: Problem) -> Estimate:
         measured = self._measured(problem)
@@ -80,8 +86,8 @@ class MaximumLikelihood(Estimator):
                 "a joint term of the model remembers earlier samples (Dahl friction), which maximum likelihood cannot "
                 "differentiate; use Coulomb friction with another shape, or another estimator"
             )
-        angles = None if self.position_noise is None else model.per_joint(self.position_noise, "position noise")
-        torques = None if self.torque_noise is None else model.per_joint(self.torque_noise, "torque noise")
+        angles = _sigma(model, self.position_noise, "position noise")
+        torques = _sigma(model, self.torque_noise, "torque noise")
         columns = problem.base.independent
         measured = [
             Measured.of(model, columns, run, piece, angles, torques) for run in problem.runs for piece in run.parts
@@ -113,6 +119,14 @@ class MaximumLikelihood(Estimator):
             iterations += found.iterations
         found = minimise(found.at)
         return replace(found, iterations=iterations + found.iterations)
+
+
+def _sigma(model: DynamicModel, given: PerJoint | None, what: str) -> Array | None:
+    """(n,)"""
+    if given is None:
+        return None
+    named = isinstance(given, Mapping)
+    return model.per_joint(np.array(per_joint(given, model.robot.joint_names, what)[:, 0] if named else given), what)
 
 
 @dataclass(frozen=True, eq=False)

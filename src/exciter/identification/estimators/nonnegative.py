@@ -29,6 +29,8 @@ UNBOUNDED = (
 class NonNegative(Estimator):
     """Friction, rotor inertia, stiffness, and combinations such as ZZR1 that no physical robot has negative."""
 
+    word, title = "nonnegative", "least squares with friction and rotor inertia not negative"
+
     def estimate(self, problem: Problem) -> Estimate:
         compressed = Equations.of(problem).whole
         enough_rows(compressed)

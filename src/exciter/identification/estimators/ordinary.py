@@ -16,6 +16,8 @@ from exciter.identification.solution import enough_rows, linear_estimate, noise_
 class OrdinaryLeastSquares(Estimator):
     """The covariance is that of joints with noise of their own (sandwich), not [12.7] with one σ for all."""
 
+    word, title = "ols", "ordinary least squares"
+
     def estimate(self, problem: Problem) -> Estimate:
         compressed = problem.compressed
         enough_rows(compressed)

@@ -6,22 +6,23 @@ the entropic distance. Joint terms are free. λ by blocked cross-validation unle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
-from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.physical.base_prior import base_prior
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.metric import Metric, PseudoInertia
+from exciter.identification.physical.metric import METRICS, Metric, PseudoInertia
 from exciter.identification.physical.objective import Objective
 from exciter.identification.physical.physics import physical_terms
 from exciter.identification.physical.prior_weight import WeightChoice, choose_weight
-from exciter.identification.physical.reference import BestKnown, PriorValues, Reference
+from exciter.identification.physical.reference import PRIOR_VALUES, BestKnown, PriorValues, Reference
 from exciter.identification.physical.settle import (
     PhysicalEstimate,
     Settled,
@@ -32,9 +33,20 @@ from exciter.identification.physical.settle import (
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows
 from exciter.parameters.consistency import consistency
+from exciter.settings import Number, OneOf, Switch
 
 Array = NDArray[np.float64]
 Limits = Callable[[Equations, Reference], Sequence[Cone]]
+AUTO = "auto"  #: weight of a prior: by cross-validation
+
+
+@dataclass(frozen=True)
+class Weight(Number):
+    """A number, or the word that stands for one to be chosen: it is kept, for not given is another thing."""
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        found = super().check(given, context)
+        return self.open if found is None else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,22 +78,25 @@ class Pull:
 
 @dataclass(frozen=True)
 class Prior(Estimator):
-    """metric: distance from the prior. values: where it comes from. weight: λ; None: by cross-validation; 1/√λ is how
-    well every number of a link is taken to be known, relative to the body's size. nonnegative: whether friction, rotor
+    """metric: distance from the prior. values: where it comes from. weight: λ; ``AUTO``: by cross-validation; None:
+    the usual one, which is that, but zero of ``PhysicallyConsistent``; 1/√λ is how well every number of a link is
+    taken to be known, relative to the body's size. nonnegative: whether friction, rotor
     inertia and stiffness are kept ≥ 0. offset: σ of the offset of a joint's torque, relative to the rms of that torque;
     None: offsets are free. Little motion cannot tell one from the weight of the links. noise: σ of the equations, one
     or one per joint, by which they are weighted; None: from the residuals of the fit without prior."""
 
-    metric: Metric = field(default_factory=PseudoInertia)
-    values: PriorValues = field(default_factory=BestKnown)
-    weight: float | None = None
-    nonnegative: bool = False
-    offset: float | None = None
-    noise: float | tuple[float, ...] | None = None
+    word, title = "prior", "least squares with a prior"
+    metric: Annotated[Metric, OneOf(METRICS)] = field(default_factory=PseudoInertia)
+    values: Annotated[PriorValues, OneOf(PRIOR_VALUES)] = field(default_factory=BestKnown)
+    weight: Annotated[float | str | None, Weight(least=0.0, open=AUTO)] = None
+    nonnegative: Switch = False
+    offset: Annotated[float | None, Number(above=0.0)] = None
+    noise: EquationNoise = None
 
     def __post_init__(self) -> None:
-        if self.weight is not None and not 0.0 <= self.weight < float("inf"):
-            raise ParameterError(f"the weight of the prior is {self.weight}; give a number ≥ 0, or none to choose it")
+        wrong = self.weight != AUTO if isinstance(self.weight, str) else not 0.0 <= (self.weight or 0.0) < float("inf")
+        if wrong:
+            raise ParameterError(f"the weight of the prior is {self.weight}; give a number ≥ 0, or auto to choose it")
         if self.offset is not None and not 0.0 < self.offset < float("inf"):
             raise ParameterError(f"offsets are known to {self.offset} of the torque; give a number > 0, or none")
 
@@ -112,7 +127,8 @@ class Prior(Estimator):
             reference = reference.with_small_offsets(equations, self.offset)
         cones = () if limits is None else tuple(limits(equations, reference))
         choice, weight = None, self.weight
-        if weight is None:  # the entropic distance keeps bodies physical by itself, and cones at every step are slow
+        if weight is None or isinstance(weight, str):
+            # the entropic distance keeps bodies physical by itself, and cones at every step are slow
             tried = cones if self.metric.quadratic else ()
             choice = choose_weight(equations, reference, self.metric, equations.weights(free.noise), tried)
             words, weight = choice.words, choice.weight

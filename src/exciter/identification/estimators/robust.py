@@ -10,9 +10,10 @@ row of W (a jump in q) has leverage, and no weight that looks at residuals alone
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +24,13 @@ from exciter.identification.compress import Labelled, compress
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.loss import Bisquare, HuberLoss, Loss
+from exciter.identification.estimators.loss import LOSSES, Bisquare, HuberLoss, Loss
 from exciter.identification.estimators.scale import AbsoluteMedian
 from exciter.identification.estimators.weighted import WeightedLeastSquares, reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import TINY, enough_rows
 from exciter.identification.solution import taken as taken_of
+from exciter.settings import OneOf, Positive
 
 Array = NDArray[np.float64]
 TOLERANCE = 0.01  #: of a standard deviation of each parameter
@@ -52,8 +54,22 @@ class IterativelyReweighted(Estimator):
     next, and would keep parameters from settling. A loss that is not convex is started from Huber's answer and scales.
     """
 
-    loss: Loss | None = field(default_factory=Bisquare)
-    tolerance: float = TOLERANCE
+    word, title = "irls", "iteratively reweighted least squares"
+    short = ({"type": "object", "properties": {"c": {"type": "number"}}},)
+    loss: Annotated[Loss | None, OneOf(LOSSES)] = field(default_factory=Bisquare)
+    tolerance: Positive = TOLERANCE
+
+    @classmethod
+    def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
+        """``{c: 4.7}`` is that of the bisquare."""
+        if not isinstance(given, Mapping) or "c" not in given or "loss" in given:
+            return given
+        return {**{k: v for k, v in given.items() if k != "c"}, "loss": {Bisquare.word: {"c": given["c"]}}}
+
+    def spelling(self, data: dict[str, Any]) -> Any:
+        if isinstance(self.loss, Bisquare) and data.pop("loss", None) is not None:
+            data["c"] = self.loss.c
+        return data
 
     def estimate(self, problem: Problem) -> Estimate:
         if self.loss is None:
@@ -74,8 +90,9 @@ class IterativelyReweighted(Estimator):
 class Huber(Estimator):
     """Huber's M-estimator; k: residuals, in scales of their joint, beyond which an equation counts less."""
 
-    k: float = 1.345
-    tolerance: float = TOLERANCE
+    word, title = "huber", "least squares with Huber's weights"
+    k: Positive = 1.345
+    tolerance: Positive = TOLERANCE
 
     def estimate(self, problem: Problem) -> Estimate:
         return IterativelyReweighted(HuberLoss(self.k), self.tolerance).estimate(problem)

@@ -8,7 +8,7 @@ import numpy as np
 
 from exciter.identification.bierman import SequentialEstimator
 from exciter.identification.estimate import WHITE, Estimate
-from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, linear_estimate
@@ -18,7 +18,8 @@ from exciter.identification.solution import enough_rows, linear_estimate
 class Sequential(Estimator):
     """noise: σ per equation of an instant; None: what weighted least squares finds in the residuals first."""
 
-    noise: tuple[float, ...] | None = None
+    word, title = "sequential", "sequential least squares (Bierman)"
+    noise: EquationNoise = None
 
     def estimate(self, problem: Problem) -> Estimate:
         compressed = problem.compressed

@@ -31,6 +31,7 @@ ASSUMPTION = (
 class Staged(Estimator):
     """A parameter is determined by the first stage that asks for it and whose equations determine it."""
 
+    title = "least squares in stages"
     stages: tuple[Stage, ...]
 
     def estimate(self, problem: Problem) -> Estimate:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, noise_of
 from exciter.parameters.base_names import split_name
+from exciter.settings import ByName, Names, Number
 
 Array = NDArray[np.float64]
 ROUNDS, SETTLED = 100, 1e-9
@@ -54,8 +56,9 @@ class TotalLeastSquares(Estimator):
     of the velocity and constants.
     """
 
-    errors: Mapping[str, float] | None = None
-    exact: tuple[str, ...] = ("Fs", "off")
+    word, title = "tls", "total least squares"
+    errors: Annotated[Mapping[str, float] | None, ByName(Number(least=0.0), what="parameter")] = None
+    exact: Names = ("Fs", "off")
 
     def estimate(self, problem: Problem) -> Estimate:
         compressed = problem.compressed

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import WHITE, Estimate
-from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, linear_estimate, noise_of
 
@@ -23,7 +23,8 @@ class WeightedLeastSquares(Estimator):
     """noise: σ of the errors, one or one per equation of an instant (period statistics, for example); None: from the
     residuals, again and again until weights and residuals agree."""
 
-    noise: float | tuple[float, ...] | None = None
+    word, title = "wls", "weighted least squares"
+    noise: EquationNoise = None
 
     def estimate(self, problem: Problem) -> Estimate:
         compressed = problem.compressed

@@ -42,6 +42,8 @@ class BaseWrench(Formulation):
     Standard parameters are the links' and the six offsets; parameters of joint terms do not appear.
     """
 
+    word, title = "base-wrench", "the wrench on the base"
+    inner = ("parallel_filter",)
     parallel_filter: ParallelFilter | None = None
 
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from exciter.experiment.signals.rows import Rows
 from exciter.identification.formulations.derivative import CONTINUED
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.power_balance import balance_rows, even, uneven
+from exciter.settings import Number, Switch
 
 Array = NDArray[np.float64]
 NAME = "energy"
@@ -37,9 +39,10 @@ class Energy(Formulation):
     is too small.
     """
 
-    interval: float = 0.05
-    step: float | None = None
-    even: bool = True
+    word, title = "energy", "the energy model"
+    interval: Annotated[float, Number(above=0.0, unit="s")] = 0.05
+    step: Annotated[float | None, Number(above=0.0, unit="s")] = None
+    even: Switch = True
 
     def __post_init__(self) -> None:
         if not 0.0 < self.interval < float("inf"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,22 +14,31 @@ from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.signals.pieces import remembered_pieces
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.second_order import SecondOrder
 from exciter.identification.formulations.derivative import differentiated
 from exciter.identification.formulations.dissipation import dissipation
 from exciter.identification.formulations.formulation import Formulation
+from exciter.settings import Number
 
 IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class FilteredDynamic(Formulation):
-    """parallel_filter: F, and how many rows are kept; ``ParallelFilter(SecondOrder.of(a))`` is [12.29].
+    """parallel_filter: F, and how many rows are kept. a [rad/s]: F is a²/(s + a)² of [12.29] instead.
 
     B1 is differentiated (central difference) and goes through F like all the rest, so that s F(s) is what it is for
     any low-pass. The torque's analogue filter is respected as in ``ParallelFilter``.
     """
 
+    word, title = "filtered", "the filtered dynamic model, without accelerations"
+    inner = ("parallel_filter",)
     parallel_filter: ParallelFilter = field(default_factory=ParallelFilter)
+    a: Annotated[float | None, Number(above=0.0, unit="rad/s")] = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.a is not None:
+            object.__setattr__(self, "parallel_filter", ParallelFilter(SecondOrder.of(self.a)))
 
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
         return self.parallel_filter.stream(differentiated(_lagrange_rows(model, pieces, columns)))

@@ -12,11 +12,12 @@ from exciter.dynamics.model import DynamicModel
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
 from exciter.parameters.base import BaseParameters
+from exciter.settings import Settings
 
 IntArray = NDArray[np.int64]
 
 
-class Formulation(ABC):
+class Formulation(Settings, ABC):
     """Settings of a formulation, frozen, without a robot."""
 
     @abstractmethod

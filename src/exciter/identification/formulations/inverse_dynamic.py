@@ -29,6 +29,8 @@ class InverseDynamic(Formulation):
     tells, and needs none.
     """
 
+    word, title = "dynamic", "the inverse dynamic model"
+    inner = ("parallel_filter", "dead_zone")
     parallel_filter: ParallelFilter | None = None
     dead_zone: PerJoint = 0.0
 

@@ -15,6 +15,7 @@ from exciter.experiment.signals.rows import Rows
 from exciter.identification.formulations.derivative import differentiated
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.power_balance import balance_rows, even, uneven
+from exciter.settings import Switch
 
 NAME = "power"
 
@@ -28,8 +29,10 @@ class Power(Formulation):
     their errors as alike is too small.
     """
 
+    word, title = "power", "the power model"
+    inner = ("parallel_filter",)
     parallel_filter: ParallelFilter = field(default_factory=ParallelFilter)
-    even: bool = True
+    even: Switch = True
 
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: NDArray[np.int64]) -> Iterator[Rows]:
         balance = differentiated(balance_rows(model, pieces, columns, NAME))

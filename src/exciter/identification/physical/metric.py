@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from exciter.identification.physical.reference import Reference
 from exciter.identification.physical.whitening import svec, whitened_links, whitening
 from exciter.robot.spatial import pseudo_inertia
+from exciter.settings import Registry, Settings
 
 Array = NDArray[np.float64]
 FLAT = 1e-12  # of the reference: beyond it rounding decides whether a body is one
 
 
-class Metric(ABC):
+class Metric(Settings, ABC):
     """A distance of links (n, 10) from a reference."""
 
     quadratic: bool  #: whether its second-order model is exact
@@ -40,6 +41,8 @@ class Metric(ABC):
 class PseudoInertia(Metric):
     """½ Σ tr(J₀⁻¹ dJ J₀⁻¹ dJ)."""
 
+    word, title = "pseudo-inertia", "the pseudo-inertia metric"
+
     quadratic = True
 
     def value(self, links: Array, reference: Reference) -> float:
@@ -53,6 +56,8 @@ class PseudoInertia(Metric):
 @dataclass(frozen=True)
 class Entropic(Metric):
     """Σ −log det(J₀⁻¹J) + tr(J₀⁻¹J) − 4."""
+
+    word, title = "entropic", "the entropic distance"
 
     quadratic = False
 
@@ -68,3 +73,6 @@ class Entropic(Metric):
         lower: Array = np.asarray(np.linalg.cholesky(pseudo_inertia(links)))
         half = np.linalg.solve(reference.lower, lower)
         return whitening(lower), svec(2.0 * np.eye(4) - half.swapaxes(1, 2) @ half)
+
+
+METRICS = Registry[Metric]("metric", PseudoInertia, Entropic)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from exciter.identification.physical.whitening import whitened_links, whitening
 from exciter.parameters.dummies import dummies
 from exciter.parameters.terms import Offset
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, transform_inertia
+from exciter.settings import Number, Registry, Settings
 
 Array = NDArray[np.float64]
 OFF = 10.0  #: masses that are wrong by more than this factor are scaled
@@ -61,7 +63,7 @@ class Reference:
         return replace(self, spread=spread, words=(*self.words, words) if any(offsets) else self.words)
 
 
-class PriorValues(ABC):
+class PriorValues(Settings, ABC):
     """Where the values of a prior come from."""
 
     @abstractmethod
@@ -75,6 +77,8 @@ class Described(PriorValues):
     A body that cannot exist, or is a point or a line, gets what it lacks from a rod in its place. Masses that are wrong
     by orders of magnitude are scaled, all by one factor.
     """
+
+    word, title = "description", "the inertias of the description"
 
     def reference(self, equations: Equations) -> Reference:
         nominal = equations.model.nominal
@@ -104,7 +108,8 @@ class Described(PriorValues):
 class UniformRods(PriorValues):
     """Uniform rods from joint to joint, see ``uniform_rods``. mass [kg] of all together; None: fitted to the data."""
 
-    mass: float | None = None
+    word, title = "rods", "uniform rods"
+    mass: Annotated[float | None, Number(above=0.0, unit="kg")] = None
 
     def __post_init__(self) -> None:
         if self.mass is not None and not 0.0 < self.mass < np.inf:
@@ -122,6 +127,8 @@ class UniformRods(PriorValues):
 class BestKnown(PriorValues):
     """The description's inertias; uniform rods where those are placeholders."""
 
+    word, title = "best-known", "the best that is known"
+
     def reference(self, equations: Equations) -> Reference:
         why = dummies(equations.model.robot)
         if not why:
@@ -129,6 +136,9 @@ class BestKnown(PriorValues):
         found = UniformRods().reference(equations)
         words = (f"the inertias of the robot's description are placeholders: {why}", *found.words)
         return Reference(found.links, found.terms, words)
+
+
+PRIOR_VALUES = Registry[PriorValues]("prior", BestKnown, Described, UniformRods)
 
 
 def fitted_mass(equations: Equations, links: Array) -> tuple[float, float]:

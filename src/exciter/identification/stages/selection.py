@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.robot.motion import Motion
+from exciter.settings import NonNegative, Settings
 
 BoolArray = NDArray[np.bool_]
 
 
-class Selection(ABC):
+class Selection(Settings, ABC):
     """A rule, without data."""
 
     @abstractmethod
@@ -40,8 +41,8 @@ class Unused(Selection):
 class AtRest(Selection):
     """All joints slower than ``speed`` [rad/s or m/s] and accelerated by less than ``acceleration`` [rad/s², m/s²]."""
 
-    speed: float = 1e-3
-    acceleration: float = 0.05
+    speed: NonNegative = 1e-3
+    acceleration: NonNegative = 0.05
 
     def __post_init__(self) -> None:
         _not_negative(self)
@@ -56,8 +57,8 @@ class ConstantVelocity(Selection):
     """The joint moves, faster than ``slowest`` [rad/s or m/s], and is accelerated by less than ``acceleration``
     [rad/s² or m/s²]; whatever the other joints do."""
 
-    slowest: float = 0.05
-    acceleration: float = 0.05
+    slowest: NonNegative = 0.05
+    acceleration: NonNegative = 0.05
 
     def __post_init__(self) -> None:
         _not_negative(self)

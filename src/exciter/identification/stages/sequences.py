@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from exciter.errors import ParameterError
 from exciter.identification.estimate import Estimate
@@ -12,12 +13,18 @@ from exciter.identification.problem import Problem
 from exciter.identification.stages.parameters import ActingAtRest, Friction
 from exciter.identification.stages.selection import AtRest, ConstantVelocity, Unused
 from exciter.identification.stages.stage import Stage
+from exciter.settings import Whole
+from exciter.settings.kinds import ListOfTexts
+
+USUAL_WRIST = 3  #: joints
 
 
 @dataclass(frozen=True)
 class LinkByLink(Estimator):
     """From the last link to the first [12.22]–[12.24]: Φ is upper block triangular, so that the equation of joint j
     adds the parameters of link j to those of the links after it, which are known by then."""
+
+    word, title = "links", "least squares link by link"
 
     def stages(self, problem: Problem) -> tuple[Stage, ...]:
         names = problem.model.robot.joint_names
@@ -30,15 +37,17 @@ class LinkByLink(Estimator):
 @dataclass(frozen=True)
 class TwoStep(Estimator):
     """The last ``wrist`` joints first, then the others with the wrist known (12.7): for robots whose wrist links are
-    of another order of magnitude than those of the shoulder."""
+    of another order of magnitude than those of the shoulder. None: three, of a short arm half."""
 
-    wrist: int = 3
+    word, title = "two-step", "least squares in two steps, wrist first"
+    wrist: Annotated[int | None, Whole(1)] = None
 
     def stages(self, problem: Problem) -> tuple[Stage, ...]:
         n = problem.model.n
-        if not 0 < self.wrist < n:
-            raise ParameterError(f"a wrist of {self.wrist} joints; the robot has {n}: give 1 … {n - 1}")
-        first = n - self.wrist
+        wrist = min(USUAL_WRIST, max(1, n // 2)) if self.wrist is None else self.wrist
+        if not 0 < wrist < n:
+            raise ParameterError(f"a wrist of {wrist} joints; the robot has {n}: give 1 … {n - 1}")
+        first = n - wrist
         return (Stage("wrist", joints=tuple(range(first, n))), Stage("shoulder", joints=tuple(range(first))))
 
     def estimate(self, problem: Problem) -> Estimate:
@@ -58,8 +67,10 @@ class StaticThenDynamic(Estimator):
     runs: names of the runs that hold the poses, all unless given.
     """
 
+    word, title = "static", "least squares from poses at rest, then from motion"
+    flat = ("rest",)
     rest: AtRest = field(default_factory=AtRest)
-    runs: tuple[str, ...] | None = None
+    runs: Annotated[tuple[str, ...] | None, ListOfTexts("runs", least=1)] = None
 
     def stages(self, problem: Problem) -> tuple[Stage, ...]:
         static = Stage("static", ActingAtRest(), selection=self.rest, runs=self.runs, alone=True, mean=True)
@@ -78,6 +89,8 @@ class FrictionFirst(Estimator):
     Equations are used once: by the friction of their axis, or by the rest.
     """
 
+    word, title = "friction-first", "least squares with the friction first"
+    flat = ("steady",)
     steady: ConstantVelocity = field(default_factory=ConstantVelocity)
 
     def stages(self, problem: Problem) -> tuple[Stage, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from exciter.identification.uncertainty.correlation import Correlation, correlat
 from exciter.identification.uncertainty.equations import Equations, by_time, stretches
 from exciter.identification.uncertainty.lags import Taper
 from exciter.identification.uncertainty.linear_fit import LinearFit, linear_fit
+from exciter.settings import Settings, Switch, Whole
 
 BLOCK = 0.01  # s: rows within it are put together where there are many, for W does not change so fast
 LONG = 20_000  # rows of a joint that are many
@@ -53,11 +55,11 @@ class Residuals:
 
 
 @dataclass(frozen=True)
-class CorrelatedErrors(ABC):
+class CorrelatedErrors(Settings, ABC):
     """What is assumed of errors. lags: samples (blocks of samples, in long logs) after which they have nothing to do
     with each other; None: as the residuals show, see ``Correlation.lags``."""
 
-    lags: int | None = None
+    lags: Annotated[int | None, Whole(0)] = None
 
     def __post_init__(self) -> None:
         if self.lags is not None and self.lags < 0:
@@ -99,7 +101,8 @@ class StationaryErrors(CorrelatedErrors):
     across_joints: whether errors of different joints may be correlated, too.
     """
 
-    across_joints: bool = True
+    word, title = "correlated", "errors that are alike for a while"
+    across_joints: Switch = True
 
     @property
     def assumption(self) -> str:

@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 class HeteroscedasticErrors(CorrelatedErrors):
     """Errors of any size at any time, alike within ``lags`` samples at most, in time and between joints."""
 
+    word, title = "hac", "errors that change their size"
+
     @property
     def assumption(self) -> str:
         return "errors may change their size and be alike for a while, in time and between joints, and W is exact"

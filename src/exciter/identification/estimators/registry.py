@@ -1,0 +1,52 @@
+"""``estimator:`` by word: how equations are solved.
+
+estimator: wls                             # where nothing is automatic; ols; irls: Tukey's bisquare; huber; tls; …
+estimator: {huber: {k: 1.345}}
+estimator: {consistent: {weight: auto, metric: entropic, values: rods, bounds: [{mass: 40}]}}
+estimator: {prior: {weight: 0.1, nonnegative: true, offset: 0.03}}
+estimator: links                           # link by link; {two-step: {wrist: 3}}: the wrist, then the shoulder
+estimator: {static: {runs: [poses.csv]}}   # gravity from poses at rest, then the rest
+estimator: friction-first                  # from constant velocities, axis by axis, then the rest
+estimator: didim                           # iv: the controlled robot is simulated, see --planned and control:
+"""
+
+from __future__ import annotations
+
+from exciter.identification.estimators.consistent import PhysicallyConsistent
+from exciter.identification.estimators.didim import DIDIM
+from exciter.identification.estimators.essential import Essential
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.instrumental import InstrumentalVariables
+from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
+from exciter.identification.estimators.nonnegative import NonNegative
+from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
+from exciter.identification.estimators.prior import Prior
+from exciter.identification.estimators.robust import Huber, IterativelyReweighted
+from exciter.identification.estimators.sequential import Sequential
+from exciter.identification.estimators.total import TotalLeastSquares
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.stages.sequences import FrictionFirst, LinkByLink, StaticThenDynamic, TwoStep
+from exciter.settings import Registry
+
+ESTIMATORS = Registry[Estimator](
+    "estimator",
+    OrdinaryLeastSquares,
+    WeightedLeastSquares,
+    IterativelyReweighted,
+    Huber,
+    TotalLeastSquares,
+    MaximumLikelihood,
+    Sequential,
+    NonNegative,
+    PhysicallyConsistent,
+    Prior,
+    Essential,
+    LinkByLink,
+    TwoStep,
+    StaticThenDynamic,
+    FrictionFirst,
+    InstrumentalVariables,
+    DIDIM,
+)
+#: words of those that need the controller
+SIMULATED = tuple(cls.word for cls in ESTIMATORS if "loop" in cls.inner)
