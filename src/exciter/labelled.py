@@ -58,12 +58,14 @@ class Labelled:
         index = pandas.Index(self.index, name=self.index_name)
         return pandas.DataFrame(np.array(self.values), index=index, columns=list(self.headings))
 
-    def plot(self, columns: str | tuple[str, ...] | None = None, axes: Any = None, **style: Any) -> Any:
+    def plot(
+        self, columns: str | tuple[str, ...] | None = None, axes: Any = None, *, title: str | None = None, **style: Any
+    ) -> Any:
         """Lines over the index, or a map where rows and columns are the same names; returns matplotlib's axes."""
         pyplot = needed("matplotlib.pyplot")
         chosen = self.columns if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
         axes = pyplot.subplots(layout="constrained")[1] if axes is None else axes
-        axes.set_title(self.title)
+        axes.set_title(self.title if title is None else title)
         if isinstance(self.index, tuple):
             image = axes.imshow(self.values, aspect="auto", **style)
             axes.set_xticks(range(len(self.columns)), self.columns, rotation=90)
@@ -71,7 +73,7 @@ class Labelled:
             axes.figure.colorbar(image)
             return axes
         for name in chosen:
-            axes.plot(self.index, self[name], label=name, **style)
+            axes.plot(self.index, self[name], **{"label": name, **style})
         units = {self.units[self.columns.index(name)] for name in chosen}
         axes.set_xlabel(self.index_name)
         axes.set_ylabel(f"[{', '.join(sorted(units))}]")

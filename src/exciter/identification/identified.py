@@ -24,7 +24,8 @@ from exciter.settings import fill
 Array = NDArray[np.float64]
 COPY = "robot"  #: the description beside the result, with the suffix it had
 URDF = "identified.urdf"
-SEALED = Seal("result.json", (f"{COPY}.*", URDF, "report.html"), "identify again")
+ARCHIVE = "result.npz"  #: the whole result, to be opened again
+SEALED = Seal("result.json", (f"{COPY}.*", URDF, ARCHIVE, "report.html"), "identify again")
 RESULT = SEALED.name
 KINDS: dict[str, type | tuple[type, ...]] = {  # what is read of it
     "parameters": list,
@@ -51,13 +52,15 @@ LARGEST = 1e12  #: of any number: more is no robot
 @dataclass(frozen=True, eq=False)
 class IdentifiedModel:
     """model: with the joint terms that were identified; estimate: of its base parameters. config: how logs are read and
-    filtered, to do the same with others. data: the whole of result.json. folder: where it came from."""
+    filtered, to do the same with others. data: the whole of result.json. folder: where it came from. description: the
+    robot's file."""
 
     model: DynamicModel
     estimate: Estimate
     config: IdentifyConfig
     data: Mapping[str, Any]
-    folder: Path
+    folder: Path | None
+    description: Path | None
 
     @classmethod
     def read(cls, folder: Path) -> IdentifiedModel:
@@ -74,19 +77,28 @@ class IdentifiedModel:
     @classmethod
     def _of(cls, folder: Path, data: dict[str, Any]) -> IdentifiedModel:
         config = IdentifyConfig.of(data["settings"], str(folder / RESULT))
-        robot = _robot(folder, config, data["robot"])
-        model = DynamicModel(robot, terms_of(data["terms"] or "none", f"{folder / RESULT}: terms") or ())
+        return cls.of(data, _robot(folder, config, data["robot"]), folder=folder)
+
+    @classmethod
+    def of(
+        cls, data: Mapping[str, Any], robot: Robot, *, folder: Path | None = None, description: Path | None = None
+    ) -> IdentifiedModel:
+        """Of the content of a result.json; description: the robot's file, its copy in the folder where there is one."""
+        where = "result" if folder is None else str(folder / RESULT)
+        config = IdentifyConfig.of(data["settings"], where)
+        model = DynamicModel(robot, terms_of(data["terms"] or "none", f"{where}: terms") or ())
         estimate = _estimate(data, model)
         if estimate.names != model.base.names:
             raise ParameterError(
-                f"the result in '{folder}' is of other parameters than joint torques show (formulation base-wrench?): "
-                "it predicts none"
+                f"the {where} is of other parameters than joint torques show (formulation base-wrench?): it predicts "
+                "none"
             )
         if config.settings.evaluation is None:  # else judged by that, and what was identified from does not matter
             through = {"filter": data["judged_through"], "dead_zone": data["dead_zone"]}
-            judge = fill(IdentifySettings, through, str(folder / RESULT))
+            judge = fill(IdentifySettings, through, where)
             config = config.with_settings(filter=judge.filter, dead_zone=judge.dead_zone)
-        return cls(model, estimate, replace(config, terms=model.terms), data, folder)
+        copy = description if folder is None else inside(folder, data["robot"]["file"])
+        return cls(model, estimate, replace(config, terms=model.terms), data, folder, copy)
 
     @property
     def values(self) -> Array:
@@ -106,11 +118,6 @@ class IdentifiedModel:
         chi = np.zeros(len(self.model.standard))
         chi[self.model.base.independent] = self.values
         return chi
-
-    @property
-    def description(self) -> Path:
-        """The copy of the description."""
-        return inside(self.folder, self.data["robot"]["file"])
 
     @property
     def gains(self) -> tuple[float, ...] | None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from exciter.errors import ParameterError, RecordingError
 from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.quality import Quality
 from exciter.identification import identification
-from exciter.identification.automatic.choice import Choice
 from exciter.identification.config.automatic import Automatic, choose_automatically
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.uncertainty import with_uncertainty
 from exciter.identification.drive_gains import DriveGains, identify_gains
-from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
@@ -28,82 +24,15 @@ from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.uncertainty.drift import Drift, find_drift
 from exciter.parameters.terms.dry_friction import BoundDryFriction
+from exciter.pipeline.identified import Identified
 from exciter.pipeline.logs import Given, Logs, Progress, payload_notes, read_logs, sided, unseen_progress
 from exciter.pipeline.methods import ComparedMethod, compared, covariance_of
-from exciter.pipeline.provenance import versions
 from exciter.robot import Robot
-from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
-from exciter.validation.validation import Validation, validate_both
 
 RESTING_SPEED_FRACTION = 2e-3  #: of the fastest: slower is rest
 NOTED_REST_SHARE = 0.1  #: of the time: more is worth a note
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Identified:
-    """All that an identification gives: result.json, the report and what is printed are made from it alone.
-
-    identification: the problem, the answer, and how it does. logs: as they were read and judged, the robot as it
-    stands, and the settings with everything chosen. choices: what was chosen, and why. description: the robot's file.
-    """
-
-    identification: Identification
-    logs: Logs
-    choices: tuple[Choice, ...] = ()
-    friction: FrictionChoice | None = None
-    gains: DriveGains | None = None
-    payload: PayloadEstimate | None = None
-    known_load: KnownLoad | None = None
-    inertia: InertiaMatrix | None = None
-    drifts: tuple[Drift, ...] = ()
-    comparison: Comparison | None = None
-    description: Path | None = None
-    versions: Mapping[str, str] = field(default_factory=versions)
-
-    @property
-    def config(self) -> IdentifyConfig:
-        """With everything chosen in it, so that it asks for the same again."""
-        return self.logs.config
-
-    @property
-    def estimate(self) -> Estimate:
-        return self.identification.estimate
-
-    @property
-    def quality(self) -> Mapping[str, Quality]:
-        """What the check of each log found, by its name."""
-        return self.logs.quality
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a person should see."""
-        return self.logs.notes
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What deserves care."""
-        return tuple(drift.words for drift in self.drifts)
-
-    @property
-    def held_out(self) -> tuple[Problem, ...]:
-        """Of each run that validates."""
-        return tuple(replace(self.identification.judge, runs=(run,)) for run in self.logs.validation_runs)
-
-    @cached_property
-    def _validated(self) -> tuple[Validation, Validation]:
-        return validate_both(self.identification, self.logs.validation_runs)
-
-    @property
-    def fit(self) -> Validation:
-        """How the model does on the runs it was made from; on their samples where they are read piece by piece."""
-        return self._validated[0]
-
-    @property
-    def validation(self) -> Validation:
-        """The same on held-out runs; without runs where there is none."""
-        return self._validated[1]
 
 
 def identify(

@@ -14,7 +14,7 @@ from exciter.identification.identification import Identification, Judged
 from exciter.identification.identified import COPY
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.pipeline.identify import Identified
+from exciter.pipeline.identified import Identified
 from exciter.settings import written
 
 

@@ -9,6 +9,7 @@ from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
+from exciter.archive import archived
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
@@ -21,15 +22,14 @@ from exciter.experiment.recording.native import write_recording, written_beside
 from exciter.experiment.virtual import Simulated
 from exciter.export.urdf import identified_urdf
 from exciter.files import Seal, inside, json_text, output_folder, prepare, sha256, staged
-from exciter.identification.identified import COPY, SEALED, URDF, read_result
+from exciter.identification.identified import ARCHIVE, COPY, SEALED, URDF, read_result
 from exciter.pipeline.check import SlowedMotion
 from exciter.pipeline.design import Designed
-from exciter.pipeline.identify import Identified
+from exciter.pipeline.identified import Identified
 from exciter.pipeline.provenance import robot_data, versions
 from exciter.pipeline.result_json import copy_name, result_data
 from exciter.pipeline.validate import VALIDATED, Validated, validation_data
 from exciter.report.design_report import write_design_report
-from exciter.report.identification.report import Answers, write_identification_report
 from exciter.report.identification.validation_report import write_validation_report
 from exciter.reproduction import NAMES
 
@@ -161,25 +161,8 @@ def save_identified(found: Identified, folder: Path) -> dict[str, Any]:
             model, standard = found.identification.problem.model, found.estimate.standard
             text = identified_urdf(model, standard, found.description)
             (stage / URDF).write_text(text, encoding="utf-8", newline="")
-        write_identification_report(
-            found.identification,
-            stage / REPORT,
-            found.config.to_dict(),
-            found.held_out,
-            [*found.notes, *found.remarks],
-            Answers(
-                found.payload,
-                found.gains,
-                found.friction,
-                found.comparison,
-                found.inertia,
-                found.known_load,
-                choices=found.choices,
-            ),
-            quality=found.quality,
-            fit=found.fit,
-            unseen=found.validation,
-        )
+        (stage / ARCHIVE).write_bytes(archived(found))
+        found.report().write(stage / REPORT)
         return SEALED.write(stage, data)
 
 

@@ -21,6 +21,9 @@ STYLES = ("uplot.min.css", "report.css")
 SCRIPTS = ("uplot.min.js", "mat.js", "base.js", "plots.js", "heatmap.js", "scene.js")
 
 
+FRAME_HEIGHT = 900  #: [pixels] of a page in a notebook
+
+
 def asset(name: str) -> str:
     return (files("exciter.report") / "assets" / name).read_text(encoding="utf-8")
 
@@ -48,9 +51,18 @@ class Page:
             version=escaped(__version__),
         )
 
-    def write(self, path: Path) -> None:
+    @property
+    def head(self) -> str:
+        """Title and summary alone, for a notebook."""
+        return f"<div><h3>{escaped(self.title)}</h3>{self.summary}</div>"
+
+    def _repr_html_(self) -> str:
+        """The whole page, in a frame of its own."""
+        return f'<iframe srcdoc="{escaped(self.html())}" style="width: 100%; height: {FRAME_HEIGHT}px; border: 0"></iframe>'
+
+    def write(self, path: str | Path) -> None:
         """Write to a temporary name, then rename: a reader never sees half a report."""
-        text = self.html()
+        text, path = self.html(), Path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with staged(path.parent) as stage:

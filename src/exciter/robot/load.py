@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
-from exciter.errors import RobotError
+from exciter.errors import RobotError, unknown_name
+from exciter.robot.limits import Limits
 from exciter.robot.options import RobotOptions, read_options
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import parse_xml
@@ -14,18 +17,37 @@ __all__ = ["RobotOptions", "load", "read_options"]
 SUFFIXES = (".urdf", ".xml", ".mjcf", ".yaml", ".yml")
 
 
-def load(source: str | Path, options: RobotOptions | None = None) -> Robot:
+def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -> Robot:
     """The robot of a file, or an embedded one by name.
 
     Files: .urdf, .mjcf, .xml (which of the two, by its root element), .yaml (a modified-DH table).
-    options: limits, gravity and locked joints to apply (``read_options`` reads them from YAML).
+    options: limits, gravity and locked joints to apply (``read_options`` reads them from YAML); the same as keywords:
+    ``acceleration=5.0``, ``velocity={"joint_1": 1.0}``, ``gravity=(0, 0, -9.81)``, ``lock={"finger": 0.02}``.
     A plain name of an embedded robot means that robot, unless it is given as a path (``./panda``).
     """
-    from exciter.robot.library import embedded, names
+    from exciter.robot import library
 
-    options = options or RobotOptions()
-    if isinstance(source, str) and source in names():
-        return options.apply(embedded(source))
+    options = with_keywords(options or RobotOptions(), said)
+    if isinstance(source, str) and source in library.names():
+        return replace(options.apply(library.embedded(source)), file=library.path(source), options=options)
+    path = existing(source)
+    return replace(_from_file(path, options), file=path, options=options)
+
+
+def with_keywords(options: RobotOptions, said: dict[str, Any]) -> RobotOptions:
+    """limits by their own names, the rest by those of ``RobotOptions``."""
+    own = [one.name for one in fields(RobotOptions) if one.name != "limits"]
+    for name in said:
+        if name not in (*own, *Limits.names()):
+            raise RobotError(unknown_name("keyword", name, (*Limits.names(), *own)))
+    limits = {**options.limits, **{name: value for name, value in said.items() if name in Limits.names()}}
+    return replace(options, limits=limits, **{name: value for name, value in said.items() if name in own})
+
+
+def existing(source: str | Path) -> Path:
+    """The file of a description."""
+    from exciter.robot.library import names
+
     path = Path(source)
     try:
         missing = not path.exists() and not path.is_symlink()
@@ -37,7 +59,7 @@ def load(source: str | Path, options: RobotOptions | None = None) -> Robot:
             f"there is {kind} '{source}'; give an existing URDF, MJCF or YAML file, or an embedded robot: "
             f"{', '.join(names())}"
         )
-    return _from_file(path, options)
+    return path
 
 
 def _from_file(path: Path, options: RobotOptions) -> Robot:

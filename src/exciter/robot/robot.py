@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -107,7 +108,7 @@ class Robot:
     other shapes, or with a shape that cannot be read; the latter on the base, too.
     source: where kinematics and limits come from. notes: what a reader had to leave out or assume, in words; lacking:
     forces among it, without which no torque is the robot's. unlimited: kinds of limits to be told of where a joint has
-    none.
+    none. file, options: what ``load`` made it from (``RobotOptions``), None where Python code made it.
     """
 
     name: str
@@ -126,6 +127,8 @@ class Robot:
     notes: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
     unlimited: tuple[Unlimited, ...] = ()
+    file: Path | None = field(default=None, repr=False)
+    options: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joints", tuple(self.joints))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.identification.estimate import Estimate
+from exciter.labelled import Labelled
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, LoadFriction, Offset, Ripple
 from exciter.robot.motion import Motion
 from exciter.validation.prediction import Prediction
@@ -78,6 +80,19 @@ class FrictionCurve:
     friction: Array
     band: Array
     measured: Array
+
+    @property
+    def labelled(self) -> Labelled:
+        """Model, half-width of its band, and what was measured, over the velocity."""
+        values = np.column_stack([self.friction, self.band, self.measured])
+        title, names = f"friction of {self.joint}", ("model", "half-width of the 95 % band", "measured")
+        return Labelled(title, values, names, (self.unit,) * 3, self.velocity, f"velocity [{self.velocity_unit}]")
+
+    def plot(self, axes: Any = None) -> Any:
+        """The curve with its band, and what was measured; matplotlib's axes."""
+        axes = self.labelled.plot("measured", axes, linestyle="none", marker=".", color="0.7")
+        axes.fill_between(self.velocity, self.friction - self.band, self.friction + self.band, alpha=0.3)
+        return self.labelled.plot("model", axes)
 
 
 def friction_curves(

@@ -9,6 +9,9 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.identification.estimate import Estimate
@@ -17,6 +20,7 @@ from exciter.identification.one_thread import one_thread
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.whiteness import Whiteness
+from exciter.labelled import Labelled
 from exciter.validation.baselines import DESCRIPTION, Baselines, Sums
 from exciter.validation.floor import Floor, noise_floor
 from exciter.validation.histogram import Histogram, histograms
@@ -25,6 +29,7 @@ from exciter.validation.residual_correlation import JointCorrelation, joint_corr
 from exciter.validation.residual_spectrum import ResidualSpectrum, residual_spectrum
 from exciter.validation.structure import Structure, structures
 
+Array = NDArray[np.float64]
 DOWN_TO = 1.2  #: times the noise floor: a model that leaves no more explains all there is
 JOINT = 1.3  #: times its own noise floor: a joint that leaves more is named
 SLOW = 0.2  #: of the power in the lowest tenth of the band: twice that of noise
@@ -49,6 +54,40 @@ class RunValidation:
     @property
     def run(self) -> str:
         return self.baselines.run
+
+    @property
+    def total_percent(self) -> float:
+        """[%] of the torque that the model leaves, over all joints."""
+        return self.baselines.identified.total_percent
+
+    @property
+    def measured(self) -> Labelled:
+        """Torque over time, as it enters the equations."""
+        return self._labelled("measured torque", self.prediction.measured)
+
+    @property
+    def predicted(self) -> Labelled:
+        return self._labelled("predicted torque", self.prediction.predicted)
+
+    @property
+    def band(self) -> Labelled:
+        """Half the width of the 95 % band of the prediction."""
+        return self._labelled("half-width of the 95 % band", self.prediction.band)
+
+    @property
+    def residual(self) -> Labelled:
+        """Measured less predicted."""
+        return self._labelled("residual", self.prediction.residual)
+
+    def _labelled(self, title: str, values: Array) -> Labelled:
+        found = self.prediction
+        return Labelled(f"{title}, {self.run}", values, found.joints, found.units, found.time, "time [s]")
+
+    def plot(self, joint: str | None = None, axes: Any = None) -> Any:
+        """Measured and predicted torque of a joint (the one with most torque left, unless given); matplotlib's axes."""
+        joint = joint or self.prediction.joints[int(np.argmax(self.baselines.identified.rms))]
+        axes = self.measured.plot(joint, axes, label="measured", color="0.6")
+        return self.predicted.plot(joint, axes, label="predicted", title=f"{joint}, {self.run}")
 
     @property
     def name(self) -> str:
@@ -130,10 +169,16 @@ class RunValidation:
 
 
 @dataclass(frozen=True, eq=False)
-class Validation:
-    """A model judged by ``runs``."""
+class Validation(Sequence[RunValidation]):
+    """A model judged by ``runs``: a sequence of them."""
 
     runs: tuple[RunValidation, ...]
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.runs[key]
 
     @property
     def worst(self) -> RunValidation:

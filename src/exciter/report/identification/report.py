@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from exciter.experiment.quality.finding import Quality
@@ -76,9 +75,8 @@ class Answers:
             yield simulation_section(self.simulation)
 
 
-def write_identification_report(
+def identification_page(
     found: Identification,
-    path: Path,
     settings: Mapping[str, Any] | None = None,
     validation: Sequence[Problem] = (),
     notes: Sequence[str] = (),
@@ -87,8 +85,8 @@ def write_identification_report(
     fit: Validation,
     unseen: Validation,
     quality: Mapping[str, Quality] | None = None,
-) -> None:
-    """Write the report to one HTML file.
+) -> Page:
+    """The report.
 
     fit, unseen: how the model does on the runs it was identified from and on those never seen (``validate_both``).
     settings: plain data that asks for the same again, shown as YAML. validation: problems of the runs never seen, for
@@ -100,7 +98,7 @@ def write_identification_report(
     never = [run for one in validation for run in one.runs]
     sections.append(settings_section(found, settings or {}, never))
     title = f"Identification of {found.problem.model.robot.name}"
-    Page(title, headline(found, verdict, notes, quality or {}), sections).write(Path(path))
+    return Page(title, headline(found, verdict, notes, quality or {}), sections)
 
 
 def _sections(

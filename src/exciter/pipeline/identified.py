@@ -1,0 +1,260 @@
+"""What an identification gives: one result that predicts, shows, saves and exports itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.archive import unarchived
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError, unknown_name
+from exciter.experiment.quality import Quality
+from exciter.export.write import FORMATS_BY_SUFFIX, write_model
+from exciter.identification.automatic.choice import Choice
+from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.drive_gains import DriveGains
+from exciter.identification.estimate import Estimate
+from exciter.identification.friction_choice import FrictionChoice
+from exciter.identification.identification import Identification
+from exciter.identification.identified import ARCHIVE, SEALED, IdentifiedModel
+from exciter.identification.payload_estimate import PayloadEstimate
+from exciter.identification.problem import Problem
+from exciter.identification.uncertainty.drift import Drift
+from exciter.labelled import Labelled, Parameter, Table
+from exciter.pipeline.logs import Logs
+from exciter.pipeline.provenance import versions
+from exciter.report.identification.report import Answers, identification_page
+from exciter.report.page import Page
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+from exciter.validation.comparison import Comparison
+from exciter.validation.friction_curves import FrictionCurve
+from exciter.validation.inertia_matrix import InertiaMatrix
+from exciter.validation.known_load import KnownLoad
+from exciter.validation.validation import Validation, validate_both
+from exciter.validation.verdict import Verdict
+
+Array = NDArray[np.float64]
+UNIT_INTERVAL = 1.0  #: [s] between the samples of a motion that has no time
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Identified:
+    """All that an identification gives: result.json, the report and what is printed are made from it alone.
+
+    identification: the problem, the answer, and how it does. logs: as they were read and judged, the robot as it
+    stands, and the settings with everything chosen. choices: what was chosen, and why. description: the robot's file.
+    """
+
+    identification: Identification
+    logs: Logs
+    choices: tuple[Choice, ...] = ()
+    friction: FrictionChoice | None = None
+    gains: DriveGains | None = None
+    payload: PayloadEstimate | None = None
+    known_load: KnownLoad | None = None
+    inertia: InertiaMatrix | None = None
+    drifts: tuple[Drift, ...] = ()
+    comparison: Comparison | None = None
+    description: Path | None = None
+    versions: Mapping[str, str] = field(default_factory=versions)
+
+    archived_caches: ClassVar[tuple[str, ...]] = ("_validated",)  #: of samples that are not kept
+
+    # -- what was found ----------------------------------------------------------------------------------------------
+
+    @property
+    def estimate(self) -> Estimate:
+        return self.identification.estimate
+
+    @property
+    def model(self) -> DynamicModel:
+        return self.identification.problem.model
+
+    @property
+    def robot(self) -> Robot:
+        """As it stood when the logs were recorded."""
+        return self.model.robot
+
+    @cached_property
+    def parameters(self) -> Table:
+        """Base parameters with their standard deviations."""
+        found, base = self.estimate, self.identification.problem.base
+        low, high = found.interval()
+        columns = zip(
+            found.names,
+            found.values.tolist(),
+            found.std.tolist(),
+            found.units,
+            found.relative_std_percent.tolist(),
+            zip(low.tolist(), high.tolist(), strict=True),
+            found.status,
+            base.expressions,
+            strict=True,
+        )
+        return Table(Parameter(*row) for row in columns)
+
+    @property
+    def standard(self) -> dict[str, float] | None:
+        """A full set of standard parameters by name, where one was found."""
+        found = self.estimate.standard
+        return (
+            None if found is None else dict(zip(self.identification.problem.base.standard, found.tolist(), strict=True))
+        )
+
+    @property
+    def covariance(self) -> Labelled:
+        """(p, p) of the base parameters."""
+        names = self.estimate.names
+        units = ("",) * len(names)
+        return Labelled(
+            "covariance (units: those of the parameters)", self.estimate.covariance, names, units, names, ""
+        )
+
+    def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, time: ArrayLike | None = None) -> Array:
+        """(N, n) [N·m or N] that the drives give along a motion (N, n), or (n,) at one instant."""
+        rows = [np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, qd, qdd)]
+        instants = np.arange(len(rows[0])) * UNIT_INTERVAL if time is None else np.asarray(time, dtype=float)
+        found = self.as_model.torque(Motion(instants, *rows))
+        return found[0] if np.ndim(q) == 1 else found
+
+    # -- how good it is ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _validated(self) -> tuple[Validation, Validation]:
+        return validate_both(self.identification, self.logs.validation_runs)
+
+    @property
+    def fit(self) -> Validation:
+        """How the model does on the runs it was made from; on their samples where they are read piece by piece."""
+        return self._validated[0]
+
+    @property
+    def validation(self) -> Validation:
+        """The same on held-out runs; empty where there is none."""
+        return self._validated[1]
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        return Verdict(self.fit, self.validation)
+
+    @property
+    def friction_curves(self) -> tuple[FrictionCurve, ...]:
+        """Of each joint over its velocity, as identified and as measured."""
+        return self.verdict.friction_curves
+
+    @property
+    def physically_consistent(self) -> bool | None:
+        return self.identification.physically_consistent
+
+    @property
+    def quality(self) -> Mapping[str, Quality]:
+        """What the check of each log found, by its name."""
+        return self.logs.quality
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should see."""
+        return self.logs.notes
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What deserves care."""
+        return tuple(drift.words for drift in self.drifts)
+
+    # -- as asked for ------------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> IdentifyConfig:
+        """With everything chosen in it, so that it asks for the same again."""
+        return self.logs.config
+
+    @property
+    def held_out(self) -> tuple[Problem, ...]:
+        """Of each run that validates."""
+        return tuple(replace(self.identification.judge, runs=(run,)) for run in self.logs.validation_runs)
+
+    # -- shown, saved, exported --------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of result.json."""
+        from exciter.pipeline.result_json import result_data
+
+        return result_data(self)
+
+    @cached_property
+    def as_model(self) -> IdentifiedModel:
+        """What predicts, validates and is exported."""
+        return IdentifiedModel.of(self.to_dict(), self.robot, description=self.description)
+
+    def save(self, folder: str | Path) -> Path:
+        """The files of ``exciter identify``: all of them or none. ``open`` reads them back."""
+        from exciter.pipeline.saving import save_identified
+
+        save_identified(self, Path(folder))
+        return Path(folder)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Identified:
+        """What ``save``, or the command, wrote; samples of logs stay where they are."""
+        path = Path(folder) / ARCHIVE
+        SEALED.refuse_open(Path(folder))
+        if not path.is_file():
+            raise ExciterError(f"there is no {ARCHIVE} in '{folder}'; give a folder that exciter identify wrote")
+        SEALED.refuse_changed(Path(folder), {ARCHIVE: path.read_bytes()})
+        found = unarchived(path)
+        if not isinstance(found, cls):
+            raise ExciterError(f"'{path}' holds no identification; identify again")
+        copy = next(Path(folder).glob("robot.*"), None)
+        return replace_description(found, copy)
+
+    def export(self, path: str | Path, format: str | None = None) -> tuple[Path, ...]:
+        """For another tool: format by its word, or by the suffix of the file."""
+        path = Path(path)
+        if format is None:
+            if path.suffix not in FORMATS_BY_SUFFIX:
+                raise ExciterError(unknown_name("suffix", path.suffix, FORMATS_BY_SUFFIX) + ", or give format=")
+            format = FORMATS_BY_SUFFIX[path.suffix]
+        return write_model(self.as_model, path, format)
+
+    def report(self) -> Page:
+        """The whole report, which a notebook shows, and ``write`` keeps."""
+        answers = Answers(
+            self.payload,
+            self.gains,
+            self.friction,
+            self.comparison,
+            self.inertia,
+            self.known_load,
+            choices=self.choices,
+        )
+        return identification_page(
+            self.identification,
+            self.config.to_dict(),
+            self.held_out,
+            [*self.notes, *self.remarks],
+            answers,
+            quality=self.quality,
+            fit=self.fit,
+            unseen=self.validation,
+        )
+
+    def _repr_html_(self) -> str:
+        return self.report().head
+
+    def __repr__(self) -> str:
+        left = ", ".join(f"{one.run} {one.total_percent:.3g} %" for one in (*self.fit, *self.validation))
+        return f"<{len(self.parameters)} parameters of {self.robot.name}; left of the torque: {left}>"
+
+
+def replace_description(found: Identified, copy: Path | None) -> Identified:
+    """With the copy of the description beside it; what was computed stays."""
+    opened = replace(found, description=copy)
+    vars(opened).update({name: getattr(found, name) for name in Identified.archived_caches})
+    return opened
