@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
-from exciter.settings import Number, PerJointNumber, Positive, Registry, Settings
+from exciter.settings import Number, OneOf, PerJointNumber, Registry, Settings
 
 Array = NDArray[np.float64]
 Law = Callable[[int, Array, Array], Array]  #: (number of the tick, q, q̇) → τ (n,)
@@ -30,12 +30,12 @@ class Control(Settings, ABC):
     """bandwidth [Hz] and damping ratio of the error, from which the gains follow; rate [Hz] at which torques change,
     that of the simulation unless given. stiffness, derivative: the gains themselves, instead."""
 
-    tag = "law"
+    tag: ClassVar[str] = "law"
     bandwidth: Annotated[float, Number(above=0.0, unit="Hz")] = 20.0
-    damping: Positive = 1.0
+    damping: Annotated[float, Number(above=0.0)] = 1.0
     rate: Annotated[float | None, Number(above=0.0, unit="Hz")] = None
-    stiffness: Annotated[PerJoint | None, PerJointNumber()] = None
-    derivative: Annotated[PerJoint | None, PerJointNumber()] = None
+    stiffness: Annotated[PerJoint | None, PerJointNumber(least=0.0)] = None
+    derivative: Annotated[PerJoint | None, PerJointNumber(least=0.0)] = None
 
     def __post_init__(self) -> None:
         for name, unit in (("bandwidth", " [Hz]"), ("damping", ""), ("rate", " [Hz]")):
@@ -71,7 +71,8 @@ class Control(Settings, ABC):
 class ComputedTorque(Control):
     """τ = M̂(q)(q̈_d + K_d ė + K_p e) + ĥ(q, q̇) + friction; gains in 1/s², 1/s."""
 
-    word, title = "computed-torque", "computed torque"
+    word: ClassVar[str] = "computed-torque"
+    title: ClassVar[str] = "computed torque"
 
     def damping_matrix(self, robot: Robot, planned: Motion) -> Array:
         dynamics = Dynamics(robot)
@@ -105,7 +106,8 @@ class GravityPD(Control):
     with that of locked neighbours, joints on nearly the same axis would drive each other unstable.
     """
 
-    word, title = "pd", "PD with gravity"
+    word: ClassVar[str] = "pd"
+    title: ClassVar[str] = "PD control with gravity fed forward"
 
     def _gains(self, robot: Robot, planned: Motion) -> tuple[Array, Array]:
         path = planned.q[:: max(1, len(planned) // PATH)]
@@ -129,6 +131,7 @@ class GravityPD(Control):
 
 
 LAWS = Registry[Control]("control law", ComputedTorque, GravityPD)
+AnyLaw = Annotated[Control, OneOf(LAWS, tag="law", usual=ComputedTorque.word)]
 
 
 def believed_rotor(robot: Robot) -> Array:

@@ -133,7 +133,7 @@ class IdentifySettings(Settings):
     noise: Annotated[PerJoint | None, PerJointNumber(above=0.0, unit="N·m, N")] = None
     uncertainty: Annotated[Errors | None, OneOf(ERRORS)] = None
     folds: Annotated[int, Whole(2, MOST_FOLDS)] = FOLDS
-    control: Annotated[Control | None, OneOf(LAWS, tag="law", usual="computed-torque")] = None
+    control: Annotated[Control | None, OneOf(LAWS, tag="law", usual=ComputedTorque.word)] = None
     payload: Annotated[str | None, Text("a frame")] = None
     friction: Annotated[str | None, OneWord((CHOOSE, AS_GIVEN))] = None
     gains: Annotated[Mapping[str, tuple[float, float]] | None, KnownForGains(ValueAndSigma())] = None
