@@ -256,6 +256,17 @@ def test_the_filter_of_both_sides_goes_where_none_was_given():
 
 
 @pytest.mark.parametrize(
+    "formulation", [InverseDynamic(ParallelFilter()), InverseDynamic(dead_zone=0.1), Power(ParallelFilter(factor=2))]
+)
+def test_nothing_is_asked_for_that_would_not_be_written(formulation):
+    """result.json would ask for something else again."""
+    with pytest.raises(ExciterError, match="give them as filter and dead_zone"):
+        IdentifySettings(formulation=formulation)
+    for fine in (Power(), FilteredDynamic(), FilteredDynamic(a=3.0), InverseDynamic(), Energy()):
+        assert fill(IdentifySettings, written(IdentifySettings(formulation=fine)), "again").formulation == fine
+
+
+@pytest.mark.parametrize(
     ("section", "said"),
     [
         ({"noise": [1, 2]}, "here: identify: noise has 2 numbers; the robot has 3 joints"),

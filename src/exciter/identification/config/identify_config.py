@@ -142,6 +142,12 @@ class IdentifySettings(Settings):
     def __post_init__(self) -> None:
         if self.evaluation is not None and isinstance(self.formulation, BaseWrench):
             raise ExciterError("evaluation is of joint torques; base-wrench has none: leave evaluation: out")
+        given = self.formulation
+        if _word(given) in FORMULATIONS and OneOf(FORMULATIONS).check(written(given), {}) != given:
+            raise ExciterError(
+                f"{type(given).__name__} has a filter or a dead zone of its own, which would not be written "
+                "with the settings; give them as filter and dead_zone"
+            )
 
     def spelling(self, data: dict[str, Any]) -> Any:
         return {**data, "gains": IDENTIFY} if data.get("gains") == {} else data
