@@ -28,7 +28,7 @@ from exciter.identification.identification import Identification, identify
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
-from exciter.report.identification.report import write_identification_report
+from exciter.report.identification.report import identification_page
 from exciter.robot import library
 from exciter.validation.validation import validate_both
 
@@ -77,7 +77,7 @@ def main() -> None:
             clock = time.perf_counter()
             fit, unseen = validate_both(found, (never,))
             judge = replace(found.judge, runs=(never,))
-            write_identification_report(found, path, validation=[judge], fit=fit, unseen=unseen)
+            identification_page(found, validation=[judge], fit=fit, unseen=unseen).write(path)
             print(f"built in {time.perf_counter() - clock:.2f} s ({what}), {path.stat().st_size / 1e6:.2f} MB")
         if find_browser() is None:
             print("no Chromium: not opened")

@@ -41,7 +41,7 @@ from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.terms import UserTerm
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.report.design_report import write_design_report
-from exciter.report.identification.report import write_identification_report
+from exciter.report.identification.report import identification_page
 from exciter.report.identification.validation_report import write_validation_report
 from exciter.robot import library, load
 from exciter.robot.mdh_file import write_mdh
@@ -310,16 +310,9 @@ def pages(folder, names, log):
     made = identified(robot)
     quality = {"logs/run 1.csv": quality_of(robot)}
     notes = [f"{log}: {name}" for name in names]
-    write_identification_report(
-        made.found,
-        folder / "found.html",
-        {"terms": [log]},
-        made.validation,
-        notes,
-        fit=made.fit,
-        unseen=made.unseen,
-        quality=quality,
-    )
+    identification_page(
+        made.found, {"terms": [log]}, made.validation, notes, fit=made.fit, unseen=made.unseen, quality=quality
+    ).write(folder / "found.html")
     model = IdentifiedModel(made.found.problem.model, made.found.estimate, IdentifyConfig(), {}, Path(names[2]))
     never = tuple(replace(run, name=log) for run in made.validation[0].runs)
     seen = validate(made.found.judge, made.found.estimate, never)

@@ -39,7 +39,7 @@ from exciter.parameters.terms.columns import Column
 from exciter.report.identification.choices import PARTS
 from exciter.report.identification.drawn import drawn_runs
 from exciter.report.identification.headline import worst_joint
-from exciter.report.identification.report import Answers, write_identification_report
+from exciter.report.identification.report import Answers, identification_page
 from exciter.report.identification.validation_report import write_validation_report
 from exciter.report.plain_words import in_full, named
 from exciter.robot import library
@@ -68,7 +68,7 @@ def report(arm: Identified, tmp_path_factory: pytest.TempPathFactory) -> str:
     quality = {"logs/run 1.csv": quality_of(robot)}
     notes = [f"run 2.csv: delay of {joint}: {k} ms" for k, joint in enumerate(robot.joint_names)]
     both = {"fit": arm.fit, "unseen": arm.unseen}
-    write_identification_report(arm.found, path, {"terms": ["viscous"]}, arm.validation, notes, quality=quality, **both)
+    identification_page(arm.found, {"terms": ["viscous"]}, arm.validation, notes, quality=quality, **both).write(path)
     return path.read_text(encoding="utf-8")
 
 
@@ -268,7 +268,7 @@ def test_answers_and_checks_have_tables(arm, tmp_path):
         inertia_matrix=check_inertia_matrix(model, arm.found.estimate.values, search=PostureSearch(64, 1)),
         known_load=known,
     )
-    write_identification_report(arm.found, tmp_path / "r.html", fit=arm.fit, unseen=NO_RUNS, answers=answers)
+    identification_page(arm.found, fit=arm.fit, unseen=NO_RUNS, answers=answers).write(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     mass = next(row for row in cells(section(text, "payload")) if row)
     assert mass[0] == "mass"
@@ -385,7 +385,7 @@ def test_choices_say_why_and_how_to_fix_them(arm, tmp_path):
     chosen = {"filter": {"cutoff": 10.0, "order": 4}, "estimator": {"consistent": {"weight": 31.622776, "offset": 0.1}}}
     settings = {"gravity": [0.0123456, 0.0, -9.81], "identify": {"automatic": False, **chosen}}
     answers = Answers(choices=choices)
-    write_identification_report(arm.found, tmp_path / "r.html", settings, fit=arm.fit, unseen=NO_RUNS, answers=answers)
+    identification_page(arm.found, settings, fit=arm.fit, unseen=NO_RUNS, answers=answers).write(tmp_path / "r.html")
     rows = [row for row in cells(section((tmp_path / "r.html").read_text(encoding="utf-8"), "automatic")) if row]
     assert [row[0] for row in rows] == [one.setting for one in choices]
     assert [row[2] for row in rows] == [one.reason for one in choices]
@@ -404,7 +404,7 @@ def test_choices_say_why_and_how_to_fix_them(arm, tmp_path):
 def test_parts_of_friction_models_are_explained(arm, tmp_path):
     candidates = friction_candidates(None)[:2] + friction_candidates(None)[8:10]
     answers = Answers(friction=choose_friction(arm.found.problem, candidates))
-    write_identification_report(arm.found, tmp_path / "r.html", fit=arm.fit, unseen=NO_RUNS, answers=answers)
+    identification_page(arm.found, fit=arm.fit, unseen=NO_RUNS, answers=answers).write(tmp_path / "r.html")
     text = words(section((tmp_path / "r.html").read_text(encoding="utf-8"), "friction-choice"))
     for part in ("viscous Fv q̇", "Dahl Fs z", "√ Fr √|q̇| sgn q̇", "offset constant"):
         assert part in text

@@ -16,7 +16,7 @@ from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.obstacles import Round, Wall
 from exciter.excitation.constraints.workspace import InsideSphere
 from exciter.report import write_design_report
-from exciter.report.identification.report import write_identification_report
+from exciter.report.identification.report import identification_page
 from exciter.robot import library
 from exciter.robot.spatial import upright
 from report_designs import EVIL, designed
@@ -223,8 +223,8 @@ def arm() -> Identified:
 def arm_report(arm: Identified, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("identified") / "report.html"
     quality = {"logs/run 1.csv": quality_of(arm.found.problem.model.robot)}
-    write_identification_report(
-        arm.found, path, validation=arm.validation, quality=quality, fit=arm.fit, unseen=arm.unseen
+    identification_page(arm.found, validation=arm.validation, quality=quality, fit=arm.fit, unseen=arm.unseen).write(
+        path
     )
     return path
 

@@ -378,7 +378,7 @@ def test_equations_without_joints_are_refused(experiment):
 def test_stages_that_cannot_work_are_refused(experiment):
     problem = experiment.problem(experiment.exact)
     with pytest.raises(ParameterError, match="a wrist of 3 joints; the robot has 3"):
-        TwoStep().estimate(problem)
+        TwoStep(3).estimate(problem)
     with pytest.raises(RecordingError, match="no equation is chosen for stage 'static'"):
         Staged(StaticThenDynamic(runs=()).stages(problem)).estimate(problem)
     with pytest.raises(RecordingError, match="names run 'poses'; there are: run"):

@@ -20,7 +20,7 @@ from exciter.identification.identification import Judged
 from exciter.identification.identified import URDF
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
 from exciter.parameters.parameter_words import reading_order
-from exciter.pipeline.identify import Identified
+from exciter.pipeline.identified import Identified
 from exciter.validation.comparison import Comparison
 
 WIDTH = 100  #: [columns] of tables with sentences in them

@@ -103,24 +103,19 @@ class Identified:
     @property
     def standard(self) -> dict[str, float] | None:
         """A full set of standard parameters by name, where one was found."""
-        found = self.estimate.standard
-        return (
-            None if found is None else dict(zip(self.identification.problem.base.standard, found.tolist(), strict=True))
-        )
+        found, names = self.estimate.standard, self.identification.problem.base.standard
+        return None if found is None else dict(zip(names, found.tolist(), strict=True))
 
     @property
     def covariance(self) -> Labelled:
         """(p, p) of the base parameters."""
-        names = self.estimate.names
-        units = ("",) * len(names)
-        return Labelled(
-            "covariance (units: those of the parameters)", self.estimate.covariance, names, units, names, ""
-        )
+        names, title = self.estimate.names, "covariance, in the units of the parameters"
+        return Labelled(title, self.estimate.covariance, names, ("",) * len(names), names, "parameter")
 
     def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, time: ArrayLike | None = None) -> Array:
         """(N, n) [N·m or N] that the drives give along a motion (N, n), or (n,) at one instant."""
         rows = [np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, qd, qdd)]
-        instants = np.arange(len(rows[0])) * UNIT_INTERVAL if time is None else np.asarray(time, dtype=float)
+        instants = np.asarray(np.arange(len(rows[0])) * UNIT_INTERVAL if time is None else time, dtype=np.float64)
         found = self.as_model.torque(Motion(instants, *rows))
         return found[0] if np.ndim(q) == 1 else found
 

@@ -58,7 +58,8 @@ class Page:
 
     def _repr_html_(self) -> str:
         """The whole page, in a frame of its own."""
-        return f'<iframe srcdoc="{escaped(self.html())}" style="width: 100%; height: {FRAME_HEIGHT}px; border: 0"></iframe>'
+        style = f"width: 100%; height: {FRAME_HEIGHT}px; border: 0"
+        return f'<iframe srcdoc="{escaped(self.html())}" style="{style}"></iframe>'
 
     def write(self, path: str | Path) -> None:
         """Write to a temporary name, then rename: a reader never sees half a report."""

@@ -28,8 +28,7 @@ class Settings:
 
     word, title: of a class in a registry, for files and for people. tag: the key that holds the word where settings
     stand beside it; else they stand below it. flat: fields whose own keys stand directly in this section. inner: fields
-    that only Python gives. called: the key of a field in a file, where that is not its name. short: JSON schema of what
-    ``spelled`` takes beside the keys.
+    that only Python gives. called: the key of a field in a file, where that is not its name.
     """
 
     word: ClassVar[str]
@@ -38,7 +37,6 @@ class Settings:
     flat: ClassVar[tuple[str, ...]] = ()
     inner: ClassVar[tuple[str, ...]] = ()
     called: ClassVar[Mapping[str, str]] = {}
-    short: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     __pydantic_config__: ClassVar[Any] = {"arbitrary_types_allowed": True, "extra": "forbid"}
 
     @classmethod
@@ -49,6 +47,11 @@ class Settings:
     def spelling(self, data: dict[str, Any]) -> Any:
         """The inverse of ``spelled``, from the keys that are not at their defaults; to be overridden."""
         return data
+
+    @classmethod
+    def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
+        """JSON schema, with the short spellings; to be overridden."""
+        return schema
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -87,7 +90,7 @@ class Settings:
         schema["title"] = getattr(cls, "title", cls.__name__)
         schema["description"] = " ".join((cls.__doc__ or "").split("\n\n")[0].split())
         schema["additionalProperties"] = False
-        return {"anyOf": [*cls.short, schema]} if cls.short else schema
+        return cls.described(schema)
 
 
 def fill(cls: type[T], given: Any, where: str, *, error: type[ExciterError] = ExciterError, **context: Any) -> T:

@@ -237,18 +237,38 @@ class Vector(Kind):
 
 
 @dataclass(frozen=True)
+class Numbers(Kind):
+    """One number, or a tuple of several."""
+
+    above: float | None = None
+    unit: str = ""
+
+    @property
+    def wanted(self) -> str:
+        return f"{Number(above=self.above, unit=self.unit).wanted}, or a list of such numbers"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> float | tuple[float, ...]:
+        one = Number(above=self.above, unit=self.unit)
+        if isinstance(given, list | tuple):
+            return tuple(one.number(value) for value in given)
+        return one.number(given)
+
+    def schema(self) -> dict[str, Any]:
+        one = Number(above=self.above, unit=self.unit).schema()
+        return {"anyOf": [one, {"type": "array", "items": one}]}
+
+
+@dataclass(frozen=True)
 class PerJointNumber(Kind):
     """One number for all joints, a list in their order, or numbers by name; kept in the form that was given.
 
-    every: a mapping must have every joint. Names and counts are checked where the robot is known. named: False where
-    they are of equations, which have no names, and of which there may be more or fewer than joints."""
+    every: a mapping must have every joint. Names and counts are checked where the robot is known."""
 
     least: float = -math.inf
     above: float | None = None
     unit: str = ""
     open: str | None = None
     every: bool = True
-    named: bool = True
 
     @property
     def one(self) -> Number:
@@ -256,17 +276,17 @@ class PerJointNumber(Kind):
 
     @property
     def wanted(self) -> str:
-        return f"{self.one.wanted}; one, a list, or by joint" if self.named else f"{self.one.wanted}; one, or a list"
+        return f"{self.one.wanted}; one, a list, or by joint"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if isinstance(given, np.ndarray):
             given = given.tolist()
         robot, joints = context.get("robot"), context.get("joints")
         joints = robot.joint_names if robot is not None else joints
-        if isinstance(given, Mapping) and self.named:
+        if isinstance(given, Mapping):
             return self._by_name({str(name): value for name, value in given.items()}, joints)
         if isinstance(given, list | tuple):
-            if joints is not None and self.named and len(given) != len(joints):
+            if joints is not None and len(given) != len(joints):
                 raise wrong(f" has {len(given)} numbers; the robot has {len(joints)} joints")
             return tuple(self.one.number(value) for value in given)
         return self.one.check(given, context)
@@ -286,8 +306,7 @@ class PerJointNumber(Kind):
 
     def schema(self) -> dict[str, Any]:
         one = Number(least=self.least, above=self.above, unit=self.unit).schema()
-        several = [one, {"type": "array", "items": one}]
-        several += [{"type": "object", "additionalProperties": one}] if self.named else []
+        several = [one, {"type": "array", "items": one}, {"type": "object", "additionalProperties": one}]
         return {"anyOf": several if self.open is None else [*several, {"const": self.open}]}
 
 

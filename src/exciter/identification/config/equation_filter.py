@@ -29,7 +29,6 @@ class EquationFilter(Settings):
     """``{cutoff: 10, order: 4, factor: 5}``: a Butterworth low-pass, cutoff [Hz] and order of one pass, and of how many
     samples one is kept, unless given what the cut-off allows; ``none``, or a cutoff of None: as measured."""
 
-    short = ({"const": NONE},)
     cutoff: Annotated[float | None, Number(above=0.0, unit="Hz", open=NONE)]
     order: Annotated[int, Whole(1)] = 4
     factor: Annotated[int | None, Whole(1, MOST_THINNED)] = None
@@ -55,6 +54,10 @@ class EquationFilter(Settings):
         if given.strip().lower() != NONE:
             raise wrong(f" is {shown(given)}; give none, or {{cutoff: …}} [Hz]")
         return {"cutoff": NONE}
+
+    @classmethod
+    def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
+        return {"anyOf": [{"const": NONE}, schema]}
 
     def spelling(self, data: dict[str, Any]) -> Any:
         return NONE if self.cutoff is None else {"cutoff": self.cutoff, "order": self.order, **data}

@@ -133,7 +133,7 @@ class IdentifySettings(Settings):
     noise: Annotated[PerJoint | None, PerJointNumber(above=0.0, unit="N·m, N")] = None
     uncertainty: Annotated[Errors | None, OneOf(ERRORS)] = None
     folds: Annotated[int, Whole(2, MOST_FOLDS)] = FOLDS
-    control: Annotated[Control | None, OneOf(LAWS, tag="law", usual="computed-torque")] = None
+    control: Annotated[Control | None, OneOf(LAWS, tag="law", usual=ComputedTorque.word)] = None
     payload: Annotated[str | None, Text("a frame")] = None
     friction: Annotated[str | None, OneWord((CHOOSE, AS_GIVEN))] = None
     gains: Annotated[Mapping[str, tuple[float, float]] | None, KnownForGains(ValueAndSigma())] = None
@@ -142,6 +142,12 @@ class IdentifySettings(Settings):
     def __post_init__(self) -> None:
         if self.evaluation is not None and isinstance(self.formulation, BaseWrench):
             raise ExciterError("evaluation is of joint torques; base-wrench has none: leave evaluation: out")
+        given = self.formulation
+        if _word(given) in FORMULATIONS and OneOf(FORMULATIONS).check(written(given), {}) != given:
+            raise ExciterError(
+                f"{type(given).__name__} has a filter or a dead zone of its own, which would not be written "
+                "with the settings; give them as filter and dead_zone"
+            )
 
     def spelling(self, data: dict[str, Any]) -> Any:
         return {**data, "gains": IDENTIFY} if data.get("gains") == {} else data

@@ -8,11 +8,11 @@ from typing import Annotated, Any, TypeVar
 
 from exciter.identification.estimate import Estimate
 from exciter.identification.problem import Problem
-from exciter.settings import PerJointNumber, Settings, Whole
+from exciter.settings import Numbers, Settings, Whole
 
 MOST_SIMULATIONS = 1000  #: of one estimate
 #: σ of the equations, one or one per equation of an instant
-EquationNoise = Annotated[float | tuple[float, ...] | None, PerJointNumber(above=0.0, named=False)]
+EquationNoise = Annotated[float | tuple[float, ...] | None, Numbers(above=0.0)]
 Rounds = Annotated[int, Whole(1, MOST_SIMULATIONS)]
 
 

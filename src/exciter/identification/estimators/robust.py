@@ -31,6 +31,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.solution import TINY, enough_rows
 from exciter.identification.solution import taken as taken_of
 from exciter.settings import OneOf, Positive
+from exciter.settings.fill import adapter
 
 Array = NDArray[np.float64]
 TOLERANCE = 0.01  #: of a standard deviation of each parameter
@@ -55,7 +56,6 @@ class IterativelyReweighted(Estimator):
     """
 
     word, title = "irls", "iteratively reweighted least squares"
-    short = ({"type": "object", "properties": {"c": {"type": "number"}}},)
     loss: Annotated[Loss | None, OneOf(LOSSES)] = field(default_factory=Bisquare)
     tolerance: Positive = TOLERANCE
 
@@ -65,6 +65,11 @@ class IterativelyReweighted(Estimator):
         if not isinstance(given, Mapping) or "c" not in given or "loss" in given:
             return given
         return {**{k: v for k, v in given.items() if k != "c"}, "loss": {Bisquare.word: {"c": given["c"]}}}
+
+    @classmethod
+    def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
+        c = adapter(Bisquare).json_schema()["properties"]["c"]
+        return {**schema, "properties": {**schema["properties"], "c": c}}
 
     def spelling(self, data: dict[str, Any]) -> Any:
         if isinstance(self.loss, Bisquare) and data.pop("loss", None) is not None:
