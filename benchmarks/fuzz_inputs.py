@@ -26,7 +26,6 @@ from fuzz_damage import BOMBS
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.config.design_config import read_config
-from exciter.excitation.config.terms import joint_terms
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.exact_file import exact_data
@@ -51,6 +50,7 @@ from exciter.export.ros2 import joint_trajectory
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.dummies import dummies
+from exciter.parameters.terms.registry import joint_terms
 from exciter.robot import library, load
 from exciter.robot.options import read_options
 from exciter.robot.robot import Robot

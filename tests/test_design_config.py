@@ -11,7 +11,6 @@ from conftest import ROBOTS, states
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.config.design_config import DesignConfig, home, read_config
-from exciter.excitation.config.terms import term_words
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import LENGTH
 from exciter.excitation.constraints.ground import grounds
@@ -29,6 +28,7 @@ from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, DriveCoupling, Stribeck, Viscous
 from exciter.robot import Motion, library, load
+from exciter.settings import written
 
 PANDA, SMALL = library.embedded("panda"), library.embedded("gautier-khalil")
 
@@ -93,8 +93,8 @@ time_limit: 12.5
 def test_coupled_root_by_word(tmp_path):
     needed = CoupledSqrtViscous("joint_1", "joint_2")
     every = CoupledSqrtViscous("joint_2", "joint_3", ratio=-0.5, width=0.01)
-    assert term_words((needed,)) == [{"coupled-sqrt-viscous": {"first": "joint_1", "second": "joint_2"}}]
-    text = yaml.safe_dump({"terms": term_words((needed, every))})
+    assert written((needed,)) == [{"coupled-sqrt-viscous": {"first": "joint_1", "second": "joint_2"}}]
+    text = yaml.safe_dump({"terms": written((needed, every))})
     assert config(tmp_path, text).model(SMALL).terms == (needed, every)
 
 
@@ -353,10 +353,10 @@ BAD = [
     ("noise: 0", "noise is 0; give a number > 0"),
     ("noise: [1, 2]", "noise has 2 numbers; the robot has 7 joints"),
     ("noise: {elbow: 1}", "unknown joint 'elbow'"),
-    ("terms: [glue]", "terms has 'glue'; allowed are none, or a list of rotor"),
-    ("terms: glue", "terms is 'glue'"),
-    ("terms: [{stribeck: {}}]", "stribeck has .*; give it as"),
-    ("terms: [{stribeck: 3}]", "stribeck is 3"),
+    ("terms: [glue]", "terms 1 is 'glue'; allowed are rotor"),
+    ("terms: glue", "terms is 'glue'; give none, or a list of rotor"),
+    ("terms: [{stribeck: {}}]", "terms 1: stribeck has no velocity; give a number > 0"),
+    ("terms: [{stribeck: 3}]", "stribeck is 3; give a mapping"),
     ("samples: 1", "samples is 1; give a whole number ≥ 2"),
     ("starts: 0", "starts is 0"),
     ("seed: -1", "seed is -1"),

@@ -25,7 +25,6 @@ from exciter.excitation.config.criterion_config import COMPANIONS
 from exciter.excitation.config.design_config import read_config
 from exciter.excitation.config.region_config import REGIONS
 from exciter.excitation.config.robot_part import DESIGN_KEYS
-from exciter.excitation.config.terms import WORDS
 from exciter.excitation.config.trajectory_config import EXECUTION, FAMILIES
 from exciter.excitation.criteria.registry import CRITERIA, settings_of
 from exciter.excitation.files.exact_file import exact_data
@@ -42,6 +41,7 @@ from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, Viscous
+from exciter.parameters.terms.registry import TERMS
 from exciter.robot import load
 from exciter.robot.options import options_from
 
@@ -116,7 +116,8 @@ def test_design_document_names_every_key():
     constraints = [*CONSTRAINT_KEYS, "margin", "payload", "clearance", "pairs", "meshes", "against", "any_of"]
     families = [key for keys, _ in FAMILIES.values() for key in keys]
     settings = {key for word in CRITERIA for key in settings_of(word)} - {"trajectory", "chi", "criterion"}
-    words = (*DESIGN_KEYS, *EXECUTION, *constraints, *families, *REGIONS, *OBSTACLES, *CRITERIA, *COMPANIONS, *WORDS)
+    words = (*DESIGN_KEYS, *EXECUTION, *constraints, *families, *REGIONS, *OBSTACLES, *CRITERIA, *COMPANIONS)
+    words += TERMS.words
     for key in {*words, *settings}:
         assert re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", text), f"docs/design.md does not name '{key}'"
     assert "SEEDS" not in text

@@ -16,10 +16,10 @@ from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.errors import ExciterError
 from exciter.excitation.config.robot_part import read_section
-from exciter.excitation.config.terms import joint_terms
 from exciter.files import json_text
 from exciter.parameters.identifiability import Identifiability, identifiability
 from exciter.parameters.terms import JointTerm
+from exciter.parameters.terms.registry import joint_terms
 from exciter.robot import Robot
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from exciter.commands.common import description_hash, description_path, versions
 from exciter.commands.identify_logs import Logs
-from exciter.excitation.config.terms import term_words
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.config.evaluation import judged_words
 from exciter.identification.config.identify_config import IdentifyConfig
@@ -23,6 +22,7 @@ from exciter.identification.run import Run
 from exciter.identification.uncertainty.drift import Drift
 from exciter.identification.uncertainty.explain import explain
 from exciter.report.identification.report import Answers
+from exciter.settings import written
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
@@ -101,7 +101,7 @@ def result_data(
         "condition_number_normalized": estimate.condition_number_normalized,
         "physically_consistent": found.physically_consistent,
         "settings": config.to_dict(),
-        "terms": term_words(problem.model.terms),
+        "terms": written(problem.model.terms),
         **_judge(found.judge),
         "covariance": estimate.covariance.tolist(),
         "assumption": estimate.assumption,

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown
-from exciter.excitation.config.terms import joint_terms
 from exciter.files import Seal, inside
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimate import Estimate
+from exciter.parameters.terms.registry import joint_terms
 from exciter.robot import Motion, Robot, load
 from exciter.robot.yaml_file import parse_json
 

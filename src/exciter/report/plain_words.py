@@ -14,7 +14,7 @@ from exciter.robot.robot import Robot
 
 CAPITALS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # where a word of a class's name begins
 LONG = 40  #: more numbers in a row are not told one by one
-#: by the name of the class; a class that is not listed is told by the words its name is made of
+#: by the name of the class, where it has no title; what is not listed is told by the words its name is made of
 NAMES = {
     "OrdinaryLeastSquares": "ordinary least squares",
     "WeightedLeastSquares": "weighted least squares",
@@ -42,19 +42,6 @@ NAMES = {
     "ParallelFilter": "a low-pass filter",
     "Butterworth": "Butterworth",
     "Chebyshev": "Chebyshev",
-    "RotorInertia": "rotor inertia",
-    "Viscous": "viscous friction",
-    "Coulomb": "Coulomb friction",
-    "AsymmetricCoulomb": "asymmetric Coulomb friction",
-    "Stribeck": "Stribeck friction",
-    "SqrtViscous": "friction with the root of the speed",
-    "CoupledSqrtViscous": "friction with the root of the speed of a motor that turns with two joints",
-    "LoadFriction": "friction that grows with the load",
-    "Ripple": "torque that repeats every turn",
-    "DriveCoupling": "friction and rotor of a motor that turns with two joints",
-    "Offset": "offset",
-    "Dahl": "Dahl pre-sliding",
-    "UserTerm": "a term of the user",
 }
 
 
@@ -65,7 +52,7 @@ FIELDS = {"parallel_filter": "both sides through", "low_pass": "kind", "cutoff":
 def named(thing: object) -> str:
     """Of a settings object, without its settings."""
     name = type(thing).__name__
-    return NAMES.get(name) or CAPITALS.sub(" ", name.lstrip("_")).lower()
+    return getattr(type(thing), "title", None) or NAMES.get(name) or CAPITALS.sub(" ", name.lstrip("_")).lower()
 
 
 def in_full(thing: Any, depth: int = 3) -> str:

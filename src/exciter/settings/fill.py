@@ -61,7 +61,7 @@ class Settings:
             except ValidationError as error:
                 raise lifted(error, source.flat) from None
 
-        fields = _fields(source)
+        fields = settings_fields(source)
         keys = {
             name: core_schema.typed_dict_field(handler.generate_schema(hint), required=False)
             for name, hint in fields.items()
@@ -109,7 +109,7 @@ def adapter(cls: Any) -> TypeAdapter[Any]:
 def keys_of(cls: type[Settings]) -> tuple[str, ...]:
     """The keys of a section."""
     keys: list[str] = []
-    for name, hint in _fields(cls).items():
+    for name, hint in settings_fields(cls).items():
         if name in cls.flat:
             keys += keys_of(_settings_class(hint))
         elif name != ROBOT:
@@ -127,7 +127,7 @@ def required_of(cls: type[Settings]) -> tuple[str, ...]:
     )
 
 
-def _fields(cls: type[Settings]) -> dict[str, Any]:
+def settings_fields(cls: type[Settings]) -> dict[str, Any]:
     """The annotations of what a constructor takes, in order."""
     hints = get_type_hints(cls, include_extras=True)
     return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
@@ -153,13 +153,13 @@ def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
                 raise wrong(f" takes no settings; write {cls.word} alone")
             raise wrong(f": {unknown_name('key', str(key), keys)}")
     for name in cls.flat:
-        inner = keys_of(_settings_class(_fields(cls)[name]))
+        inner = keys_of(_settings_class(settings_fields(cls)[name]))
         below = {key: data.pop(key) for key in inner if key in data}
         if below:
             data[name] = below
     for key in required_of(cls):
         if key not in data:
-            raise wrong(f" has no {key}; give {_wanted(_fields(cls)[key])}")
+            raise wrong(f" has no {key}; give {_wanted(settings_fields(cls)[key])}")
     return data
 
 

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 LARGEST_OF_A_ROBOT = 1e30  #: in SI units; products of several such numbers are still finite
 
 
+def says_none(given: Any) -> bool:
+    """Whether a setting is the word none, as people write it: None, NONE. A null of YAML (~, or no value) is a setting
+    that is not given: its default holds."""
+    return isinstance(given, str) and given.strip().lower() == "none"
+
+
 class Kind:
     """A marker: ``check`` turns what a file gives into the value, ``schema`` is JSON schema, ``wanted`` is for people.
 
@@ -211,6 +217,28 @@ class Vector(Kind):
         kinds: list[str] = ["number"] if self.open is None else ["number", "null"]
         listed = {"type": "array", "items": {"type": kinds}, "minItems": self.length, "maxItems": self.length}
         return {**listed, "description": f"[{self.unit}]"} if self.unit else listed
+
+
+@dataclass(frozen=True)
+class Numbers(Kind):
+    """One number, or a tuple of several."""
+
+    above: float | None = None
+    unit: str = ""
+
+    @property
+    def wanted(self) -> str:
+        return f"{Number(above=self.above, unit=self.unit).wanted}, or a list of such numbers"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> float | tuple[float, ...]:
+        one = Number(above=self.above, unit=self.unit)
+        if isinstance(given, list | tuple):
+            return tuple(one.number(value) for value in given)
+        return one.number(given)
+
+    def schema(self) -> dict[str, Any]:
+        one = Number(above=self.above, unit=self.unit).schema()
+        return {"anyOf": [one, {"type": "array", "items": one}]}
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,6 @@ from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.config.criterion_config import criterion
 from exciter.excitation.config.robot_part import read_section, robot_options
 from exciter.excitation.config.section import LARGEST_SEED, Section, number, per_joint
-from exciter.excitation.config.terms import joint_terms
 from exciter.excitation.config.trajectory_config import DRAWN, EXECUTION, FAMILIES, trajectory
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import DOptimality
@@ -59,6 +58,7 @@ from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.validation_motion.random_points import RandomPoints
 from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.parameters.terms.registry import joint_terms
 from exciter.robot import library
 from exciter.robot.motion import Motion
 from exciter.robot.options import RobotOptions

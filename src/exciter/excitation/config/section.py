@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, shown, unknown_name
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.settings.kinds import says_none as says_none
 
 Array = NDArray[np.float64]
 LARGEST_SEED = 2**63 - 1
@@ -115,12 +116,6 @@ def plain(given: Any) -> Any:
     if isinstance(given, Mapping):
         return {str(key): plain(value) for key, value in given.items()}
     return float(given) if isinstance(given, str) and EXPONENT.fullmatch(given) else given
-
-
-def says_none(given: Any) -> bool:
-    """Whether a setting is the word none, as people write it: None, NONE. A null of YAML (~, or no value) is a setting
-    that is not given: its default holds."""
-    return isinstance(given, str) and given.strip().lower() == "none"
 
 
 def number(

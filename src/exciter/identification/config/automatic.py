@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from exciter.excitation.config.section import Section
-from exciter.excitation.config.terms import term_words
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.motion_band import motion_band
 from exciter.experiment.signals.parallel_filter import ParallelFilter
@@ -26,6 +25,7 @@ from exciter.identification.estimators.prior import Prior
 from exciter.identification.one_thread import one_thread
 from exciter.identification.run import Run
 from exciter.robot.robot import Robot
+from exciter.settings import written
 
 PULLED = ("consistent", "prior")  #: estimators with a prior, whose weight is chosen
 
@@ -155,4 +155,4 @@ def _settled(config: IdentifyConfig, both: ParallelFilter | None, chosen: Chosen
     if gravity is not None:
         options = replace(options, gravity=(float(gravity[0]), float(gravity[1]), float(gravity[2])))
     section = Section(data, config.section.where)
-    return replace(config, robot=options, section=section, terms=term_words(chosen.terms) or "none")
+    return replace(config, robot=options, section=section, terms=written(chosen.terms) or "none")

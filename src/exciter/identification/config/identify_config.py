@@ -35,7 +35,6 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, shown
 from exciter.excitation.config.robot_part import read_section, robot_options, whole_section
 from exciter.excitation.config.section import Section, number
-from exciter.excitation.config.terms import joint_terms
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording.about import LINK
 from exciter.experiment.signals.route import Route
@@ -56,6 +55,7 @@ from exciter.identification.known_parameters import Known as KnownParameter
 from exciter.identification.problem import FOLDS, Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms.per_joint import PerJoint, per_joint
+from exciter.parameters.terms.registry import joint_terms
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
 
