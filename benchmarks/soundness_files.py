@@ -42,6 +42,7 @@ from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.robot import Robot, load
 from exciter.robot.geometry import Shape
 from exciter.robot.motion import Motion
+from exciter.settings import written
 
 Array = np.ndarray
 #: MeshDistance has to tell collision shapes from visual ones for ``shapes_trial``; where it cannot, it is left out.
@@ -135,7 +136,7 @@ def draw_family(rng: np.random.Generator, n: int) -> tuple[dict[str, Any], Array
     periods = int(rng.integers(1, 4))
     ends = np.stack([np.stack([b[k] @ delta.T for b in family.basis(np.array([0.0, 3.0]), 2)]) for k in (0, 1)])
     jumps = np.abs(ends[1] - ends[0]).T if periods > 1 else np.zeros((n, 3))
-    return {"trajectory": family.to_dict(), "coefficients": delta, "periods": periods}, jumps, ends.transpose(0, 2, 1)
+    return {"trajectory": written(family), "coefficients": delta, "periods": periods}, jumps, ends.transpose(0, 2, 1)
 
 
 def file_trial(seed: int, samples: int = 0) -> list[str]:

@@ -329,7 +329,7 @@ BAD = [
     ("trajectory: {family: bspline, degree: 6}", "trajectory: a B-spline of degree 6"),
     ("trajectory: {family: bspline, segments: few}", "segments is 'few'; give a whole number ≥ 1"),
     ("trajectory: {family: bspline, variables: all}", "variables is 'all'; allowed are waypoints, control"),
-    ("trajectory: {family: quintic, times: [0, x]}", "trajectory: times is 'x'"),
+    ("trajectory: {family: quintic, times: [0, x]}", "trajectory: times 2 is 'x'; give a number"),
     ("trajectory: {family: quintic, times: [1, 2]}", "trajectory: times .*increasing"),
     ("trajectory: {family: acceleration, intervals: 2}", "intervals is 2; give a whole number ≥ 3"),
     ("trajectory: {family: quintic, duration: -1}", "duration is -1; give a number > 0"),

@@ -22,13 +22,12 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.config.constraint_config import KEYS as CONSTRAINT_KEYS
 from exciter.excitation.config.constraint_config import OBSTACLES
 from exciter.excitation.config.criterion_config import COMPANIONS
-from exciter.excitation.config.design_config import read_config
+from exciter.excitation.config.design_config import EXECUTION, read_config
 from exciter.excitation.config.region_config import REGIONS
 from exciter.excitation.config.robot_part import DESIGN_KEYS
-from exciter.excitation.config.trajectory_config import EXECUTION, FAMILIES
 from exciter.excitation.criteria.registry import CRITERIA, settings_of
+from exciter.excitation.families import FAMILIES, TO_DESIGN
 from exciter.excitation.files.exact_file import exact_data
-from exciter.excitation.trajectories import registry
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import open_recording
@@ -44,6 +43,7 @@ from exciter.parameters.terms import Coulomb, Viscous
 from exciter.parameters.terms.registry import TERMS
 from exciter.robot import load
 from exciter.robot.options import options_from
+from exciter.settings import keys_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -114,7 +114,7 @@ def test_design_document_names_every_key():
     """Whatever the configuration understands is in the document, and the seeds were filled in."""
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     constraints = [*CONSTRAINT_KEYS, "margin", "payload", "clearance", "pairs", "meshes", "against", "any_of"]
-    families = [key for keys, _ in FAMILIES.values() for key in keys]
+    families = [key for word in TO_DESIGN.words for key in keys_of(FAMILIES[word])]
     settings = {key for word in CRITERIA for key in settings_of(word)} - {"trajectory", "chi", "criterion"}
     words = (*DESIGN_KEYS, *EXECUTION, *constraints, *families, *REGIONS, *OBSTACLES, *CRITERIA, *COMPANIONS)
     words += TERMS.words
@@ -207,7 +207,7 @@ def test_extending_document_examples_pass_their_suites(monkeypatch):
         exec(code, names)
     terms = importlib.import_module("test_terms")
     assert suite("test_terms", robot=terms.ARM, term=names["CubicFriction"](), tags="d", seed=0) > 8
-    monkeypatch.setitem(registry.FAMILIES, "stop-and-go", names["StopAndGo"])
+    monkeypatch.setitem(FAMILIES._classes, "stop-and-go", names["StopAndGo"])
     assert suite("test_trajectories", family=names["StopAndGo"](8.0, 4), start=2, end=2, n=1) > 7
     gram = np.diag([1.0, 2.0, 0.5, 3.0, 1.0, 1.0])
     criteria = importlib.import_module("test_criteria")
@@ -299,7 +299,7 @@ def test_choosing_document_quotes_the_benchmark():
         assert f"**{title}, kuka-ir361" in text
         assert f'"{title}, ' in source
     for word in re.findall(r"^\| `([\w-]+)`", text, re.MULTILINE):
-        assert word in {**ESTIMATORS, **FORMULATIONS, **CRITERIA, **registry.FAMILIES}, word
+        assert word in {**ESTIMATORS, **FORMULATIONS, **CRITERIA, **dict.fromkeys(FAMILIES.words)}, word
 
 
 def test_api_page_is_current():

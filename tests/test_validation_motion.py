@@ -16,9 +16,9 @@ from exciter.excitation.config.design_config import read_config
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
+from exciter.excitation.families import trajectory_from
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import sample
-from exciter.excitation.trajectories.registry import trajectory_from
 from exciter.excitation.trajectories.stops import Stops
 from exciter.excitation.validation_motion.draw import draw
 from exciter.excitation.validation_motion.drawn_design import drawn_design
@@ -27,6 +27,7 @@ from exciter.excitation.validation_motion.random_points import RandomPoints
 from exciter.excitation.validation_motion.random_spline import RandomSpline
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import library, load
+from exciter.settings import written
 
 SMALL, PANDA = library.embedded("gautier-khalil"), library.embedded("panda")
 GANTRY = load(ROBOTS / "gantry.urdf")
@@ -87,7 +88,7 @@ def test_phases_that_are_too_short_are_merged_within_the_limits():
 def test_stops_are_a_family_like_the_others():
     family = Stops(((0.05, 0.2, 0.3), (0.1, 0.0, 0.0)), 0.25)
     points = np.array([[0.1, -0.4, 0.7], [1.0, 1.0, 1.5]])
-    assert trajectory_from(json.loads(json.dumps(family.to_dict()))) == family
+    assert trajectory_from(json.loads(json.dumps(written(family)))) == family
     assert family.duration == pytest.approx(3 * 0.25 + 0.9 + 0.4)
     assert family.with_duration(3.0).duration == pytest.approx(3.0)
     curve, time = family.curve(points), np.linspace(0.01, 2.0, 500)

@@ -9,13 +9,13 @@ from pathlib import Path
 import shtab
 
 from exciter.arguments import parser
-from exciter.excitation.config.trajectory_config import FAMILIES
 from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.families import TO_DESIGN
 from exciter.identification.config.estimators import WORDS as ESTIMATORS
 from exciter.identification.config.formulations import WORDS as FORMULATIONS
 
 WORDS: dict[str, Iterable[str]] = {
-    "trajectory": FAMILIES,
+    "trajectory": TO_DESIGN.words,
     "criterion": CRITERIA,
     "formulation": FORMULATIONS,
     "estimator": ESTIMATORS,

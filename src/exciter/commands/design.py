@@ -22,8 +22,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.config.design_config import DesignConfig
-from exciter.excitation.config.trajectory_config import DRAWN
+from exciter.excitation.config.design_config import DRAWN_WORDS, DesignConfig
 from exciter.excitation.deadline import NEVER, Deadline
 from exciter.excitation.design import Design, design
 from exciter.excitation.files.export import Exported, export
@@ -57,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         time_limit=arguments.time_limit,
     )
     check_flags(arguments, config)
-    limit = None if config.family in DRAWN else config.time_limit  # of a search
+    limit = None if config.family in DRAWN_WORDS else config.time_limit  # of a search
     deadline = Deadline.after(limit, time.monotonic() - arguments.began)
     robot = load(arguments.robot, config.robot)
     with output_folder(arguments.output) as folder:
@@ -142,7 +141,7 @@ def _drawn(config: DesignConfig, model: DynamicModel, settings: RandomMotion) ->
 
 def check_flags(arguments: argparse.Namespace, config: DesignConfig) -> None:
     """Refuse flags of a search where there is none."""
-    if config.family not in DRAWN:
+    if config.family not in DRAWN_WORDS:
         return
     for flag in ("starts", "jobs", "time_limit", "resume"):
         if getattr(arguments, flag):

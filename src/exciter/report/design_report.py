@@ -30,6 +30,7 @@ from exciter.report.surroundings import surroundings
 from exciter.report.tool_frame import tool_frame
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.settings import written
 
 if TYPE_CHECKING:
     from exciter.excitation.design import Design
@@ -226,7 +227,7 @@ def settings_section(design: Design, settings: Mapping[str, Any]) -> Section:
     if settings.get("formulation") == "energy":
         noise = f"{number(settings.get('noise', 1.0))} J of an energy row"
     values = {
-        "trajectory": json.dumps(trajectory.to_dict(), ensure_ascii=False),
+        "trajectory": json.dumps(written(trajectory), ensure_ascii=False),
         "periods": design.periods,
         "ramps": in_full(design.ramps) if design.ramps else "default",
         "criterion": design.criterion.name + in_full(design.criterion).removeprefix(named(design.criterion)),

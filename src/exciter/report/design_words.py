@@ -10,6 +10,7 @@ from exciter.report.design_tables import relative_percent
 from exciter.report.markup import Markup, element, joined, number
 from exciter.report.section import figures
 from exciter.report.verdict_words import assumed_words, failures_words, margin_words
+from exciter.settings import written
 
 if TYPE_CHECKING:
     from exciter.excitation.design import Design
@@ -42,7 +43,7 @@ def tone(good: bool) -> str:
 
 def done_sentence(design: Design) -> str:
     robot, trajectory = design.model.robot, design.trajectory
-    family = trajectory.to_dict()["family"]
+    family = written(trajectory)["family"]
     starts = len(design.attempts)
     whose = f"For {robot.name} with {robot.n} {'joint' if robot.n == 1 else 'joints'}"
     if not starts:

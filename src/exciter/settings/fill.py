@@ -27,13 +27,18 @@ class Settings:
     """Base of what a file can fill.
 
     word, title: of a class in a registry, for files and for people. tag: the key that holds the word where settings
-    stand beside it; else they stand below it. flat: fields whose own keys stand directly in this section.
+    stand beside it; else they stand below it. flat: fields whose own keys stand directly in this section. also: a class
+    whose keys may stand in this section, too: ``spelled`` makes fields of them. hidden: fields of Python code alone.
+    complete: what is at its default is written, too.
     """
 
     word: ClassVar[str]
     title: ClassVar[str]
     tag: ClassVar[str | None] = None
     flat: ClassVar[tuple[str, ...]] = ()
+    also: ClassVar[type[Settings] | None] = None
+    hidden: ClassVar[tuple[str, ...]] = ()
+    complete: ClassVar[bool] = False
     __pydantic_config__: ClassVar[Any] = {"arbitrary_types_allowed": True, "extra": "forbid"}
 
     @classmethod
@@ -45,6 +50,18 @@ class Settings:
         """The inverse of ``spelled``, from the keys that are not at their defaults; to be overridden."""
         return data
 
+    def entry(self, data: Any) -> Any:
+        """What ``spelling`` gives, with the word: below it, or beside its tag; to be overridden."""
+        word = getattr(type(self), "word", None)
+        if word is None:
+            return data
+        return {self.tag: word, **data} if self.tag is not None else {word: data} if data else word
+
+    @classmethod
+    def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
+        """JSON schema, with the short spellings; to be overridden."""
+        return schema
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import ValidationError, core_schema
@@ -55,17 +72,16 @@ class Settings:
             context = info.context or {}
             try:
                 values = check(_data(source, source.spelled(given, context)))
-                return source(**values, **({ROBOT: context.get(ROBOT)} if ROBOT in fields else {}))
+                return source(**values, **({ROBOT: context.get(ROBOT)} if of_a_robot else {}))
             except ExciterError as error:
                 raise wrong(f": {error}") from None
             except ValidationError as error:
                 raise lifted(error, source.flat) from None
 
-        fields = settings_fields(source)
+        of_a_robot = any(field.name == ROBOT and ROBOT not in source.hidden for field in dataclasses.fields(source))
         keys = {
             name: core_schema.typed_dict_field(handler.generate_schema(hint), required=False)
-            for name, hint in fields.items()
-            if name != ROBOT
+            for name, hint in settings_fields(source).items()
         }
         return core_schema.with_info_wrap_validator_function(filled, core_schema.typed_dict_schema(keys))
 
@@ -76,11 +92,13 @@ class Settings:
         for name in cls.flat:
             inner = handler.resolve_ref_schema(properties.pop(name))
             properties.update(inner.get("properties", {}))
-        schema["required"] = [key for key in required_of(cls) if key in properties]
+        if cls.also is not None:
+            properties.update(adapter(cls.also).json_schema()["properties"])
+        schema["required"] = [key for key in required_of(cls) if key in properties and cls.also is None]
         schema["title"] = getattr(cls, "title", cls.__name__)
         schema["description"] = " ".join((cls.__doc__ or "").split("\n\n")[0].split())
         schema["additionalProperties"] = False
-        return schema
+        return cls.described(schema)
 
 
 def fill(cls: type[T], given: Any, where: str, *, error: type[ExciterError] = ExciterError, **context: Any) -> T:
@@ -112,8 +130,9 @@ def keys_of(cls: type[Settings]) -> tuple[str, ...]:
     for name, hint in settings_fields(cls).items():
         if name in cls.flat:
             keys += keys_of(_settings_class(hint))
-        elif name != ROBOT:
+        else:
             keys.append(name)
+    keys += () if cls.also is None else keys_of(cls.also)
     return tuple(dict.fromkeys(keys))
 
 
@@ -123,14 +142,15 @@ def required_of(cls: type[Settings]) -> tuple[str, ...]:
         field.name
         for field in dataclasses.fields(cls)  # type: ignore[arg-type]
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if field.init and field.name not in (ROBOT, *cls.flat)
+        if field.init and field.name not in (ROBOT, *cls.flat, *cls.hidden)
     )
 
 
 def settings_fields(cls: type[Settings]) -> dict[str, Any]:
-    """The annotations of what a constructor takes, in order."""
-    hints = get_type_hints(cls, include_extras=True)
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+    """The annotations of what a file can give, in order."""
+    hints, apart = get_type_hints(cls, include_extras=True), (ROBOT, *cls.hidden)
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    return {field.name: hints[field.name] for field in fields if field.init and field.name not in apart}
 
 
 def _settings_class(hint: Any) -> type[Settings]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from exciter.errors import ExciterError, shown, unknown_name
 from exciter.settings.fill import adapter
@@ -64,6 +64,11 @@ class OneOf(Kind):
     @property
     def known(self) -> Registry[Any]:
         return self.registry if isinstance(self.registry, Registry) else self.registry()
+
+    @property
+    def hint(self) -> Any:
+        """For ``fill``, where only a choice is to be read."""
+        return Annotated[Any, self]
 
     @property
     def words(self) -> tuple[str, ...]:

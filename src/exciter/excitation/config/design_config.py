@@ -41,7 +41,6 @@ from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.config.criterion_config import criterion
 from exciter.excitation.config.robot_part import read_section, robot_options
 from exciter.excitation.config.section import LARGEST_SEED, Section, number, per_joint
-from exciter.excitation.config.trajectory_config import DRAWN, EXECUTION, FAMILIES, trajectory
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.criteria.criterion import AnyCriterion
@@ -49,6 +48,7 @@ from exciter.excitation.criteria.energy import Energy
 from exciter.excitation.criteria.formulation import Formulation
 from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
 from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.families import DRAWN, FAMILIES, TO_DESIGN
 from exciter.excitation.files.export import RATE
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import check_rows, sample
@@ -63,9 +63,12 @@ from exciter.robot import library
 from exciter.robot.motion import Motion
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
+from exciter.settings import fill, keys_of, written
 
 Array = NDArray[np.float64]
 FORMULATIONS = ("dynamic", "energy")
+EXECUTION = ("periods", "rate", "ramps", "duration_range")
+DRAWN_WORDS = tuple(cls.word for cls in DRAWN)
 MOST_COUNTED = {"periods": 10_000, "samples": 1_000_000, "starts": 100_000, "jobs": 256}  # each takes memory or time
 HIGHEST_ROW_RATE = 100_000.0  # [Hz]
 LONGEST_SEARCH = 1e8  # [s] of a time limit
@@ -103,7 +106,11 @@ class DesignConfig:
     def trajectory(self) -> Trajectory | RandomPoints | RandomSpline:
         """The family to search in, or the kind of motion to draw."""
         where = f"{self.source}: trajectory"
-        family = trajectory(self.family, self.settings, where)
+        Section.of(self.settings, where, ("family", *keys_of(FAMILIES[self.family]), *EXECUTION))
+        settings = {"at_rest": True, **self.settings} if self.family == "fourier" else self.settings
+        family: Trajectory | RandomPoints | RandomSpline = fill(
+            TO_DESIGN.hint, {"family": self.family, **settings}, where
+        )
         if not isinstance(family, RandomPoints):  # how long that takes is found when it is drawn
             longest = family.duration if self.duration_range is None else self.duration_range[1]
             try:
@@ -180,7 +187,7 @@ class DesignConfig:
         """With what the command line says; flags that are None were not given. Another family starts from its own
         defaults; a random motion is then executed once."""
         given = {key: value for key, value in flags.items() if value is not None}
-        for flag, key, words in (("--trajectory", "family", FAMILIES), ("--criterion", "criteria", CRITERIA)):
+        for flag, key, words in (("--trajectory", "family", TO_DESIGN.words), ("--criterion", "criteria", CRITERIA)):
             if key in given and given[key] not in words:
                 raise ExciterError(f"{flag} is {shown(given[key])}; allowed are {', '.join(words)}")
         for key, most in MOST_COUNTED.items():
@@ -188,7 +195,7 @@ class DesignConfig:
                 raise ExciterError(f"--{key} is {shown(given[key])}; give at most {most}")
         if given.get("family", self.family) != self.family:
             given["settings"] = {}
-            if given["family"] in DRAWN:
+            if given["family"] in DRAWN_WORDS:
                 given |= {"periods": DesignConfig.periods, "duration_range": None}
         return replace(self, **given)
 
@@ -203,7 +210,7 @@ class DesignConfig:
         settings = {
             **self._robot_part(),
             "terms": self.terms,
-            "trajectory": _given({**self.trajectory().to_dict(), **execution}),
+            "trajectory": _given({**written(self.trajectory()), **execution}),
             "criterion": self.criteria,
             "formulation": self.formulation,
             "noise": self.noise,
@@ -252,7 +259,7 @@ def read_config(path: str | Path) -> DesignConfig:
     settings = {str(key): value for key, value in (motion or {}).items()}
     execution = Section({key: settings.pop(key, None) for key in EXECUTION}, top.at("trajectory"))
     family = Section({"family": settings.pop("family", None)}, top.at("trajectory"))
-    if family.get("family") in DRAWN and "duration_range" in execution:
+    if family.get("family") in DRAWN_WORDS and "duration_range" in execution:
         raise ExciterError(
             f"{execution.at('duration_range')} is {shown(execution.get('duration_range'))}; a {family.get('family')} "
             "motion is drawn, not searched, so that its duration is not free; leave it out"
@@ -261,7 +268,7 @@ def read_config(path: str | Path) -> DesignConfig:
         source=top.where,
         robot=robot_options(top, folder),
         terms=top.get("terms"),
-        family=family.word("family", tuple(FAMILIES), DesignConfig.family),
+        family=family.word("family", TO_DESIGN.words, DesignConfig.family),
         settings=settings,
         periods=execution.whole("periods", DesignConfig.periods, least=1, most=MOST_COUNTED["periods"]),
         rate=execution.number("rate", DesignConfig.rate, above=0.0, most=HIGHEST_ROW_RATE),
