@@ -18,7 +18,7 @@ from exciter.excitation.constraints.kinematics import kinematics
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria import DOptimality
-from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria.registry import ALONE
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.samples import Samples
 from exciter.excitation.objective import Objective
@@ -148,7 +148,7 @@ def value(criterion, model, motion):
     return Objective(model, criterion, model.base.independent, np.ones(model.n)).value(motion)
 
 
-@pytest.mark.parametrize("word", CRITERIA)
+@pytest.mark.parametrize("word", ALONE)
 def test_every_criterion_has_a_word(tmp_path, word):
     settings = "{joint_noise: 1e-4}" if word == "cramer-rao" else "{}"
     given = config(tmp_path, f"trajectory: {{period: 6, harmonics: 4}}\ncriterion: {{{word}: {settings}}}")
@@ -345,7 +345,7 @@ BAD = [
     ("trajectory: {duration_range: 5}", "duration_range is 5; give a list of 2 numbers"),
     ("criterion: beauty", "criterion is 'beauty'; allowed are d-optimal"),
     ("criterion: {condition: -1}", "criterion: condition is -1; give a number > 0"),
-    ("criterion: {condition: {size: 1}}", "no setting 'size'"),
+    ("criterion: {condition: {size: 1}}", "criterion: condition takes no settings; write condition alone"),
     ("criterion: {torque-activity: 1}", "alone"),
     ("criterion: {cramer-rao: 1}", "needs joint_noise; give criterion: .cramer-rao: .joint_noise: 1.0e-4"),
     ("criterion: []", "criterion"),

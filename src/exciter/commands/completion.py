@@ -9,14 +9,14 @@ from pathlib import Path
 import shtab
 
 from exciter.arguments import parser
-from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria.registry import ALONE
 from exciter.excitation.families import TO_DESIGN
 from exciter.identification.config.estimators import WORDS as ESTIMATORS
 from exciter.identification.config.formulations import WORDS as FORMULATIONS
 
 WORDS: dict[str, Iterable[str]] = {
     "trajectory": TO_DESIGN.words,
-    "criterion": CRITERIA,
+    "criterion": ALONE,
     "formulation": FORMULATIONS,
     "estimator": ESTIMATORS,
     "compare": (*FORMULATIONS, *ESTIMATORS),

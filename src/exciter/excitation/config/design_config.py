@@ -29,16 +29,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from os.path import exists  # false, too, for a name that is too long
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, MotionError, shown
+from exciter.errors import ExciterError, MotionError, ParameterError, shown
 from exciter.excitation.config.constraint_config import KEYS as CONSTRAINT_KEYS
 from exciter.excitation.config.constraint_config import ConstraintConfig
-from exciter.excitation.config.criterion_config import criterion
 from exciter.excitation.config.robot_part import read_section, robot_options
 from exciter.excitation.config.section import LARGEST_SEED, Section, number, per_joint
 from exciter.excitation.constraints.constraint import Constraint
@@ -47,7 +46,8 @@ from exciter.excitation.criteria.criterion import AnyCriterion
 from exciter.excitation.criteria.energy import Energy
 from exciter.excitation.criteria.formulation import Formulation
 from exciter.excitation.criteria.inverse_dynamic import InverseDynamic
-from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria.registry import ALONE, WordsOfCriteria
+from exciter.excitation.criteria.weighted_sum import bound
 from exciter.excitation.families import DRAWN, FAMILIES, TO_DESIGN
 from exciter.excitation.files.export import RATE
 from exciter.excitation.files.read import read_trajectory
@@ -123,7 +123,12 @@ class DesignConfig:
         """family: of a motion that was drawn."""
         chosen = self.trajectory() if family is None else family
         assert not isinstance(chosen, RandomPoints | RandomSpline)
-        return criterion(self.criteria, model, chosen, f"{self.source}: criterion")
+        where = f"{self.source}: criterion"
+        made: AnyCriterion = fill(cast(Any, Annotated[Any, WordsOfCriteria()]), self.criteria, where)
+        try:
+            return bound(made, model, chosen)
+        except ParameterError as error:
+            raise ExciterError(f"{where}: {error}") from None
 
     def constraints(self, model: DynamicModel) -> tuple[Constraint, ...]:
         """They are the robot's: ``terms``, which say what is to be identified, have no part in them."""
@@ -187,7 +192,7 @@ class DesignConfig:
         """With what the command line says; flags that are None were not given. Another family starts from its own
         defaults; a random motion is then executed once."""
         given = {key: value for key, value in flags.items() if value is not None}
-        for flag, key, words in (("--trajectory", "family", TO_DESIGN.words), ("--criterion", "criteria", CRITERIA)):
+        for flag, key, words in (("--trajectory", "family", TO_DESIGN.words), ("--criterion", "criteria", ALONE)):
             if key in given and given[key] not in words:
                 raise ExciterError(f"{flag} is {shown(given[key])}; allowed are {', '.join(words)}")
         for key, most in MOST_COUNTED.items():

@@ -13,16 +13,19 @@ from exciter.dynamics.model import DynamicModel, MotionRows
 from exciter.excitation.criteria.adjoints import regressor_pullback
 from exciter.excitation.criteria.columns import coefficient_rows
 from exciter.robot.motion import Motion, MotionGradient
+from exciter.settings import Settings
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class InverseDynamic:
+class InverseDynamic(Settings):
     """Rows √w_j Φ_j."""
 
-    name: ClassVar[str] = "dynamic"
+    word: ClassVar[str] = "dynamic"
+    title: ClassVar[str] = "the inverse dynamic model"
+    name: ClassVar[str] = word
     interval: ClassVar[int] = 1
 
     def kinds(self, model: DynamicModel) -> int:
