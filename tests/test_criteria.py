@@ -638,7 +638,7 @@ def test_formulations_of_a_design_are_read_as_they_were_written():
 
 
 def test_what_a_criterion_leaves_open_is_that_of_the_model_and_of_the_motion():
-    model, family = DynamicModel(load("gautier-khalil"), USUAL, ENGINE), Fourier()
+    model, family = DynamicModel(load("gautier-khalil"), (), ENGINE), Fourier()
     sizes = tuple(np.abs(model.base.base_values(model.nominal)))
     left_open = c.WeightedSum(
         ((1.0, c.ScaledCondition()), (2.0, c.ConditionAndTorque()), (3.0, c.CramerRao(None, 0.1)))

@@ -45,7 +45,8 @@ class CramerRao(CriterionSettings):
 
     trajectory: the family of the motion, of fixed duration; that of the design where a file asks for it.
     joint_noise: σ_q of a position [rad or m], one for all joints or one each. chi (p,): standard parameters, the
-    description's unless given. The value is exact; so is the gradient, up to fourth-order differences of joint terms (viscous friction, rotor inertia, offset: exact).
+    description's unless given. The value is exact; so is the gradient, up to fourth-order
+    differences of joint terms (viscous friction, rotor inertia, offset: exact).
     """
 
     trajectory: Trajectory | None = None
