@@ -372,28 +372,31 @@ BAD = [
     ),
     ("constraints: 5", "constraints is 5; give a mapping"),
     ("constraints: {wind: true}", "unknown key 'wind'"),
-    ("constraints: {torque: 5}", "torque is 5; give a mapping"),
+    ("constraints: {torque: 5}", "torque is 5; give true, false, or a mapping with some of the keys margin, payload"),
     ("constraints: {torque: {margin: 1}}", "margin"),
     ("constraints: {torque: {margin: -1}}", "margin is -1; give a number ≥ 0"),
     ("constraints: {torque: {payload: {frame: flange}}}", "payload has no mass"),
-    ("constraints: {torque: {payload: {mass: 1}}}", "payload: frame is missing; allowed are joint_1"),
+    ("constraints: {torque: {payload: {mass: 1}}}", "payload has no frame; give the name of a frame"),
     ("constraints: {torque: {payload: {mass: 0, frame: flange}}}", "mass is 0"),
-    ("constraints: {self_collision: {pairs: [link_2]}}", "pairs has 'link_2'; give two names"),
+    ("constraints: {self_collision: {pairs: [link_2]}}", "pairs 1 is 'link_2'; give two names"),
     ("constraints: {self_collision: {pairs: [[link_2, wing]]}}", "unknown body 'wing'"),
     ("constraints: {self_collision: {pairs: []}}", "pairs is empty; name pairs of bodies, or write self_collision"),
     ("constraints: {self_collision: {clearance: -1}}", "clearance is -1"),
     ("constraints: {workspace: 3}", "workspace is 3; give a list"),
-    ("constraints: {workspace: [{z_min: 1}]}", "workspace 1: frame is missing"),
-    ("constraints: {workspace: [{frame: nose, z_min: 1}]}", "workspace 1: frame is 'nose'; allowed are joint_1"),
+    ("constraints: {workspace: [{z_min: 1}]}", "workspace 1 has no frame; give the name of a frame"),
+    ("constraints: {workspace: [{frame: nose, z_min: 1}]}", "workspace 1: unknown frame 'nose'; valid names: joint_1"),
     ("constraints: {workspace: [{frame: flange}]}", "workspace 1 must say one thing"),
     ("constraints: {workspace: [{frame: flange, z_min: 0, inside_sphere: {radius: 1}}]}", "must say one thing"),
     ("constraints: {workspace: [{frame: flange, z_min: 2, z_max: 1}]}", "box.* is empty"),
     ("constraints: {workspace: [{frame: flange, inside_sphere: {}}]}", "inside_sphere has no radius"),
     ("constraints: {workspace: [{frame: flange, half_space: {normal: [0, 0]}}]}", "normal is .0, 0.; give a list of 3"),
     ("constraints: {workspace: [{frame: flange, half_space: {normal: [0, 0, 0]}}]}", "normal of .* is zero"),
-    ("constraints: {workspace: [{frame: flange, box: {lower: 3}}]}", "lower is 3; give three numbers"),
+    (
+        "constraints: {workspace: [{frame: flange, box: {lower: 3}}]}",
+        "lower is 3; give a list of 3 numbers .m., null",
+    ),
     ("constraints: {workspace: [{any_of: [], frame: flange}]}", "any_of stands alone"),
-    ("constraints: {obstacles: [{name: x}]}", "obstacles 1 must be one of sphere, capsule, half_space, box"),
+    ("constraints: {obstacles: [{name: x}]}", "obstacles 1 has none of sphere, capsule, half_space, box; give one"),
     ("constraints: {obstacles: [{sphere: {centre: [0, 0, 0], radius: -1}}]}", "radius is -1"),
     (
         "constraints: {obstacles: [{box: {lower: [0, 0, 0], upper: [0, 1, 1]}}]}",
@@ -401,7 +404,7 @@ BAD = [
     ),
     (
         "constraints: {obstacles: [{box: {lower: [0.5, 0, 0], upper: [0.4, 1, 1]}}]}",
-        r"obstacles 1: box has lower \[0.5, 0.0, 0.0\], upper \[0.4, 1.0, 1.0\]; every lower side must be below",
+        r"obstacles 1: box: it has lower \[0.5, 0.0, 0.0\], upper \[0.4, 1.0, 1.0\]; every lower side must be below",
     ),
     ("constraints: {obstacles: [{sphere: {centre: [0, 0, 0], radius: 1}, against: [wing]}]}", "unknown body 'wing'"),
 ]
@@ -464,4 +467,3 @@ def test_the_record_as_yaml_is_the_same_configuration(tmp_path, text):
     assert again.robot.limits == given.robot.limits
     assert (again.robot.lock, again.robot.gravity) == (given.robot.lock, given.robot.gravity)
     assert [path.resolve() for path in again.prior] == [path.resolve() for path in given.prior]
-    assert again.limits.section.data == given.limits.section.data

@@ -19,11 +19,9 @@ from exciter.cli import main
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.config.constraint_config import KEYS as CONSTRAINT_KEYS
-from exciter.excitation.config.constraint_config import OBSTACLES
 from exciter.excitation.config.design_config import EXECUTION, read_config
-from exciter.excitation.config.region_config import REGIONS
 from exciter.excitation.config.robot_part import DESIGN_KEYS
+from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
 from exciter.excitation.criteria.registry import CRITERIA
 from exciter.excitation.families import FAMILIES, TO_DESIGN
 from exciter.excitation.files.exact_file import exact_data
@@ -112,10 +110,11 @@ def test_readme_describes_a_log(tmp_path):
 def test_design_document_names_every_key():
     """Whatever the configuration understands is in the document, and the seeds were filled in."""
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    constraints = [*CONSTRAINT_KEYS, "margin", "payload", "clearance", "pairs", "meshes", "against", "any_of"]
+    constraints = [*keys_of(ConstraintSettings), "margin", "payload", "clearance", "pairs", "meshes", "any_of"]
+    constraints.append("against")
     families = [key for word in TO_DESIGN.words for key in keys_of(FAMILIES[word])]
     settings = {key for kind in CRITERIA for key in keys_of(kind)} - {"chi", "criterion"}
-    words = (*DESIGN_KEYS, *EXECUTION, *constraints, *families, *REGIONS, *OBSTACLES, *CRITERIA.words)
+    words = (*DESIGN_KEYS, *EXECUTION, *constraints, *families, *REGIONS.words, *OBSTACLES.words, *CRITERIA.words)
     words += TERMS.words
     for key in {*words, *settings}:
         assert re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", text), f"docs/design.md does not name '{key}'"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from exciter.errors import ExciterError, shown, unknown_name
 from exciter.settings.kinds import Kind
@@ -91,7 +91,8 @@ class Settings:
         properties = schema.setdefault("properties", {})
         for name in cls.flat:
             inner = handler.resolve_ref_schema(properties.pop(name))
-            properties.update(inner.get("properties", {}))
+            choice = _marker(settings_fields(cls)[name])
+            properties.update(inner["properties"] if choice is None else choice.properties)
         if cls.also is not None:
             properties.update(adapter(cls.also).json_schema()["properties"])
         schema["required"] = [key for key in required_of(cls) if key in properties and cls.also is None]
@@ -129,7 +130,7 @@ def keys_of(cls: type[Settings]) -> tuple[str, ...]:
     keys: list[str] = []
     for name, hint in settings_fields(cls).items():
         if name in cls.flat:
-            keys += keys_of(_settings_class(hint))
+            keys += _flat_keys(hint)
         else:
             keys.append(name)
     keys += () if cls.also is None else keys_of(cls.also)
@@ -141,9 +142,13 @@ def required_of(cls: type[Settings]) -> tuple[str, ...]:
     return tuple(
         field.name
         for field in dataclasses.fields(cls)  # type: ignore[arg-type]
-        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if field.init and field.name not in (ROBOT, *cls.flat, *cls.hidden)
+        if _needed(field) and field.name not in (ROBOT, *cls.flat, *cls.hidden)
     )
+
+
+def _needed(field: dataclasses.Field[Any]) -> bool:
+    no_default = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    return field.init and no_default
 
 
 def settings_fields(cls: type[Settings]) -> dict[str, Any]:
@@ -151,6 +156,17 @@ def settings_fields(cls: type[Settings]) -> dict[str, Any]:
     hints, apart = get_type_hints(cls, include_extras=True), (ROBOT, *cls.hidden)
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     return {field.name: hints[field.name] for field in fields if field.init and field.name not in apart}
+
+
+def _marker(hint: Any) -> Kind | None:
+    found = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Kind)]
+    return found[0] if found else None
+
+
+def _flat_keys(hint: Any) -> tuple[str, ...]:
+    """The keys of a field that stands directly in a section: those of a settings class, or of a choice."""
+    choice = _marker(hint)
+    return keys_of(_settings_class(hint)) if choice is None else tuple(choice.properties)
 
 
 def _settings_class(hint: Any) -> type[Settings]:
@@ -173,10 +189,12 @@ def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
                 raise wrong(f" takes no settings; write {cls.word} alone")
             raise wrong(f": {unknown_name('key', str(key), keys)}")
     for name in cls.flat:
-        inner = keys_of(_settings_class(settings_fields(cls)[name]))
+        inner = _flat_keys(settings_fields(cls)[name])
         below = {key: data.pop(key) for key in inner if key in data}
         if below:
             data[name] = below
+        elif any(field.name == name and _needed(field) for field in dataclasses.fields(cls)):  # type: ignore[arg-type]
+            raise wrong(f" has none of {', '.join(inner)}; give one")
     for key in required_of(cls):
         if key not in data:
             raise wrong(f" has no {key}; give {_wanted(settings_fields(cls)[key])}")
@@ -185,8 +203,5 @@ def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
 
 def _wanted(hint: Any) -> str:
     """What a field wants, for people."""
-    if get_origin(hint) is not None:
-        for marker in getattr(hint, "__metadata__", ()):
-            if isinstance(marker, Kind):
-                return marker.wanted
-    return "it"
+    marker = _marker(hint)
+    return "it" if marker is None else marker.wanted

@@ -46,6 +46,11 @@ class Kind:
     def schema(self) -> dict[str, Any]:
         raise NotImplementedError
 
+    @property
+    def properties(self) -> dict[str, Any]:
+        """Of a choice that stands flat in a section: its keys there, with their schemas."""
+        raise NotImplementedError
+
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema
 

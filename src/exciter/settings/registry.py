@@ -106,6 +106,16 @@ class OneOf(Kind):
             raise wrong(f": {self.tag} is {shown(word)}; allowed are {', '.join(self.words)}")
         return word, {key: value for key, value in given.items() if key != self.tag}
 
+    @property
+    def properties(self) -> dict[str, Any]:
+        inner = {word: adapter(self.known[word]).json_schema() for word in self.words}
+        if self.tag is None:
+            return inner
+        keys: dict[str, Any] = {self.tag: {"enum": list(self.words)}}
+        for one in inner.values():
+            keys = {**one["properties"], **keys}
+        return {self.tag: keys.pop(self.tag), **keys}
+
     def schema(self) -> dict[str, Any]:
         shapes: list[dict[str, Any]] = []
         alone: list[str] = []

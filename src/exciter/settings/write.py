@@ -34,7 +34,8 @@ def _changed(settings: Any) -> dict[str, Any]:
             continue
         value = getattr(settings, field.name)
         if field.name in settings.flat:
-            data |= _changed(value)
+            inner = written(value)
+            data |= {inner: {}} if isinstance(inner, str) else inner
             continue
         default = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
         changed = value is not None if settings.complete else not _same(value, default)

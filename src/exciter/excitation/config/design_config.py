@@ -14,7 +14,7 @@ trajectory:
 criterion: d-optimal                         # or a weighted sum: {condition: 1.0, torque-activity: 0.1}
 formulation: dynamic                         # or energy
 noise: [1.0, 1.0, 0.5]                       # σ of the torques [N·m], one or per joint; energy: one number [J]
-constraints: …                               # see ``constraint_config``
+constraints: …                               # see ``constraints.constraint_settings``
 samples: 2000                                # of the log over one period, which predictions count
 starts: 16
 seed: 0
@@ -36,11 +36,10 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError, ParameterError, shown
-from exciter.excitation.config.constraint_config import KEYS as CONSTRAINT_KEYS
-from exciter.excitation.config.constraint_config import ConstraintConfig
 from exciter.excitation.config.robot_part import read_section, robot_options
 from exciter.excitation.config.section import LARGEST_SEED, Section, number, per_joint
 from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.criteria.criterion import AnyCriterion
 from exciter.excitation.criteria.energy import Energy
@@ -90,7 +89,7 @@ class DesignConfig:
     criteria: str | Mapping[str, Any] = "d-optimal"
     formulation: str = "dynamic"
     noise: Any = None
-    limits: ConstraintConfig = field(default_factory=ConstraintConfig)
+    limits: ConstraintSettings = field(default_factory=ConstraintSettings)
     samples: int | None = None
     starts: int = 16
     seed: int = 0
@@ -132,7 +131,7 @@ class DesignConfig:
 
     def constraints(self, model: DynamicModel) -> tuple[Constraint, ...]:
         """They are the robot's: ``terms``, which say what is to be identified, have no part in them."""
-        return self.limits.constraints(model)
+        return self.limits.constraints(model.robot, f"{self.source}: constraints")
 
     def formulation_of(self) -> Formulation:
         """The rows; those of the energy model mix all joints, so that their noise is one number [J]."""
@@ -219,7 +218,7 @@ class DesignConfig:
             "criterion": self.criteria,
             "formulation": self.formulation,
             "noise": self.noise,
-            "constraints": dict(self.limits.section.data) or None,
+            "constraints": written(self.limits) or None,
             "samples": self.samples,
             "starts": self.starts,
             "seed": self.seed,
@@ -282,7 +281,7 @@ def read_config(path: str | Path) -> DesignConfig:
         criteria=top.get("criterion") if "criterion" in top else DesignConfig.criteria,
         formulation=top.word("formulation", FORMULATIONS, DesignConfig.formulation),
         noise=top.get("noise"),
-        limits=ConstraintConfig(top.section("constraints", CONSTRAINT_KEYS)),
+        limits=fill(ConstraintSettings, top.get("constraints"), top.at("constraints")),
         samples=top.whole("samples", 0, least=2, most=MOST_COUNTED["samples"]) or None,
         starts=top.whole("starts", DesignConfig.starts, least=1, most=MOST_COUNTED["starts"]),
         seed=top.whole("seed", DesignConfig.seed, least=0, most=LARGEST_SEED),
