@@ -29,9 +29,9 @@ from conftest import random_robot
 from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.config.design_config import read_config
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.mesh import MeshDistance
+from exciter.excitation.design_settings import read_config
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.bspline import BSpline
@@ -311,7 +311,7 @@ def description_trial(seed: int, samples: int = 2000) -> list[str]:
         robot = load(paths[0], config.robot)
         paths[2].write_text(json.dumps(exact_data(curve, robot)), encoding="utf-8")
         moved = read_trajectory(paths[2], robot)
-    constraints = config.constraints(config.model(robot))
+    constraints = config.constraints_of(robot)
     certificate = certify(robot, moved, constraints)
     told = [sentence for sentence in unchecked(robot, constraints, certificate) if sentence.startswith("torque")]
     found = []

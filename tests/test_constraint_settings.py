@@ -255,7 +255,7 @@ SECTIONS: list[dict[str, object]] = [
     {"workspace": [{"frame": "flange", "outside_sphere": {"radius": 0.1}}]},
     {"workspace": [{"frame": "joint_5", "inside_cylinder": {"radius": 2, "point": [0.1, 0, 0], "axis": [0, 1, 1]}}]},
     {"workspace": [{"frame": "flange", "outside_cylinder": {"radius": 0.1, "lower": -1, "upper": 0.2}}]},
-    {"workspace": [{"any_of": [{"frame": "flange", "z_min": 0}, {"frame": "flange", "outside_sphere": {"radius": 1}}]}]},
+    {"workspace": [{"any_of": [{"frame": "flange", "z_min": 0}, {"frame": "flange", "inside_sphere": {"radius": 1}}]}]},
     {
         "obstacles": [
             {"name": "ball", "sphere": {"centre": [2, 0, 0.3], "radius": 0.1}, "against": ["link_7"]},

@@ -19,11 +19,10 @@ from exciter.cli import main
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.config.design_config import EXECUTION, read_config
-from exciter.excitation.config.robot_part import DESIGN_KEYS
 from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
 from exciter.excitation.criteria.registry import CRITERIA
-from exciter.excitation.families import FAMILIES, TO_DESIGN
+from exciter.excitation.design_settings import DesignSettings, MotionSettings, read_config
+from exciter.excitation.families import FAMILIES
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
@@ -92,9 +91,9 @@ def test_design_document(tmp_path):
         config = read_config(path)
         arm = load(robot, config.robot)
         model = config.model(arm)
-        assert config.trajectory().duration == 10.0
-        assert len(config.constraints(model)) >= 3
-        config.criterion(model)
+        assert config.motion.duration == 10.0
+        assert len(config.constraints_of(arm)) >= 3
+        config.criterion_of(model)
 
 
 def test_readme_describes_a_log(tmp_path):
@@ -112,9 +111,15 @@ def test_design_document_names_every_key():
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     constraints = [*keys_of(ConstraintSettings), "margin", "payload", "clearance", "pairs", "meshes", "any_of"]
     constraints.append("against")
-    families = [key for word in TO_DESIGN.words for key in keys_of(FAMILIES[word])]
     settings = {key for kind in CRITERIA for key in keys_of(kind)} - {"chi", "criterion"}
-    words = (*DESIGN_KEYS, *EXECUTION, *constraints, *families, *REGIONS.words, *OBSTACLES.words, *CRITERIA.words)
+    words = (
+        *keys_of(DesignSettings),
+        *keys_of(MotionSettings),
+        *constraints,
+        *REGIONS.words,
+        *OBSTACLES.words,
+        *CRITERIA.words,
+    )
     words += TERMS.words
     for key in {*words, *settings}:
         assert re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", text), f"docs/design.md does not name '{key}'"

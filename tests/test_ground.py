@@ -17,10 +17,10 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.config.design_config import read_config
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.constraints.ground import Ground, grounds, mounting_plane
 from exciter.excitation.design import design
+from exciter.excitation.design_settings import read_config
 from exciter.excitation.files.export import export
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
@@ -163,7 +163,9 @@ def test_a_null_is_no_ground_that_was_given_so_that_the_usual_one_is_kept(tmp_pa
     (tmp_path / "c.yaml").write_text(f"constraints:\n  ground: {null}\n")
     (tmp_path / "without.yaml").write_text("constraints: {}\n")
     model = DynamicModel(library.embedded("panda"))
-    found, usual = (grounds(read_config(tmp_path / name).constraints(model)) for name in ("c.yaml", "without.yaml"))
+    found, usual = (
+        grounds(read_config(tmp_path / name).constraints_of(model.robot)) for name in ("c.yaml", "without.yaml")
+    )
     assert [wall.offset for wall in found] == [wall.offset for wall in usual]
     assert usual
 

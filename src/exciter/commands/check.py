@@ -13,7 +13,7 @@ from exciter.commands.common import console, print_notes, with_flags
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.config.design_config import DesignConfig, read_config
+from exciter.excitation.design_settings import DesignSettings, read_config
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.rounding import Rounding
 from exciter.excitation.files.samples import unchecked_rows
@@ -24,9 +24,9 @@ from exciter.robot import load
 STYLES = {"holds": "green", "assumed": "cyan", "open": "yellow", "broken": "bold red"}
 
 
-def chosen_config(arguments: argparse.Namespace) -> DesignConfig:
+def chosen_config(arguments: argparse.Namespace) -> DesignSettings:
     """The file of --config, or the defaults, with the robot's flags on top."""
-    config = DesignConfig() if arguments.config is None else read_config(arguments.config)
+    config = DesignSettings() if arguments.config is None else read_config(arguments.config)
     return replace(config, robot=with_flags(config.robot, arguments))
 
 
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = chosen_config(arguments)
     robot = load(arguments.robot, config.robot)
     curve = read_trajectory(arguments.trajectory, robot, jumps=True)
-    constraints = config.constraints(config.model(robot))
+    constraints = config.constraints_of(robot)
     certificate = certify(robot, curve, constraints, from_rest=True)
     missing = (*unchecked(robot, constraints, certificate), *unchecked_rows(curve))
     rounded = Rounding.of(curve)

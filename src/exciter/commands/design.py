@@ -22,9 +22,10 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.config.design_config import DRAWN_WORDS, DesignConfig
+from exciter.excitation.criteria.energy import Energy
 from exciter.excitation.deadline import NEVER, Deadline
 from exciter.excitation.design import Design, design
+from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.export import Exported, export
 from exciter.excitation.files.read import DESIGN, MOTION_FILES
 from exciter.excitation.optimiser.checkpoint import discard, refuse_foreign
@@ -48,15 +49,15 @@ WRITTEN = (*MOTION_FILES, DESIGN.name, "report.html")
 def run(arguments: argparse.Namespace) -> int:
     """0 when all was done, 130 when Ctrl-C came first: what was reached is written in either case."""
     config = chosen_config(arguments).overridden(
-        family=arguments.trajectory,
-        criteria=arguments.criterion,
+        trajectory=arguments.trajectory,
+        criterion=arguments.criterion,
         starts=arguments.starts,
         seed=arguments.seed,
         jobs=arguments.jobs,
         time_limit=arguments.time_limit,
     )
     check_flags(arguments, config)
-    limit = None if config.family in DRAWN_WORDS else config.time_limit  # of a search
+    limit = None if config.trajectory.drawn else config.time_limit  # of a search
     deadline = Deadline.after(limit, time.monotonic() - arguments.began)
     robot = load(arguments.robot, config.robot)
     with output_folder(arguments.output) as folder:
@@ -85,9 +86,9 @@ def run(arguments: argparse.Namespace) -> int:
     return INTERRUPTED if designed.interrupted and not designed.out_of_time else 0
 
 
-def _design(config: DesignConfig, robot: Robot, checkpoint: Path, deadline: Deadline, *, resume: bool) -> Design:
+def _design(config: DesignSettings, robot: Robot, checkpoint: Path, deadline: Deadline, *, resume: bool) -> Design:
     """The design of a configuration; a checkpoint of before counts only when it is to be resumed."""
-    model, chosen = config.model(robot), config.trajectory()
+    model, chosen = config.model(robot), config.motion
     if isinstance(chosen, RandomPoints | RandomSpline):
         refuse_foreign(checkpoint)
         drawn = _drawn(config, model, chosen)
@@ -97,9 +98,9 @@ def _design(config: DesignConfig, robot: Robot, checkpoint: Path, deadline: Dead
         return design(
             model,
             chosen,
-            criterion=config.criterion(model),
+            criterion=config.criterion_of(model),
             noise=config.noise_of(robot),
-            constraints=config.constraints(model),
+            constraints=config.constraints_of(model.robot),
             formulation=config.formulation_of(),
             prior=config.prior_information(model),
             samples=config.samples,
@@ -117,13 +118,13 @@ def _design(config: DesignConfig, robot: Robot, checkpoint: Path, deadline: Dead
         )
 
 
-def _drawn(config: DesignConfig, model: DynamicModel, settings: RandomMotion) -> Design:
+def _drawn(config: DesignSettings, model: DynamicModel, settings: RandomMotion) -> Design:
     """A random motion instead of the best one."""
     robot = model.robot
     drawn = draw(
         robot,
         settings,
-        config.constraints(model),
+        config.constraints_of(model.robot),
         seed=config.seed,
         periods=config.periods,
         ramps=config.ramps(robot),
@@ -131,7 +132,7 @@ def _drawn(config: DesignConfig, model: DynamicModel, settings: RandomMotion) ->
     return drawn_design(
         model,
         drawn,
-        criterion=config.criterion(model, drawn.trajectory),
+        criterion=config.criterion_of(model, drawn.trajectory),
         noise=config.noise_of(robot),
         formulation=config.formulation_of(),
         prior=config.prior_information(model),
@@ -139,15 +140,15 @@ def _drawn(config: DesignConfig, model: DynamicModel, settings: RandomMotion) ->
     )
 
 
-def check_flags(arguments: argparse.Namespace, config: DesignConfig) -> None:
+def check_flags(arguments: argparse.Namespace, config: DesignSettings) -> None:
     """Refuse flags of a search where there is none."""
-    if config.family not in DRAWN_WORDS:
+    if not config.trajectory.drawn:
         return
     for flag in ("starts", "jobs", "time_limit", "resume"):
         if getattr(arguments, flag):
             raise ExciterError(
-                f"--{flag.replace('_', '-')} is for a search; a {config.family} motion is drawn from its seed: leave "
-                "the flag out, or choose another --trajectory"
+                f"--{flag.replace('_', '-')} is for a search; a {config.trajectory.family} motion is drawn from its "
+                "seed: leave the flag out, or choose another --trajectory"
             )
 
 
@@ -167,9 +168,9 @@ def progress_bar(starts: int) -> Iterator[Any]:
 # -- what is written -------------------------------------------------------------------------------------------------
 
 
-def design_data(designed: Design, config: DesignConfig, files: Exported, source: str) -> dict[str, Any]:
+def design_data(designed: Design, config: DesignSettings, files: Exported, source: str) -> dict[str, Any]:
     """design.json: the promised keys first, then what else is worth keeping."""
-    model = designed.model
+    model, rows = designed.model, config.formulation_of()
     names, std = model.base.names, designed.predicted_std.tolist()
     return {
         "criterion": designed.criterion.name,
@@ -191,7 +192,7 @@ def design_data(designed: Design, config: DesignConfig, files: Exported, source:
         "duration": designed.curve.duration,
         "periods": designed.periods,
         "samples": designed.samples,
-        "noise": designed.noise.tolist() if config.formulation == "dynamic" else config.noise or 1.0,
+        "noise": rows.noise if isinstance(rows, Energy) else designed.noise.tolist(),
         "remarks": [*model.robot.remarks, *designed.words],
         "not_checked": list(unchecked(model.robot, designed.constraints, designed.certificate)),
         "files": files.to_dict(),

@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = chosen_config(arguments)
     robot = load(arguments.robot, config.robot)
     curve = read_trajectory(arguments.trajectory, robot)
-    constraints = config.constraints(config.model(robot))
+    constraints = config.constraints_of(robot)
     speed = arguments.speed / 100.0
     with output_folder(arguments.output) as folder, staged(folder, DESIGN) as stage:
         files, certificate = export_slowed(

@@ -224,7 +224,7 @@ def search_section(design: Design) -> Section:
 def settings_section(design: Design, settings: Mapping[str, Any]) -> Section:
     robot, trajectory = design.model.robot, design.trajectory
     noise = per_joint(robot, design.noise)
-    if settings.get("formulation") == "energy":
+    if "energy" in settings.get("formulation", ""):
         noise = f"{number(settings.get('noise', 1.0))} J of an energy row"
     values = {
         "trajectory": json.dumps(written(trajectory), ensure_ascii=False),

@@ -125,12 +125,12 @@ def adapter(cls: Any) -> TypeAdapter[Any]:
     return _adapters[cls]
 
 
-def keys_of(cls: type[Settings]) -> tuple[str, ...]:
-    """The keys of a section."""
+def keys_of(cls: type[Settings], given: Mapping[Any, Any] | None = None) -> tuple[str, ...]:
+    """The keys of a section; of one that is given, those that its choices leave."""
     keys: list[str] = []
     for name, hint in settings_fields(cls).items():
         if name in cls.flat:
-            keys += _flat_keys(hint)
+            keys += _flat_keys(hint, given)
         else:
             keys.append(name)
     keys += () if cls.also is None else keys_of(cls.also)
@@ -163,10 +163,10 @@ def _marker(hint: Any) -> Kind | None:
     return found[0] if found else None
 
 
-def _flat_keys(hint: Any) -> tuple[str, ...]:
+def _flat_keys(hint: Any, given: Mapping[Any, Any] | None) -> tuple[str, ...]:
     """The keys of a field that stands directly in a section: those of a settings class, or of a choice."""
     choice = _marker(hint)
-    return keys_of(_settings_class(hint)) if choice is None else tuple(choice.properties)
+    return keys_of(_settings_class(hint)) if choice is None else choice.keys(given or {})
 
 
 def _settings_class(hint: Any) -> type[Settings]:
@@ -177,7 +177,7 @@ def _settings_class(hint: Any) -> type[Settings]:
 
 def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
     """The keys that are given, those of flat fields put below them; required ones must be there."""
-    keys = keys_of(cls)
+    keys = keys_of(cls, given if isinstance(given, Mapping) else None)
     if given is not None and not isinstance(given, Mapping):
         if not keys:
             raise wrong(f" is {shown(given)}; it takes no settings")
@@ -189,7 +189,7 @@ def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
                 raise wrong(f" takes no settings; write {cls.word} alone")
             raise wrong(f": {unknown_name('key', str(key), keys)}")
     for name in cls.flat:
-        inner = _flat_keys(settings_fields(cls)[name])
+        inner = _flat_keys(settings_fields(cls)[name], given)
         below = {key: data.pop(key) for key in inner if key in data}
         if below:
             data[name] = below

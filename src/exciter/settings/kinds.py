@@ -47,9 +47,18 @@ class Kind:
         raise NotImplementedError
 
     @property
+    def hint(self) -> Any:
+        """For ``fill``, where one value is to be read."""
+        return Annotated[Any, self]
+
+    @property
     def properties(self) -> dict[str, Any]:
         """Of a choice that stands flat in a section: its keys there, with their schemas."""
         raise NotImplementedError
+
+    def keys(self, given: Mapping[Any, Any]) -> tuple[str, ...]:
+        """Of these, those that what is given leaves."""
+        return tuple(self.properties)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from exciter.errors import ExciterError, shown, unknown_name
-from exciter.settings.fill import adapter
+from exciter.settings.fill import adapter, keys_of
 from exciter.settings.kinds import Kind
 from exciter.settings.wrong import below, wrong
 
@@ -66,11 +66,6 @@ class OneOf(Kind):
         return self.registry if isinstance(self.registry, Registry) else self.registry()
 
     @property
-    def hint(self) -> Any:
-        """For ``fill``, where only a choice is to be read."""
-        return Annotated[Any, self]
-
-    @property
     def words(self) -> tuple[str, ...]:
         return tuple(word for word in self.known.words if word not in self.without)
 
@@ -113,8 +108,16 @@ class OneOf(Kind):
             return inner
         keys: dict[str, Any] = {self.tag: {"enum": list(self.words)}}
         for one in inner.values():
-            keys = {**one["properties"], **keys}
-        return {self.tag: keys.pop(self.tag), **keys}
+            keys |= {key: value for key, value in one["properties"].items() if key not in keys}
+        return keys
+
+    def keys(self, given: Mapping[Any, Any]) -> tuple[str, ...]:
+        if self.tag is None:
+            return self.words
+        word = given.get(self.tag) or self.usual
+        if word in self.words:
+            return (self.tag, *keys_of(self.known[word]))
+        return tuple(self.properties)
 
     def schema(self) -> dict[str, Any]:
         shapes: list[dict[str, Any]] = []

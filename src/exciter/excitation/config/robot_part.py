@@ -10,21 +10,8 @@ from exciter.excitation.config.section import Section
 from exciter.robot.options import KEYS as ROBOT_KEYS
 from exciter.robot.options import RobotOptions, options_from
 from exciter.robot.yaml_file import read_yaml
+from exciter.settings import keys_of
 
-DESIGN_KEYS = (
-    "terms",
-    "trajectory",
-    "criterion",
-    "formulation",
-    "noise",
-    "constraints",
-    "samples",
-    "starts",
-    "seed",
-    "jobs",
-    "time_limit",
-    "prior",
-)
 EXPERIMENT_KEYS = ("simulate", "identify")  # read by the commands of these names
 
 
@@ -35,7 +22,9 @@ def read_section(path: Path) -> Section:
 
 def whole_section(data: Any, where: str) -> Section:
     """The content of such a file."""
-    return Section.of(data, where, (*ROBOT_KEYS, *DESIGN_KEYS, *EXPERIMENT_KEYS))
+    from exciter.excitation.design_settings import DesignSettings  # which reads its file with this
+
+    return Section.of(data, where, (*ROBOT_KEYS, *keys_of(DesignSettings), *EXPERIMENT_KEYS))
 
 
 def robot_options(top: Section, folder: Path) -> RobotOptions:

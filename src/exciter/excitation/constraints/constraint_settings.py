@@ -73,7 +73,7 @@ class RegionOfAFrame(Kind):
     """Sides by name, one region, or any_of several entries."""
 
     wanted = f"frame, and sides ({', '.join(SIDES)}) or one of {', '.join(REGIONS.words)}; or any_of"
-    keys = ("frame", "any_of", *SIDES, *REGIONS.words)
+    known = ("frame", "any_of", *SIDES, *REGIONS.words)
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Region | AnyOf:
         from pydantic import ValidationError
@@ -83,8 +83,8 @@ class RegionOfAFrame(Kind):
         if not isinstance(given, Mapping):
             raise wrong(f" is {shown(given)}; give a mapping with {self.wanted}")
         for key in given:
-            if key not in self.keys:
-                raise wrong(f": {unknown_name('key', str(key), self.keys)}")
+            if key not in self.known:
+                raise wrong(f": {unknown_name('key', str(key), self.known)}")
         data = {key: value for key, value in given.items() if value is not None}
         if "any_of" in data:
             if len(given) > 1:

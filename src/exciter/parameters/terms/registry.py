@@ -9,7 +9,7 @@ terms: [{coulomb: {shape: {dahl: {delta: 1e-3}}, joints: [j1]}}]   # shape: sign
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from exciter.errors import shown
 from exciter.parameters.terms.asymmetric_coulomb import AsymmetricCoulomb
@@ -80,5 +80,5 @@ def joint_terms(given: Any, robot: Robot, where: str) -> tuple[JointTerm, ...]:
     """Joint terms of ``none``, or of a list; without any, those that the description declares."""
     if given is None:
         return declared_terms(robot)
-    terms: tuple[JointTerm, ...] = fill(cast(Any, Terms), given, where)
+    terms: tuple[JointTerm, ...] = fill(ListOfTerms().hint, given, where)
     return terms
