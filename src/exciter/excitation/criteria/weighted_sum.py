@@ -76,17 +76,12 @@ def bound(criterion: AnyCriterion, model: DynamicModel, trajectory: Trajectory) 
     return made
 
 
-@dataclass(frozen=True)
-class ConditionAndEquilibrium(CriterionSettings):
-    """cond(W) + k₁ max|W_ij|/min|W_ij| [12.13]."""
-
-    word: ClassVar[str] = "condition-equilibrium"
-    title: ClassVar[str] = "condition number and equilibrium"
-    k1: Positive = 1e-3
+class SumByWord(CriterionSettings):
+    """A weighted sum that has a word of its own."""
 
     @cached_property
     def sum(self) -> WeightedSum:
-        return WeightedSum(((1.0, ConditionNumber()), (self.k1, Equilibrium())))
+        raise NotImplementedError
 
     @property
     def name(self) -> str:
@@ -97,7 +92,20 @@ class ConditionAndEquilibrium(CriterionSettings):
 
 
 @dataclass(frozen=True)
-class ConditionAndTorque(CriterionSettings):
+class ConditionAndEquilibrium(SumByWord):
+    """cond(W) + k₁ max|W_ij|/min|W_ij| [12.13]."""
+
+    word: ClassVar[str] = "condition-equilibrium"
+    title: ClassVar[str] = "condition number and equilibrium"
+    k1: Positive = 1e-3
+
+    @cached_property
+    def sum(self) -> WeightedSum:
+        return WeightedSum(((1.0, ConditionNumber()), (self.k1, Equilibrium())))
+
+
+@dataclass(frozen=True)
+class ConditionAndTorque(SumByWord):
     """ξ₁ cond(W diag Z) + ξ₂ / Σ mean |τ| (Rackl et al. (15)); values Z as of ``ScaledCondition``."""
 
     word: ClassVar[str] = "condition-torque"
@@ -111,15 +119,8 @@ class ConditionAndTorque(CriterionSettings):
     def sum(self) -> WeightedSum:
         return WeightedSum(((self.xi1, ScaledCondition(self.values)), (self.xi2, InverseTorque(self.chi))))
 
-    @property
-    def name(self) -> str:
-        return self.sum.name
-
     def bound(self, model: DynamicModel, trajectory: Trajectory) -> ConditionAndTorque:
         return self if self.values is not None else replace(self, values=nominal_sizes(model, self.word))
-
-    def at(self, observed: Observed) -> Evaluation:
-        return self.sum.at(observed)
 
 
 def scaled(weight: float, gradient: Callable[[], MotionGradient]) -> Callable[[], MotionGradient]:

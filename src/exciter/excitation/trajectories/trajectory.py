@@ -8,7 +8,7 @@ moves x (n, v) and never sees the conditions.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Protocol, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,9 +28,13 @@ class Family(Settings):
     tag: ClassVar[str] = "family"
     complete: ClassVar[bool] = True
 
+    def entry(self, data: Any) -> Any:
+        """One of Python code alone need not have a word."""
+        return {self.tag: getattr(type(self), "word", type(self).__name__), **data}
+
 
 class Trajectory(Protocol):
-    """A family of motions, linear in its coefficients."""
+    """A family of motions, linear in its coefficients; to be written into files it derives from ``Family``."""
 
     @property
     def duration(self) -> float:

@@ -35,7 +35,6 @@ class CoupledSqrtViscous(JointTerm):
 
     word: ClassVar[str] = "coupled-sqrt-viscous"
     title: ClassVar[str] = "friction with the root of the speed of a motor that turns with two joints"
-
     first: Joint
     second: Joint
     ratio: Amount = 1.0

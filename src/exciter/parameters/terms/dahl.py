@@ -34,7 +34,6 @@ class Dahl(FrictionShape):
 
     word: ClassVar[str] = "dahl"
     title: ClassVar[str] = "Dahl pre-sliding"
-
     delta: Travel
     start: Annotated[PerJoint, OfNamedJoints(least=-1.0)] = 0.0
 

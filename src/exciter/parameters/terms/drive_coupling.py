@@ -39,7 +39,6 @@ class DriveCoupling(JointTerm):
 
     word: ClassVar[str] = "drive-coupling"
     title: ClassVar[str] = "friction and rotor of a motor that turns with two joints"
-
     first: Joint
     second: Joint
     ratio: Amount = 1.0

@@ -33,7 +33,6 @@ class GasSpring(JointTerm):
 
     word: ClassVar[str] = "gas-spring"
     title: ClassVar[str] = "gas spring"
-
     joint: Joint
     base_arm: Arm
     link_arm: Arm

@@ -29,7 +29,6 @@ class GravitySpring(JointTerm):
 
     word: ClassVar[str] = "gravity-spring"
     title: ClassVar[str] = "gravity spring"
-
     joint: Joint
     offset: Angle = 0.0
 

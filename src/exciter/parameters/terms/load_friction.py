@@ -35,7 +35,6 @@ class LoadFriction(DryFriction):
 
     word: ClassVar[str] = "load-friction"
     title: ClassVar[str] = "friction that grows with the load"
-
     links: Links | None = None
     springs: Annotated[Springs, ListOfSprings()] = ()
 

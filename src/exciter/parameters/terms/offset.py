@@ -25,7 +25,6 @@ class Offset(JointTerm):
 
     word: ClassVar[str] = "offset"
     title: ClassVar[str] = "offset"
-
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:

@@ -25,7 +25,6 @@ class Ripple(JointTerm):
 
     word: ClassVar[str] = "ripple"
     title: ClassVar[str] = "torque that repeats every turn"
-
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:

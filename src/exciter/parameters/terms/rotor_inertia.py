@@ -25,7 +25,6 @@ class RotorInertia(JointTerm):
 
     word: ClassVar[str] = "rotor"
     title: ClassVar[str] = "rotor inertia"
-
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:

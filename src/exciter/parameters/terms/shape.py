@@ -92,7 +92,6 @@ class Tanh(FrictionShape):
 
     word: ClassVar[str] = "tanh"
     title: ClassVar[str] = "tanh"
-
     width: Speed
 
     def __post_init__(self) -> None:

@@ -33,7 +33,6 @@ class Spring(JointTerm):
 
     word: ClassVar[str] = "spring"
     title: ClassVar[str] = "spring"
-
     joint: Joint
     base_arm: Arm
     link_arm: Arm

@@ -30,7 +30,6 @@ class SqrtViscous(JointTerm):
 
     word: ClassVar[str] = "sqrt-viscous"
     title: ClassVar[str] = "friction with the root of the speed"
-
     joints: Names | None = None
     width: Speed = 1e-3
 

@@ -26,7 +26,6 @@ class Stribeck(DryFriction):
 
     word: ClassVar[str] = "stribeck"
     title: ClassVar[str] = "Stribeck friction"
-
     velocity: Speed = field(kw_only=True)
 
     def __post_init__(self) -> None:

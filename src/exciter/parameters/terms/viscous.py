@@ -24,7 +24,6 @@ class Viscous(JointTerm):
 
     word: ClassVar[str] = "viscous"
     title: ClassVar[str] = "viscous friction"
-
     joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
