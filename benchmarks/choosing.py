@@ -30,7 +30,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.criteria.figures import evaluate
-from exciter.excitation.criteria.registry import criterion_from
+from exciter.excitation.criteria.registry import CRITERIA
 from exciter.excitation.design import design
 from exciter.excitation.trajectories.acceleration import AccelerationSequence
 from exciter.excitation.trajectories.bspline import BSpline
@@ -139,7 +139,7 @@ def _designed(name: str, family: Trajectory, criterion: str) -> tuple[Trajectory
     found = design(
         given.model,
         family,
-        criterion=criterion_from(criterion),
+        criterion=CRITERIA[criterion](),
         noise=given.noise,
         starts=4,
         samples=int(DURATION * RATE),

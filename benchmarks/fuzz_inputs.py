@@ -25,9 +25,8 @@ from fuzz_damage import BOMBS
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.config.design_config import read_config
-from exciter.excitation.config.terms import joint_terms
 from exciter.excitation.criteria import DOptimality
+from exciter.excitation.design_settings import read_config
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.read import read_trajectory
@@ -51,6 +50,7 @@ from exciter.export.ros2 import joint_trajectory
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.dummies import dummies
+from exciter.parameters.terms.registry import joint_terms
 from exciter.robot import library, load
 from exciter.robot.options import read_options
 from exciter.robot.robot import Robot
@@ -183,18 +183,17 @@ def _named(texts: Iterable[str]) -> list[bytes]:
 
 def design(path: Path, rng: random.Random) -> None:
     config = read_config(path)
-    family = config.trajectory()
+    family = config.motion
     robot = config.robot.apply(arm())
     config.noise_of(robot)
     config.formulation_of()
     config.ramps(robot)
     config.to_dict()
-    joint_terms(config.terms, robot, "terms")
     if robot.n == arm().n and rng.random() < 0.2:
-        model = _model(json.dumps(config.terms, default=str))
-        config.constraints(model)
+        model = config.model(robot)
+        config.constraints_of(robot)
         if not isinstance(family, RandomPoints | RandomSpline):
-            config.criterion(model)
+            config.criterion_of(model)
 
 
 def identification(path: Path, rng: random.Random) -> None:

@@ -29,9 +29,9 @@ from conftest import random_robot
 from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.config.design_config import read_config
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.mesh import MeshDistance
+from exciter.excitation.design_settings import read_config
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.bspline import BSpline
@@ -42,6 +42,7 @@ from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.robot import Robot, load
 from exciter.robot.geometry import Shape
 from exciter.robot.motion import Motion
+from exciter.settings import written
 
 Array = np.ndarray
 #: MeshDistance has to tell collision shapes from visual ones for ``shapes_trial``; where it cannot, it is left out.
@@ -135,7 +136,7 @@ def draw_family(rng: np.random.Generator, n: int) -> tuple[dict[str, Any], Array
     periods = int(rng.integers(1, 4))
     ends = np.stack([np.stack([b[k] @ delta.T for b in family.basis(np.array([0.0, 3.0]), 2)]) for k in (0, 1)])
     jumps = np.abs(ends[1] - ends[0]).T if periods > 1 else np.zeros((n, 3))
-    return {"trajectory": family.to_dict(), "coefficients": delta, "periods": periods}, jumps, ends.transpose(0, 2, 1)
+    return {"trajectory": written(family), "coefficients": delta, "periods": periods}, jumps, ends.transpose(0, 2, 1)
 
 
 def file_trial(seed: int, samples: int = 0) -> list[str]:
@@ -310,7 +311,7 @@ def description_trial(seed: int, samples: int = 2000) -> list[str]:
         robot = load(paths[0], config.robot)
         paths[2].write_text(json.dumps(exact_data(curve, robot)), encoding="utf-8")
         moved = read_trajectory(paths[2], robot)
-    constraints = config.constraints(config.model(robot))
+    constraints = config.constraints_of(robot)
     certificate = certify(robot, moved, constraints)
     told = [sentence for sentence in unchecked(robot, constraints, certificate) if sentence.startswith("torque")]
     found = []

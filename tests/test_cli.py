@@ -94,7 +94,7 @@ def test_base_takes_the_terms_of_the_configuration(capsys, tmp_path):
     assert base("--config", write(tmp_path / "none.yaml", "terms: none")) == 15
     assert base("--config", write(tmp_path / "other.yaml", "starts: 3")) == base()
     wrong = write(tmp_path / "wrong.yaml", "terms: [glue]")
-    assert "wrong.yaml: terms has 'glue'" in fails(capsys, "base", "panda", "--config", wrong)
+    assert "wrong.yaml: terms 1 is 'glue'" in fails(capsys, "base", "panda", "--config", wrong)
 
 
 COMMANDS = (

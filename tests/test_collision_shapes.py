@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.config.constraint_config import ConstraintConfig
-from exciter.excitation.config.section import Section
+from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.report.scene import drawables
 from exciter.robot.description import read_mjcf, read_urdf
@@ -19,6 +17,7 @@ from exciter.robot.geometry import Shape
 from exciter.robot.mdh_file import read_mdh, write_mdh
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
+from exciter.settings import fill
 
 SMALL, LARGE = 0.05, 0.25  # [m] of a ball 0.3 m from another one of 0.1 m: free by 0.15, overlapping by 0.05
 
@@ -75,8 +74,8 @@ def described(
 def status(robot: Robot, meshes: bool) -> str:
     """Of the distance of the two balls, while the robot moves a little."""
     asked = {"pairs": [["base", "two"]], "meshes": meshes}
-    config = ConstraintConfig(Section({"self_collision": asked, "torque": False, "ground": "none"}, "constraints"))
-    constraints = config.constraints(DynamicModel(robot))
+    config = fill(ConstraintSettings, {"self_collision": asked, "torque": False, "ground": "none"}, "constraints")
+    constraints = config.constraints(robot)
     family = Fourier(10.0, 1)
     delta = family.still(np.zeros(robot.n))
     delta[:, 1] += 0.02

@@ -12,11 +12,12 @@ import pytest
 
 from conftest import random_robot, states
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import MotionError, ParameterError
+from exciter.errors import ExciterError, MotionError, ParameterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import LENGTH
+from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits, torque_jacobians
@@ -29,8 +30,11 @@ from exciter.excitation.constraints.workspace import (
     OutsideCylinder,
     OutsideSphere,
 )
-from exciter.robot import Motion
+from exciter.robot import Motion, library
 from exciter.robot.geometry import Capsule, Shape
+from exciter.settings import fill, written
+from exciter.settings.fill import adapter
+from settings_suite import check_described
 from test_certificate import even_spans, resting
 
 POINTS = np.random.default_rng(3).uniform(-2.0, 2.0, (3, 50))
@@ -231,3 +235,72 @@ def test_derivatives_of_torque_are_the_same_from_both_engines() -> None:
         np.testing.assert_allclose(dqd[:, joint], (sides[0] - sides[1]).T / (2 * step), atol=1e-5)
     with pytest.raises(MotionError):
         torque_jacobians(model, Motion.at(np.zeros((2, 3))), chi)
+
+
+# -- as sections of a file ---------------------------------------------------------------------------------------------
+
+PANDA = library.embedded("panda")
+SECTIONS: list[dict[str, object]] = [
+    {},
+    {"torque": False, "self_collision": False, "ground": False},
+    {"torque": True, "self_collision": True, "ground": -0.5},
+    {"torque": {"margin": 0.1, "payload": {"frame": "flange", "mass": 2, "centre": [0, 0, 0.1]}}},
+    {"self_collision": {"clearance": 0.02, "pairs": [["link_2", "link_7"]]}},
+    {"ground": {"height": -0.3, "normal": [0, 0, 2], "clearance": 0.0}},
+    {"ground": "None"},
+    {"workspace": [{"frame": "flange", "z_min": -0.5, "x_max": "9e-1"}, {"frame": "flange", "y_max": 1}]},
+    {"workspace": [{"frame": "flange", "box": {"lower": [None, -2, -1], "upper": [2, float("inf"), None]}}]},
+    {"workspace": [{"frame": "flange", "half_space": {"normal": [0.1, 0.2, 0.3], "offset": -1}}]},
+    {"workspace": [{"frame": "flange", "inside_sphere": {"radius": 2, "centre": [0, 0, 0.3]}}]},
+    {"workspace": [{"frame": "flange", "outside_sphere": {"radius": 0.1}}]},
+    {"workspace": [{"frame": "joint_5", "inside_cylinder": {"radius": 2, "point": [0.1, 0, 0], "axis": [0, 1, 1]}}]},
+    {"workspace": [{"frame": "flange", "outside_cylinder": {"radius": 0.1, "lower": -1, "upper": 0.2}}]},
+    {"workspace": [{"any_of": [{"frame": "flange", "z_min": 0}, {"frame": "flange", "inside_sphere": {"radius": 1}}]}]},
+    {
+        "obstacles": [
+            {"name": "ball", "sphere": {"centre": [2, 0, 0.3], "radius": 0.1}, "against": ["link_7"]},
+            {"capsule": {"start": [2, 0, 0], "end": [2, 0, 1], "radius": 0.05}},
+            {"half_space": {"normal": [0, 0, 3], "offset": -3}},
+            {"box": {"lower": [0.4, -3, -2], "upper": [0.8, -2, 0.3]}},
+        ]
+    },
+]  # fmt: skip
+
+
+def test_every_region_and_obstacle_of_a_file_says_what_its_settings_may_be() -> None:
+    check_described(REGIONS)
+    check_described(OBSTACLES)
+    schema = adapter(ConstraintSettings).json_schema()
+    assert set(schema["properties"]) == {"torque", "self_collision", "workspace", "obstacles", "ground"}
+    assert {"name", "against", "sphere"} < set(schema["properties"]["obstacles"]["items"]["properties"])
+
+
+@pytest.mark.parametrize("given", SECTIONS, ids=lambda given: ", ".join(given) or "nothing")
+def test_a_written_section_asks_for_the_same_constraints(given: dict[str, object]) -> None:
+    """To the last bit of every value; the file may be read before its robot is known, or after."""
+    first = fill(ConstraintSettings, given, "constraints")
+    again = fill(ConstraintSettings, written(first), "constraints")
+    assert written(again) == written(first)
+    known = fill(ConstraintSettings, given, "constraints", robot=PANDA)
+    motion = states(PANDA, 5)
+    for one, *others in zip(*(settings.constraints(PANDA) for settings in (first, again, known)), strict=True):
+        for other in others:
+            assert [vars(row) for row in one.rows] == [vars(row) for row in other.rows]
+            np.testing.assert_array_equal(one.values(motion), other.values(motion))
+
+
+def test_an_unknown_frame_is_told_with_its_place_whenever_the_robot_is_known() -> None:
+    given = {"workspace": [{"frame": "flange", "z_min": 0.0}, {"frame": "nose", "z_min": 0.0}]}
+    with pytest.raises(ExciterError, match=r"^x: workspace 2: unknown frame 'nose'; valid names: joint_1"):
+        fill(ConstraintSettings, given, "x").constraints(PANDA, "x")
+    with pytest.raises(ExciterError, match=r"^x: workspace 2: unknown frame 'nose'; valid names: joint_1"):
+        fill(ConstraintSettings, given, "x", robot=PANDA)
+
+
+def test_constraints_of_python_code_join_those_of_a_file() -> None:
+    mine = InsideSphere(PANDA, "flange", 3.0)
+    settings = ConstraintSettings(torque=False, self_collision=False, ground=False, further=(mine,))
+    assert settings.constraints(PANDA) == (mine,)
+    assert "further" not in written(settings)
+    with pytest.raises(ExciterError, match="unknown key 'further'"):
+        fill(ConstraintSettings, {"further": []}, "x")

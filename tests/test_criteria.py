@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -18,12 +19,15 @@ from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation import criteria as c
 from exciter.excitation.criteria.adjoints import regressor_pullback, torque_jacobian, torque_jacobian_pullback
+from exciter.excitation.criteria.registry import ALONE, ROWS, WordsOfCriteria
 from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, Dahl, GasSpring, LoadFriction, Offset, RotorInertia, Tanh, Viscous
 from exciter.reproduction.swevers_asme.set_up import FRICTION, INERTIAL
 from exciter.robot import Motion, load
+from exciter.settings import OneOf, fill
+from settings_suite import check_described, check_read_again
 
 Array = np.ndarray
 ENGINE = NumpyEngine()
@@ -580,26 +584,72 @@ def test_design_and_estimate_until_the_estimate_settles():
         c.iterate(design, estimate, truth, rounds=0)
 
 
+CHOICE = Annotated[Any, WordsOfCriteria()]
+
+
+def read(given):
+    return fill(CHOICE, given, "x")
+
+
 # -- words and bad input --------------------------------------------------------------------------------------------
 
 
 def test_every_word_makes_its_criterion():
-    given = {"values": (1.0, 2.0), "trajectory": Fourier(), "joint_noise": 1e-3}
-    for word in c.CRITERIA:
-        needed = {name: given[name] for name, is_needed in c.settings_of(word).items() if is_needed}
-        criterion = c.criterion_from(word, needed)
+    check_described(c.CRITERIA)
+    check_described(ROWS)
+    for word in ALONE:
+        criterion = read({word: {"joint_noise": 1e-3} if word == "cramer-rao" else {}})
+        assert type(criterion) is c.CRITERIA[word]
         if word not in ("condition-equilibrium", "condition-torque"):
             assert criterion.name == word
-    assert isinstance(c.criterion_from("condition-equilibrium", {"k1": 0.1}), c.MotionCriterion)
-    assert not isinstance(c.criterion_from("d-optimal"), c.MotionCriterion)
-    assert c.criterion_from("condition-smallest", {"k2": 2.0}) == c.ConditionAndSmallest(2.0)
-    for word, settings, message in (
-        ("t-optimal", {}, "unknown criterion 't-optimal'; valid names: d-optimal"),
-        ("d-optimal", {"scale": 1}, "no setting 'scale'; its settings: none"),
-        ("condition-scaled", {}, "needs the setting 'values'"),
+    assert isinstance(read({"condition-equilibrium": {"k1": 0.1}}), c.MotionCriterion)
+    assert not isinstance(read("d-optimal"), c.MotionCriterion)
+    assert read({"condition-smallest": {"k2": 2.0, "weight": 3.0}}) == c.ConditionAndSmallest(2.0)
+    for given, message in (
+        ("t-optimal", "x is 't-optimal'; allowed are d-optimal"),
+        ({"d-optimal": {"scale": 1}}, "x: d-optimal takes no settings"),
+        ({"condition-smallest": {"k2": 0}}, "x: condition-smallest: k2 is 0; give a number > 0"),
+        ({"condition": {"weight": 0}}, "x: condition: weight is 0; give a number > 0"),
+        ({"condition": True}, "x: condition is true; give a number > 0"),
+        (3, "x is 3; give one of d-optimal"),
     ):
-        with pytest.raises(ParameterError, match=message):
-            c.criterion_from(word, settings)
+        with pytest.raises(ExciterError, match=message):
+            read(given)
+
+
+WRITTEN = [
+    c.AOptimality(), c.AOptimality((1.0, 2.0)), c.EOptimality((3.0,)), c.DOptimality(), c.ScaledCondition(),
+    c.ScaledCondition((1.0, 0.1)), c.ConditionAndSmallest(0.3), c.ConditionAndEquilibrium(0.2), c.ConditionAndTorque(),
+    c.ConditionAndTorque((1.0, 2.0), 0.5, 2.0, (1.0,)), c.CramerRao(None, 1e-4),
+    c.CramerRao(None, (1e-4, 2e-4), (1.0, 2.0), c.AOptimality((1.0,))), c.QrCondition(), c.FrobeniusCondition(),
+    c.NormalizedCondition(), c.ConditionNumber(),
+    c.WeightedSum(((2.0, c.ScaledCondition()), (0.5, c.InverseTorque((1.0, 2.0))), (1.0, c.Equilibrium()))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("criterion", WRITTEN, ids=lambda one: type(one).__name__)
+def test_a_written_criterion_is_read_as_the_same(criterion):
+    check_read_again(CHOICE, criterion)
+
+
+def test_formulations_of_a_design_are_read_as_they_were_written():
+    for rows in (c.InverseDynamic(), c.Energy(), c.Energy(3, 0.5)):
+        check_read_again(OneOf(ROWS).hint, rows)
+
+
+def test_what_a_criterion_leaves_open_is_that_of_the_model_and_of_the_motion():
+    model, family = DynamicModel(load("gautier-khalil"), (), ENGINE), Fourier()
+    sizes = tuple(np.abs(model.base.base_values(model.nominal)))
+    left_open = c.WeightedSum(
+        ((1.0, c.ScaledCondition()), (2.0, c.ConditionAndTorque()), (3.0, c.CramerRao(None, 0.1)))
+    )
+    parts = [part for _, part in c.bound(left_open, model, family).parts]
+    assert parts == [c.ScaledCondition(sizes), c.ConditionAndTorque(sizes), c.CramerRao(family, 0.1)]
+    given = c.WeightedSum(((1.0, c.ScaledCondition((1.0,))), (1.0, c.CramerRao(Fourier(3.0), 0.1))))
+    assert c.bound(given, model, family) == given
+    for criterion in (c.ScaledCondition(), c.ConditionAndTorque(), c.CramerRao(None, 0.1)):
+        with pytest.raises(ParameterError, match=r"has no (values|trajectory); give"):
+            Objective(model, criterion, model.base.independent, np.ones(3)).value(states(model.robot, 30))
 
 
 def test_bad_input_is_refused_in_one_line():

@@ -1,6 +1,8 @@
 """The YAML file of --config: every key means what it says, defaults follow the robot, wrong values are named."""
 
+import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,16 +12,17 @@ import yaml
 from conftest import ROBOTS, states
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.config.design_config import DesignConfig, home, read_config
-from exciter.excitation.config.terms import term_words
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import LENGTH
+from exciter.excitation.constraints.constraint_settings import ConstraintSettings, GroundSettings
 from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.kinematics import kinematics
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
-from exciter.excitation.criteria import DOptimality
-from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria import AOptimality, DOptimality, Energy, InverseTorque, WeightedSum
+from exciter.excitation.criteria.registry import ALONE
+from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home, read_config
+from exciter.excitation.families import TO_DESIGN
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.samples import Samples
 from exciter.excitation.objective import Objective
@@ -29,11 +32,14 @@ from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, DriveCoupling, Stribeck, Viscous
 from exciter.robot import Motion, library, load
+from exciter.settings import keys_of, written
+from exciter.settings.fill import adapter, settings_fields
+from settings_suite import is_marked
 
 PANDA, SMALL = library.embedded("panda"), library.embedded("gautier-khalil")
 
 
-def config(folder: Path, text: str) -> DesignConfig:
+def config(folder: Path, text: str) -> DesignSettings:
     path = folder / "design.yaml"
     path.write_text(text, encoding="utf-8")
     return read_config(path)
@@ -42,7 +48,7 @@ def config(folder: Path, text: str) -> DesignConfig:
 def constraints(folder, text, robot=PANDA):
     """Without the plane that the robot is mounted on, which has tests of its own (test_ground.py)."""
     given = config(folder, text)
-    return tuple(c for c in given.constraints(given.model(robot)) if not grounds((c,)))
+    return tuple(c for c in given.constraints_of(robot) if not grounds((c,)))
 
 
 # -- what it means ------------------------------------------------------------------------------------------------
@@ -50,8 +56,8 @@ def constraints(folder, text, robot=PANDA):
 
 def test_nothing_said_means_the_defaults(tmp_path):
     given = config(tmp_path, "")
-    assert given.trajectory() == Fourier(at_rest=True)
-    assert given.criterion(given.model(SMALL)) == DOptimality()
+    assert given.motion == Fourier(at_rest=True)
+    assert given.criterion_of(given.model(SMALL)) == DOptimality()
     assert (given.starts, given.seed, given.periods, given.rate, given.time_limit) == (16, 0, 1, 200.0, None)
     assert given.noise_of(SMALL) is given.ramps(SMALL) is given.prior_information(given.model(SMALL)) is None
     assert given.formulation_of().name == "dynamic"
@@ -79,8 +85,8 @@ time_limit: 12.5
     assert robot.gravity[2] == -9.8
     model = given.model(robot)
     assert model.terms == (Viscous(), Coulomb(), Stribeck(velocity=0.1), DriveCoupling("joint_1", "joint_2"))
-    assert given.trajectory() == BSpline(4.0, 6)
-    assert given.criterion(model).name == "condition"
+    assert given.motion == BSpline(4.0, 6)
+    assert given.criterion_of(model).name == "condition"
     assert given.formulation_of().name == "energy"
     assert given.formulation_of().noise == 0.5  # [J]: a row mixes all joints
     assert given.noise_of(robot) is None
@@ -93,8 +99,8 @@ time_limit: 12.5
 def test_coupled_root_by_word(tmp_path):
     needed = CoupledSqrtViscous("joint_1", "joint_2")
     every = CoupledSqrtViscous("joint_2", "joint_3", ratio=-0.5, width=0.01)
-    assert term_words((needed,)) == [{"coupled-sqrt-viscous": {"first": "joint_1", "second": "joint_2"}}]
-    text = yaml.safe_dump({"terms": term_words((needed, every))})
+    assert written((needed,)) == [{"coupled-sqrt-viscous": {"first": "joint_1", "second": "joint_2"}}]
+    text = yaml.safe_dump({"terms": written((needed, every))})
     assert config(tmp_path, text).model(SMALL).terms == (needed, every)
 
 
@@ -109,7 +115,7 @@ def test_coupled_root_by_word(tmp_path):
     ],
 )
 def test_families(tmp_path, text, family):
-    assert config(tmp_path, f"trajectory: {text}").trajectory() == family
+    assert config(tmp_path, f"trajectory: {text}").motion == family
 
 
 def test_noise_and_postures_by_joint(tmp_path):
@@ -128,17 +134,17 @@ def test_home_is_within_the_limits(any_robot):
 
 def test_flags_go_before_the_file(tmp_path):
     given = config(tmp_path, "trajectory: {family: fourier, harmonics: 3, periods: 4}\ncriterion: condition\nseed: 5")
-    same = given.overridden(family="fourier", criteria=None, seed=None)
-    assert same.trajectory() == Fourier(harmonics=3, at_rest=True)
+    same = given.overridden(trajectory="fourier", criterion=None, seed=None)
+    assert same.motion == Fourier(harmonics=3, at_rest=True)
     assert same.seed == 5
-    other = given.overridden(family="bspline", criteria="d-optimal", seed=1, time_limit=3.0)
-    assert other.trajectory() == BSpline()
+    other = given.overridden(trajectory="bspline", criterion="d-optimal", seed=1, time_limit=3.0)
+    assert other.motion == BSpline()
     assert (other.seed, other.periods, other.time_limit) == (1, 4, 3.0)
-    assert other.criterion(other.model(SMALL)) == DOptimality()
+    assert other.criterion_of(other.model(SMALL)) == DOptimality()
     with pytest.raises(ExciterError, match=r"--trajectory is 'circle'; allowed are fourier, bspline"):
-        given.overridden(family="circle")
+        given.overridden(trajectory="circle")
     with pytest.raises(ExciterError, match=r"--criterion is 'beauty'; allowed are d-optimal"):
-        given.overridden(criteria="beauty")
+        given.overridden(criterion="beauty")
 
 
 # -- criteria -----------------------------------------------------------------------------------------------------
@@ -148,14 +154,14 @@ def value(criterion, model, motion):
     return Objective(model, criterion, model.base.independent, np.ones(model.n)).value(motion)
 
 
-@pytest.mark.parametrize("word", CRITERIA)
+@pytest.mark.parametrize("word", ALONE)
 def test_every_criterion_has_a_word(tmp_path, word):
     settings = "{joint_noise: 1e-4}" if word == "cramer-rao" else "{}"
     given = config(tmp_path, f"trajectory: {{period: 6, harmonics: 4}}\ncriterion: {{{word}: {settings}}}")
     model = given.model(SMALL)
-    family = given.trajectory()
+    family = given.motion
     delta = np.random.default_rng(0).standard_normal((3, family.coefficients))
-    assert math.isfinite(value(given.criterion(model), model, motion_of(family, delta, family.sample_times(60))))
+    assert math.isfinite(value(given.criterion_of(model), model, motion_of(family, delta, family.sample_times(60))))
 
 
 def test_a_weighted_sum_is_the_sum_of_its_parts(tmp_path):
@@ -163,7 +169,7 @@ def test_a_weighted_sum_is_the_sum_of_its_parts(tmp_path):
 
     def reached(text):
         given = config(tmp_path, f"terms: [viscous]\ncriterion: {text}")
-        return value(given.criterion(given.model(SMALL)), model, motion)
+        return value(given.criterion_of(given.model(SMALL)), model, motion)
 
     parts = reached("condition"), reached("{a-optimal: 1.0}")
     assert reached("{condition: 2.0, a-optimal: {weight: 0.25}}") == pytest.approx(2.0 * parts[0] + 0.25 * parts[1])
@@ -329,7 +335,7 @@ BAD = [
     ("trajectory: {family: bspline, degree: 6}", "trajectory: a B-spline of degree 6"),
     ("trajectory: {family: bspline, segments: few}", "segments is 'few'; give a whole number ≥ 1"),
     ("trajectory: {family: bspline, variables: all}", "variables is 'all'; allowed are waypoints, control"),
-    ("trajectory: {family: quintic, times: [0, x]}", "trajectory: times is 'x'"),
+    ("trajectory: {family: quintic, times: [0, x]}", "trajectory: times 2 is 'x'; give a number"),
     ("trajectory: {family: quintic, times: [1, 2]}", "trajectory: times .*increasing"),
     ("trajectory: {family: acceleration, intervals: 2}", "intervals is 2; give a whole number ≥ 3"),
     ("trajectory: {family: quintic, duration: -1}", "duration is -1; give a number > 0"),
@@ -345,7 +351,7 @@ BAD = [
     ("trajectory: {duration_range: 5}", "duration_range is 5; give a list of 2 numbers"),
     ("criterion: beauty", "criterion is 'beauty'; allowed are d-optimal"),
     ("criterion: {condition: -1}", "criterion: condition is -1; give a number > 0"),
-    ("criterion: {condition: {size: 1}}", "no setting 'size'"),
+    ("criterion: {condition: {size: 1}}", "criterion: condition takes no settings; write condition alone"),
     ("criterion: {torque-activity: 1}", "alone"),
     ("criterion: {cramer-rao: 1}", "needs joint_noise; give criterion: .cramer-rao: .joint_noise: 1.0e-4"),
     ("criterion: []", "criterion"),
@@ -353,10 +359,10 @@ BAD = [
     ("noise: 0", "noise is 0; give a number > 0"),
     ("noise: [1, 2]", "noise has 2 numbers; the robot has 7 joints"),
     ("noise: {elbow: 1}", "unknown joint 'elbow'"),
-    ("terms: [glue]", "terms has 'glue'; allowed are none, or a list of rotor"),
-    ("terms: glue", "terms is 'glue'"),
-    ("terms: [{stribeck: {}}]", "stribeck has .*; give it as"),
-    ("terms: [{stribeck: 3}]", "stribeck is 3"),
+    ("terms: [glue]", "terms 1 is 'glue'; allowed are rotor"),
+    ("terms: glue", "terms is 'glue'; give none, or a list of rotor"),
+    ("terms: [{stribeck: {}}]", "terms 1: stribeck has no velocity; give a number > 0"),
+    ("terms: [{stribeck: 3}]", "stribeck is 3; give a mapping"),
     ("samples: 1", "samples is 1; give a whole number ≥ 2"),
     ("starts: 0", "starts is 0"),
     ("seed: -1", "seed is -1"),
@@ -364,36 +370,39 @@ BAD = [
     ("time_limit: 0", "time_limit is 0; give a number > 0"),
     ("time_limit: .nan", "time_limit is nan"),
     ("prior: earlier", "prior is 'earlier'; give a list"),
-    ("prior: [3]", "prior has 3"),
+    ("prior: [3]", "prior 1 is 3; give the folder of an earlier design, or a trajectory file"),
     ("prior: [nowhere]", "prior has '.*nowhere'; there is no such file or folder"),
     (
         "noise: [1, 2]\nformulation: energy",
-        r"noise, of a row of the energy model \[J\], is \[1, 2\]; give a number > 0",
+        r"noise, of a row of the energy model \[J\], is \[1.0, 2.0\]; give a number > 0",
     ),
     ("constraints: 5", "constraints is 5; give a mapping"),
     ("constraints: {wind: true}", "unknown key 'wind'"),
-    ("constraints: {torque: 5}", "torque is 5; give a mapping"),
+    ("constraints: {torque: 5}", "torque is 5; give true, false, or a mapping with some of the keys margin, payload"),
     ("constraints: {torque: {margin: 1}}", "margin"),
     ("constraints: {torque: {margin: -1}}", "margin is -1; give a number ≥ 0"),
     ("constraints: {torque: {payload: {frame: flange}}}", "payload has no mass"),
-    ("constraints: {torque: {payload: {mass: 1}}}", "payload: frame is missing; allowed are joint_1"),
+    ("constraints: {torque: {payload: {mass: 1}}}", "payload has no frame; give the name of a frame"),
     ("constraints: {torque: {payload: {mass: 0, frame: flange}}}", "mass is 0"),
-    ("constraints: {self_collision: {pairs: [link_2]}}", "pairs has 'link_2'; give two names"),
+    ("constraints: {self_collision: {pairs: [link_2]}}", "pairs 1 is 'link_2'; give two names"),
     ("constraints: {self_collision: {pairs: [[link_2, wing]]}}", "unknown body 'wing'"),
     ("constraints: {self_collision: {pairs: []}}", "pairs is empty; name pairs of bodies, or write self_collision"),
     ("constraints: {self_collision: {clearance: -1}}", "clearance is -1"),
     ("constraints: {workspace: 3}", "workspace is 3; give a list"),
-    ("constraints: {workspace: [{z_min: 1}]}", "workspace 1: frame is missing"),
-    ("constraints: {workspace: [{frame: nose, z_min: 1}]}", "workspace 1: frame is 'nose'; allowed are joint_1"),
+    ("constraints: {workspace: [{z_min: 1}]}", "workspace 1 has no frame; give the name of a frame"),
+    ("constraints: {workspace: [{frame: nose, z_min: 1}]}", "workspace 1: unknown frame 'nose'; valid names: joint_1"),
     ("constraints: {workspace: [{frame: flange}]}", "workspace 1 must say one thing"),
     ("constraints: {workspace: [{frame: flange, z_min: 0, inside_sphere: {radius: 1}}]}", "must say one thing"),
     ("constraints: {workspace: [{frame: flange, z_min: 2, z_max: 1}]}", "box.* is empty"),
     ("constraints: {workspace: [{frame: flange, inside_sphere: {}}]}", "inside_sphere has no radius"),
     ("constraints: {workspace: [{frame: flange, half_space: {normal: [0, 0]}}]}", "normal is .0, 0.; give a list of 3"),
     ("constraints: {workspace: [{frame: flange, half_space: {normal: [0, 0, 0]}}]}", "normal of .* is zero"),
-    ("constraints: {workspace: [{frame: flange, box: {lower: 3}}]}", "lower is 3; give three numbers"),
+    (
+        "constraints: {workspace: [{frame: flange, box: {lower: 3}}]}",
+        "lower is 3; give a list of 3 numbers .m., null",
+    ),
     ("constraints: {workspace: [{any_of: [], frame: flange}]}", "any_of stands alone"),
-    ("constraints: {obstacles: [{name: x}]}", "obstacles 1 must be one of sphere, capsule, half_space, box"),
+    ("constraints: {obstacles: [{name: x}]}", "obstacles 1 has none of sphere, capsule, half_space, box; give one"),
     ("constraints: {obstacles: [{sphere: {centre: [0, 0, 0], radius: -1}}]}", "radius is -1"),
     (
         "constraints: {obstacles: [{box: {lower: [0, 0, 0], upper: [0, 1, 1]}}]}",
@@ -401,7 +410,7 @@ BAD = [
     ),
     (
         "constraints: {obstacles: [{box: {lower: [0.5, 0, 0], upper: [0.4, 1, 1]}}]}",
-        r"obstacles 1: box has lower \[0.5, 0.0, 0.0\], upper \[0.4, 1.0, 1.0\]; every lower side must be below",
+        r"obstacles 1: box: it has lower \[0.5, 0.0, 0.0\], upper \[0.4, 1.0, 1.0\]; every lower side must be below",
     ),
     ("constraints: {obstacles: [{sphere: {centre: [0, 0, 0], radius: 1}, against: [wing]}]}", "unknown body 'wing'"),
 ]
@@ -412,7 +421,7 @@ def everything_made_of(folder, text):
     robot = load("panda", given.robot)
     model = given.model(robot)
     made = (given.noise_of(robot), given.formulation_of(), given.ramps(robot), given.prior_information(model))
-    return (*made, given.trajectory(), given.criterion(model), given.constraints(model))
+    return (*made, given.motion, given.criterion_of(model), given.constraints_of(robot))
 
 
 @pytest.mark.parametrize(("text", "says"), BAD)
@@ -447,14 +456,12 @@ def test_the_record_as_yaml_is_the_same_configuration(tmp_path, text):
     (tmp_path / "elsewhere").mkdir()
     again = config(tmp_path / "elsewhere", yaml.safe_dump(given.to_dict(), sort_keys=False))
     assert again.to_dict() == given.to_dict()
-    assert again.trajectory() == given.trajectory()
+    assert again.motion == given.motion
     for name in (
         "terms",
-        "periods",
-        "rate",
-        "start",
-        "duration_range",
-        "criteria",
+        "trajectory",
+        "criterion",
+        "formulation",
         "noise",
         "samples",
         "starts",
@@ -464,4 +471,35 @@ def test_the_record_as_yaml_is_the_same_configuration(tmp_path, text):
     assert again.robot.limits == given.robot.limits
     assert (again.robot.lock, again.robot.gravity) == (given.robot.lock, given.robot.gravity)
     assert [path.resolve() for path in again.prior] == [path.resolve() for path in given.prior]
-    assert again.limits.section.data == given.limits.section.data
+
+
+def test_every_key_of_a_design_says_what_it_may_be():
+    for cls in (DesignSettings, MotionSettings, RampSettings, ConstraintSettings):
+        for name, hint in settings_fields(cls).items():
+            assert is_marked(hint), f"{cls.__name__}.{name} has no marker"
+    schema = adapter(DesignSettings).json_schema()
+    json.dumps(schema, allow_nan=False)
+    assert set(schema["properties"]) == set(keys_of(DesignSettings))
+    motion = schema["properties"]["trajectory"]["anyOf"][1]["properties"]
+    assert {"family", "period", "segments", "times", "draws", "periods", "rate"} < set(motion)
+    assert motion["family"]["enum"] == list(TO_DESIGN.words)
+
+
+def test_a_design_of_python_code_is_written_as_a_file_that_asks_for_it(tmp_path):
+    """at_rest false, too, which is the default of the class, but not of a file."""
+    settings = DesignSettings(
+        terms=(),
+        trajectory=MotionSettings(Fourier(6.0, 3), periods=2, ramps=RampSettings("home")),
+        criterion=WeightedSum(((2.0, AOptimality((1.0, 2.0))), (1.0, InverseTorque()))),
+        formulation=Energy(interval=3),
+        noise=0.5,
+        constraints=ConstraintSettings(torque=False, ground=GroundSettings(-0.2)),
+    )
+    again = config(tmp_path, yaml.safe_dump(settings.to_dict()))
+    assert replace(again, source=settings.source, robot=settings.robot) == settings
+    assert config(tmp_path, "").overridden(jobs=3).to_dict() == DesignSettings().to_dict()
+
+
+def test_a_default_of_a_design_is_what_an_empty_file_means(tmp_path):
+    empty = config(tmp_path, "")
+    assert replace(empty, source="x", robot=DesignSettings().robot) == DesignSettings(source="x")

@@ -19,16 +19,11 @@ from exciter.commands.arguments import parser
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.config.constraint_config import KEYS as CONSTRAINT_KEYS
-from exciter.excitation.config.constraint_config import OBSTACLES
-from exciter.excitation.config.criterion_config import COMPANIONS
-from exciter.excitation.config.design_config import read_config
-from exciter.excitation.config.region_config import REGIONS
-from exciter.excitation.config.terms import WORDS
-from exciter.excitation.config.trajectory_config import EXECUTION, FAMILIES
-from exciter.excitation.criteria.registry import CRITERIA, settings_of
+from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
+from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.design_settings import DesignSettings, MotionSettings, read_config
+from exciter.excitation.families import FAMILIES
 from exciter.excitation.files.exact_file import exact_data
-from exciter.excitation.trajectories import registry
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import open_recording
@@ -40,9 +35,9 @@ from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, Viscous
+from exciter.parameters.terms.registry import TERMS
 from exciter.robot import load
 from exciter.robot.options import options_from
-from exciter.robot.settings_file import DESIGN_KEYS
 from exciter.settings import keys_of
 
 ROOT = Path(__file__).parents[1]
@@ -95,9 +90,9 @@ def test_design_document(tmp_path):
         config = read_config(path)
         arm = load(robot, config.robot)
         model = config.model(arm)
-        assert config.trajectory().duration == 10.0
-        assert len(config.constraints(model)) >= 3
-        config.criterion(model)
+        assert config.motion.duration == 10.0
+        assert len(config.constraints_of(arm)) >= 3
+        config.criterion_of(model)
 
 
 def test_readme_describes_a_log(tmp_path):
@@ -113,10 +108,18 @@ def test_readme_describes_a_log(tmp_path):
 def test_design_document_names_every_key():
     """Whatever the configuration understands is in the document, and the seeds were filled in."""
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    constraints = [*CONSTRAINT_KEYS, "margin", "payload", "clearance", "pairs", "meshes", "against", "any_of"]
-    families = [key for keys, _ in FAMILIES.values() for key in keys]
-    settings = {key for word in CRITERIA for key in settings_of(word)} - {"trajectory", "chi", "criterion"}
-    words = (*DESIGN_KEYS, *EXECUTION, *constraints, *families, *REGIONS, *OBSTACLES, *CRITERIA, *COMPANIONS, *WORDS)
+    constraints = [*keys_of(ConstraintSettings), "margin", "payload", "clearance", "pairs", "meshes", "any_of"]
+    constraints.append("against")
+    settings = {key for kind in CRITERIA for key in keys_of(kind)} - {"chi", "criterion"}
+    words = (
+        *keys_of(DesignSettings),
+        *keys_of(MotionSettings),
+        *constraints,
+        *REGIONS.words,
+        *OBSTACLES.words,
+        *CRITERIA.words,
+    )
+    words += TERMS.words
     for key in {*words, *settings}:
         assert re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", text), f"docs/design.md does not name '{key}'"
     assert "SEEDS" not in text
@@ -206,7 +209,7 @@ def test_extending_document_examples_pass_their_suites(monkeypatch):
         exec(code, names)
     terms = importlib.import_module("test_terms")
     assert suite("test_terms", robot=terms.ARM, term=names["CubicFriction"](), tags="d", seed=0) > 8
-    monkeypatch.setitem(registry.FAMILIES, "stop-and-go", names["StopAndGo"])
+    monkeypatch.setitem(FAMILIES._classes, "stop-and-go", names["StopAndGo"])
     assert suite("test_trajectories", family=names["StopAndGo"](8.0, 4), start=2, end=2, n=1) > 7
     gram = np.diag([1.0, 2.0, 0.5, 3.0, 1.0, 1.0])
     criteria = importlib.import_module("test_criteria")
@@ -298,7 +301,7 @@ def test_choosing_document_quotes_the_benchmark():
         assert f"**{title}, kuka-ir361" in text
         assert f'"{title}, ' in source
     for word in re.findall(r"^\| `([\w-]+)`", text, re.MULTILINE):
-        assert word in {*ESTIMATORS.words, *FORMULATIONS.words, *CRITERIA, *registry.FAMILIES}, word
+        assert word in {*ESTIMATORS.words, *FORMULATIONS.words, *CRITERIA.words, *FAMILIES.words}, word
 
 
 def test_api_page_is_current():

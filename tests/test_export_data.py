@@ -13,7 +13,6 @@ from conftest import CASES, ROBOTS, states
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.config.terms import joint_terms
 from exciter.excitation.files import export, read_trajectory
 from exciter.excitation.files.export import same_curve
 from exciter.excitation.files.read import DESIGN
@@ -22,6 +21,7 @@ from exciter.export.data import json_result, model_data, write_json_result, writ
 from exciter.export.ros2 import joint_trajectory, write_joint_trajectory
 from exciter.identification.estimate import Estimate
 from exciter.parameters.terms import Coulomb, DriveCoupling, Offset, RotorInertia, Tanh, UserTerm, Viscous
+from exciter.parameters.terms.registry import joint_terms
 from exciter.robot import load
 
 RECORD = {

@@ -169,7 +169,7 @@ def refused(request, design, capsys, monkeypatch):
         "simulate": ["simulate", ROBOT_NAME, design, "-o", design / "out" / "log.csv"],
         "export": ["export", design, "--format", "ros2", "-o", design / "out" / "m.yaml"],
     }[request.param]
-    begun = "exciter.excitation.config.design_config.DesignConfig.constraints"
+    begun = "exciter.excitation.design_settings.DesignSettings.constraints_of"
 
     def said():
         monkeypatch.setattr(begun, lambda *_: pytest.fail("limits were prepared before the file was read"))

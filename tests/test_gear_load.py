@@ -17,14 +17,15 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.certificate.torque_bound import torque_range
-from exciter.excitation.config.terms import joint_terms, term_words
 from exciter.identification.closed_loop.joint_forces import joint_forces
 from exciter.identification.closed_loop.simulation import KERNELS
 from exciter.parameters import terms as t
 from exciter.parameters.identifiability import identifiability
 from exciter.parameters.terms.ranges import Ranges
+from exciter.parameters.terms.registry import joint_terms
 from exciter.report.plain_words import listed
 from exciter.robot import Motion, load
+from exciter.settings import written
 from test_certificate import fourier
 
 ROBOT = load("kuka-ir361")
@@ -139,7 +140,7 @@ def test_equal_settings_are_equal_whatever_they_are_given_as() -> None:
     ids=["ripple", "ripple of two", "load", "load of links and springs", "load of a ripple"],
 )
 def test_words_give_the_same_model_again(terms: tuple[t.JointTerm, ...]) -> None:
-    words = term_words(terms)
+    words = written(terms)
     for text in (json.loads(json.dumps(words, allow_nan=False)), yaml.safe_load(yaml.safe_dump(words))):
         again = joint_terms(text, ROBOT, "terms")
         assert again == terms
@@ -180,10 +181,13 @@ def test_bad_settings_are_refused_in_one_line(make: Callable[[], object], words:
 @pytest.mark.parametrize(
     ("springs", "words"),
     [
-        (3, "springs has 3; give a list of {term"),
-        ([{"term": "ripple"}], "springs has .*; give a list of {term"),
-        ([{"term": "glue", "value": 1.0}], "springs has 'glue'; allowed are rotor"),
-        ([{"term": {"ripple": {"joints": [JOINTS[0]]}}, "value": ["a", "b"]}], "value of Ripple .* is"),
+        (3, "springs 1 is 3; give a mapping with some of the keys term, value"),
+        ([{"term": "ripple"}], "springs 1 has no value; give a number, or a list"),
+        ([{"term": "glue", "value": 1.0}], "springs 1: term is 'glue'; allowed are spring, gravity-spring"),
+        (
+            [{"term": {"ripple": {"joints": [JOINTS[0]]}}, "value": ["a", "b"]}],
+            "springs 1: value is 'a'; give a number",
+        ),
     ],
 )
 def test_bad_words_are_refused_in_one_line(springs: Any, words: str) -> None:

@@ -16,11 +16,10 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.config.constraint_config import ConstraintConfig
-from exciter.excitation.config.design_config import read_config
-from exciter.excitation.config.section import Section
+from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.constraints.ground import Ground, grounds, mounting_plane
 from exciter.excitation.design import design
+from exciter.excitation.design_settings import read_config
 from exciter.excitation.files.export import export
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
@@ -37,6 +36,7 @@ from exciter.robot.mdh_file import read_mdh, write_mdh
 from exciter.robot.options import RobotOptions
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
+from exciter.settings import fill
 
 NO_OTHERS = {"torque": False, "self_collision": False}
 
@@ -72,7 +72,7 @@ def arm(folder: Path, *, foot="", upper=UPPER, lower=LOWER, height=0.4, low=-2.0
 def plane(robot: Robot, ground: object = None):
     """The constraint of the ground by the configuration, or None."""
     given = NO_OTHERS if ground is None else {**NO_OTHERS, "ground": ground}
-    found = ConstraintConfig(Section(given, "constraints")).constraints(DynamicModel(robot))
+    found = fill(ConstraintSettings, given, "constraints").constraints(robot)
     assert len(found) <= 1
     return found[0] if found else None
 
@@ -139,7 +139,7 @@ def test_no_ground_on_request_and_not_checked_says_so(ground):
         ({"ground": ground, "obstacles": [{"half_space": {"normal": [1, 0, 0.5], "offset": -9}}]}, [mounted]),
         ({}, [around]),
     ):
-        constraints = ConstraintConfig(Section(given, "constraints")).constraints(model)
+        constraints = fill(ConstraintSettings, given, "constraints").constraints(model.robot)
         assert bool(grounds(constraints)) == (given == {})
         family = Fourier(10.0, 1)
         certificate = certify(robot, family.curve(family.still(library.home("panda"))), constraints)
@@ -163,7 +163,9 @@ def test_a_null_is_no_ground_that_was_given_so_that_the_usual_one_is_kept(tmp_pa
     (tmp_path / "c.yaml").write_text(f"constraints:\n  ground: {null}\n")
     (tmp_path / "without.yaml").write_text("constraints: {}\n")
     model = DynamicModel(library.embedded("panda"))
-    found, usual = (grounds(read_config(tmp_path / name).constraints(model)) for name in ("c.yaml", "without.yaml"))
+    found, usual = (
+        grounds(read_config(tmp_path / name).constraints_of(model.robot)) for name in ("c.yaml", "without.yaml")
+    )
     assert [wall.offset for wall in found] == [wall.offset for wall in usual]
     assert usual
 
@@ -397,7 +399,7 @@ def test_a_design_that_went_through_the_floor_stays_above_it(tmp_path, capsys):
     robot = library.embedded("ur10e")
     (tmp_path / "none.yaml").write_text("constraints: {ground: none}")
     model = DynamicModel(robot)
-    others = ConstraintConfig(Section({"ground": "none"}, "constraints")).constraints(model)
+    others = fill(ConstraintSettings, {"ground": "none"}, "constraints").constraints(model.robot)
     free = design(model, Fourier(10.0, 3, at_rest=True), constraints=others, starts=1)
     (tmp_path / "free").mkdir()
     files = (tmp_path / "free", robot, free.curve, free.trajectory, free.delta)

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from exciter.excitation.config.section import Section
 
 from exciter.commands.arguments import parser
 from exciter.errors import ExciterError, MotionError, RecordingError, RobotError, shown
-from exciter.excitation.config.design_config import DesignConfig, read_config
-from exciter.excitation.config.section import Section
+from exciter.excitation.design_settings import DesignSettings, read_config
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.quality import check
@@ -168,13 +168,13 @@ COUNTS = [
 @pytest.mark.parametrize("text", COUNTS)
 def test_counts_and_their_products_have_a_bound_that_is_said(text, tmp_path):
     with pytest.raises(ExciterError, match=r"at most|within| to "):
-        read_config(write(tmp_path, "design.yaml", text)).trajectory()
+        read_config(write(tmp_path, "design.yaml", text))
 
 
 @pytest.mark.parametrize("flag", ["starts", "jobs", "periods", "samples"])
 def test_flags_have_the_bounds_of_the_file(flag):
-    with pytest.raises(ExciterError, match=f"--{flag} is 50000000; give at most"):
-        DesignConfig().overridden(**{flag: 50_000_000})
+    with pytest.raises(ExciterError, match=f"--{flag} is 50000000; give a whole number ≥ ., at most"):
+        DesignSettings().overridden(**{flag: 50_000_000})
 
 
 def test_a_count_of_the_command_line_has_digits_that_can_be_counted(capsys):

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from exciter.cli import main
-from exciter.excitation.config.design_config import read_config
+from exciter.excitation.design_settings import read_config
 from exciter.experiment.virtual.config import read_virtual
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.pipeline.starting_configuration import starting_configuration
@@ -40,7 +40,7 @@ def test_every_command_takes_the_file(source, change, tmp_path):
     design = read_config(path)
     described = load(source, design.robot)
     model = design.model(described)
-    design.trajectory(), design.criterion(model), design.constraints(model), design.noise_of(described)
+    design.criterion_of(model), design.constraints_of(described), design.noise_of(described)
     read_virtual(path, described, 0)
     config = IdentifyConfig.read(path)
     config.refuse_early(described, planned=False)

@@ -7,8 +7,8 @@ import pytest
 
 from exciter.cli import main
 from exciter.errors import ExciterError
-from exciter.excitation.config.design_config import DesignConfig
 from exciter.excitation.deadline import Deadline
+from exciter.excitation.design_settings import DesignSettings
 from exciter.experiment.recording import open_recording
 from exciter.export.write import write_model
 from exciter.pipeline.check import check, slow
@@ -21,7 +21,7 @@ from exciter.robot import load
 
 NAME = "gautier-khalil"
 ROBOT = load(NAME)
-CONFIG = DesignConfig(starts=1)
+CONFIG = DesignSettings(starts=1)
 OF_A_RUN = ("seconds", "starts", "sha256", "versions")  # other every time, but the motion is the same
 
 

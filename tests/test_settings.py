@@ -25,6 +25,7 @@ from exciter.settings import (
     Registry,
     Settings,
     Switch,
+    Text,
     Vector,
     Whole,
     fill,
@@ -241,3 +242,90 @@ def test_the_schema_describes_what_is_accepted():
 def test_a_word_names_one_class():
     with pytest.raises(ExciterError, match="the shape 'sharp' is Sharp; choose another word"):
         SHAPES.add(type("Another", (Sharp,), {"__module__": __name__}))
+
+
+# -- what a section can do beside holding its keys --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Steps(Settings):
+    count: Annotated[int, Whole(1)] = 2
+
+
+@dataclass(frozen=True)
+class Times(Settings):
+    """Its times can be given by their number."""
+
+    word: ClassVar[str] = "times"
+    tag: ClassVar[str] = "family"
+    also: ClassVar[type[Settings]] = Steps
+    complete: ClassVar[bool] = True
+    times: tuple[Annotated[float, Number()], ...]
+    label: Annotated[str | None, Text()] = None
+
+    @classmethod
+    def spelled(cls, given: Any, context: Any) -> Any:
+        rest = dict(given)
+        count = rest.pop("count", None)
+        return rest if "times" in rest else {**rest, "times": list(range(fill(Steps, {"count": count}, "x").count))}
+
+
+MOTIONS = Registry[Settings]("motion", Wave, Times)
+
+
+@dataclass(frozen=True)
+class Plan(Settings):
+    flat: ClassVar[tuple[str, ...]] = ("motion", "shape")
+    inner: ClassVar[tuple[str, ...]] = ("own",)
+    shape: Annotated[Settings, OneOf(SHAPES)]
+    motion: Annotated[Settings, OneOf(MOTIONS, tag="family", usual="wave")] = field(default_factory=Wave)
+    rate: Positive = 1.0
+    own: Any = None
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ({"sharp": {}}, Plan(Sharp())),
+        ({"smooth": {"width": 2}, "period": 3, "rate": 4}, Plan(Smooth(2.0), Wave(3.0), 4.0)),
+        (
+            {"sharp": None, "smooth": {"width": 1}, "family": "times", "count": 3},
+            Plan(Smooth(1.0), Times((0.0, 1.0, 2.0))),
+        ),
+    ],
+)
+def test_choices_can_stand_flat_in_a_section(given, made):
+    assert fill(Plan, given, "x") == made
+    assert fill(Plan, written(made), "again") == made
+    keys = adapter(Plan).json_schema()["properties"]
+    assert set(keys) == {"smooth", "sharp", "family", "period", "times", "label", "count", "rate"}
+    assert keys["family"] == {"enum": ["wave", "times"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"rate": 2}, "x has none of smooth, sharp; give one"),
+        ({"smooth": {"width": 0}}, "x: smooth: width is 0; give a number > 0"),
+        ({"smooth": {"width": 1}, "sharp": {}}, "allowed are smooth, sharp"),
+        ({"sharp": {}, "period": -1}, "x: period is -1; give a number > 0"),
+        ({"sharp": {}, "count": 1}, "x: unknown key 'count'; valid names: smooth, sharp, family, period, rate"),
+        (
+            {"sharp": {}, "family": "times", "period": 1},
+            "smooth, sharp, family, times, label, count, rate",
+        ),
+        ({"sharp": {}, "family": "circle"}, "x: family is 'circle'; allowed are wave, times"),
+        ({"sharp": {}, "own": 1}, "x: unknown key 'own'"),
+    ],
+)
+def test_a_flat_choice_is_told_as_if_its_keys_were_the_section_s_own(given, said):
+    with pytest.raises(ExciterError) as error:
+        fill(Plan, given, "x")
+    assert said in str(error.value)
+
+
+def test_what_is_complete_is_written_with_its_defaults_and_what_is_hidden_is_not():
+    assert written(Plan(Sharp(), own=3)) == {"sharp": {}, "family": "wave"}
+    assert written(Times((1.0,))) == {"family": "times", "times": [1.0]}
+    assert written(Times((0.0, 1.0), "a")) == {"family": "times", "times": [0.0, 1.0], "label": "a"}
+    assert "required" not in adapter(Times).json_schema() or not adapter(Times).json_schema()["required"]

@@ -11,7 +11,7 @@ import yaml
 from conftest import ROBOTS
 from exciter.cli import main
 from exciter.errors import ExciterError
-from exciter.excitation.config.design_config import read_config
+from exciter.excitation.design_settings import read_config
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.samples import sample
@@ -34,6 +34,7 @@ from exciter.experiment.virtual import (
 )
 from exciter.experiment.virtual.config import SimulateSettings, TruthSettings, read_virtual
 from exciter.experiment.virtual.control import LAWS
+from exciter.parameters.terms import Viscous
 from exciter.robot import Motion, library, load
 from exciter.robot.settings_file import SettingsFile
 from exciter.settings import fill, keys_of, written
@@ -140,7 +141,7 @@ def test_every_key_of_the_configuration(folder, tmp_path, capsys):
     assert (virtual.sampling.jitter, virtual.sampling.lead_out) == (1e-4, True)
     assert virtual.flexibility.encoder_on_link
     assert virtual.payload.mass == 3.0
-    assert read_config(path).terms == ["viscous"]  # a design reads the same file, and leaves this part aside
+    assert read_config(path).terms == (Viscous(),)  # a design reads the same file, and leaves this part aside
     log = tmp_path / "log.npz"
     assert simulate(ARM, folder / "trajectory.json", "-o", log, "--config", path, "--truth", tmp_path / "t.json") == 0
     assert "samples of position and current" in capsys.readouterr().out

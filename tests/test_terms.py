@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -16,9 +16,14 @@ from scipy.integrate import solve_ivp
 from exciter.errors import ExciterError, MotionError, ParameterError, RobotError
 from exciter.parameters import terms as t
 from exciter.parameters.terms.dahl import linear_recursion
+from exciter.parameters.terms.dry_friction import SHAPES
+from exciter.parameters.terms.registry import ONE_TERM, joint_terms
+from exciter.parameters.terms.registry import TERMS as WORDS
 from exciter.robot.limits import Limits
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Joint, Robot
+from exciter.settings import written
+from settings_suite import check_described, check_read_again
 
 Array = np.ndarray
 
@@ -668,3 +673,36 @@ def test_user_term_is_checked_within_the_joint_limits() -> None:
     """A function that exists only within the limits is fine."""
     robot = ARM.with_limits(lower=0.5, upper=1.5)
     t.UserTerm("x", "joint_1", lambda q, qd, qdd: np.log(q)).bind(robot)
+
+
+# -- as words of a file ------------------------------------------------------------------------------------------------
+
+
+def test_every_term_and_shape_of_a_file_says_what_its_settings_may_be() -> None:
+    check_described(WORDS)
+    check_described(SHAPES)
+    assert {type(term) for term, _ in TERMS.values()} >= set(WORDS)  # so that the test below has them all
+    assert {type(getattr(term, "shape", None)) for term, _ in TERMS.values()} >= set(SHAPES)
+
+
+@pytest.mark.parametrize("name", [name for name, (term, _) in TERMS.items() if type(term) in set(WORDS)])
+def test_a_written_term_is_read_as_the_same(name: str) -> None:
+    term = TERMS[name][0]
+    if name == "load-tanh":  # its list is read as a tuple
+        term = replace(term, shape=t.Tanh((0.2, 0.3, 0.4)))  # type: ignore[type-var]
+    check_read_again(Annotated[t.JointTerm, ONE_TERM], term, robot=ARM)
+    assert joint_terms(written((term, term)), ARM, "terms") == (term,)
+
+
+def test_a_term_of_python_code_is_not_written_as_another() -> None:
+    class Sticky(t.Coulomb):
+        """Differs from its parent in what it computes."""
+
+    for term in (cubic(), Sticky()):
+        with pytest.raises(ExciterError, match=f"{type(term).__name__} has no word in a configuration"):
+            written(term)
+
+
+@pytest.mark.parametrize("name", ["nONE", " none "])
+def test_none_means_no_terms(name: str) -> None:
+    assert joint_terms(name, ARM, "terms") == joint_terms([], ARM, "terms") == ()

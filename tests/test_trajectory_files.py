@@ -29,6 +29,7 @@ from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.stops import Stops
 from exciter.files import json_text, staged
 from exciter.robot import library
+from exciter.settings import written
 
 ROBOT = library.embedded("gautier-khalil")
 JOINTS = ROBOT.joint_names
@@ -275,7 +276,7 @@ def test_a_hand_written_file_by_coefficients(tmp_path):
     delta = 0.1 * np.arange(15.0).reshape(3, 5)
     data = {
         "joints": list(JOINTS),
-        "trajectory": family.to_dict(),
+        "trajectory": written(family),
         "coefficients": dict(zip(JOINTS, delta.tolist(), strict=True)),
         "periods": 2,
     }
@@ -296,7 +297,7 @@ def by_periods(periods, family=None):
     family = BSpline(4.0, 5) if family is None else family
     delta = np.linspace(0.0, 0.5, family.coefficients) * np.ones((3, 1))
     rows = dict(zip(JOINTS, delta.tolist(), strict=True))
-    return {"joints": list(JOINTS), "trajectory": family.to_dict(), "coefficients": rows, "periods": periods}
+    return {"joints": list(JOINTS), "trajectory": written(family), "coefficients": rows, "periods": periods}
 
 
 FOURIER = {"kind": "fourier", "omega": 1.0, "harmonics": [1], "a": [[0.1]] * 3, "b": [[0.2]] * 3, "offset": [0.0] * 3}
@@ -385,10 +386,10 @@ CONTRADICTIONS = {
     "no coefficients": (lambda d: {"coefficients": None}, "by name"),
     "a label less": (lambda d: {"labels": d["labels"][1:]}, "labels"),
     "another family": (
-        lambda d: {"trajectory": Fourier(7.0, 11).to_dict(), "labels": list(Fourier(7.0, 11).labels)},
+        lambda d: {"trajectory": written(Fourier(7.0, 11)), "labels": list(Fourier(7.0, 11).labels)},
         "coefficients of shape",
     ),
-    "no family": (lambda d: {"trajectory": None}, "form of a trajectory.json"),
+    "no family": (lambda d: {"trajectory": None}, "trajectory is missing; give a mapping with family: fourier"),
 }
 
 
@@ -626,7 +627,7 @@ BAD_DATA = [
     (exact(coefficients=[[[0, 1.1e30]]] * 3), "beyond 1e\\+30"),
     (exact(knots=[0, 0.5e-9]), "increase, by more than 5e-10 s"),
     ({"joints": list(JOINTS), "trajectory": {"family": "magic"}, "coefficients": {}}, "magic"),
-    ({"joints": list(JOINTS), "trajectory": Fourier().to_dict(), "coefficients": {}}, JOINTS[0]),
+    ({"joints": list(JOINTS), "trajectory": written(Fourier()), "coefficients": {}}, JOINTS[0]),
     ({"joints": list(JOINTS), "pieces": [exact()["pieces"][0]] * 2}, "piece"),
 ]
 
@@ -684,7 +685,7 @@ def test_numbers_of_a_motion_are_numbers(tmp_path, value):
     """NumPy takes true for 1 and "0" for 0; a controller may not."""
     points = [{**message()["points"][k], "positions": [0, value, 0]} for k in range(3)]
     coefficients = [[[0, value]], [[0, 0.1]], [[0, 0.1]]]
-    family = {"joints": list(JOINTS), "trajectory": Fourier(1.0, 1).to_dict()}
+    family = {"joints": list(JOINTS), "trajectory": written(Fourier(1.0, 1))}
     rows = {joint: [value, 0.1, 0.1] for joint in JOINTS}
     for data in (
         message(points=points),

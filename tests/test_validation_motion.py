@@ -12,13 +12,13 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import Effort, certify
-from exciter.excitation.config.design_config import read_config
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
+from exciter.excitation.design_settings import read_config
+from exciter.excitation.families import trajectory_from
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import sample
-from exciter.excitation.trajectories.registry import trajectory_from
 from exciter.excitation.trajectories.stops import Stops
 from exciter.excitation.validation_motion.draw import draw
 from exciter.excitation.validation_motion.drawn_design import drawn_design
@@ -27,6 +27,7 @@ from exciter.excitation.validation_motion.random_points import RandomPoints
 from exciter.excitation.validation_motion.random_spline import RandomSpline
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import library, load
+from exciter.settings import written
 
 SMALL, PANDA = library.embedded("gautier-khalil"), library.embedded("panda")
 GANTRY = load(ROBOTS / "gantry.urdf")
@@ -87,7 +88,7 @@ def test_phases_that_are_too_short_are_merged_within_the_limits():
 def test_stops_are_a_family_like_the_others():
     family = Stops(((0.05, 0.2, 0.3), (0.1, 0.0, 0.0)), 0.25)
     points = np.array([[0.1, -0.4, 0.7], [1.0, 1.0, 1.5]])
-    assert trajectory_from(json.loads(json.dumps(family.to_dict()))) == family
+    assert trajectory_from(json.loads(json.dumps(written(family)))) == family
     assert family.duration == pytest.approx(3 * 0.25 + 0.9 + 0.4)
     assert family.with_duration(3.0).duration == pytest.approx(3.0)
     curve, time = family.curve(points), np.linspace(0.01, 2.0, 500)
@@ -308,8 +309,8 @@ def test_design_check_and_the_settings_to_repeat_it(capsys, tmp_path, robot, tex
     again = read_config(config)
     embedded = load(robot, again.robot)
     ramps = again.ramps(embedded)
-    constraints = again.constraints(again.model(embedded))
-    drawn = draw(embedded, again.trajectory(), constraints, seed=again.seed, periods=again.periods, ramps=ramps)
+    constraints = again.constraints_of(embedded)
+    drawn = draw(embedded, again.motion, constraints, seed=again.seed, periods=again.periods, ramps=ramps)
     written = read_trajectory(folder, embedded)
     assert written.duration == pytest.approx(drawn.curve.duration)
     times = np.linspace(0.0, min(written.duration, drawn.curve.duration), 300)
@@ -350,7 +351,10 @@ def test_flags_and_a_log(capsys, tmp_path):
         ("{trajectory: {family: random-points, rest: 100}}", "rest is 100 s; give 0, or 0.001 to 60 s"),
         ("{trajectory: {family: random-points, knots: 3}}", "unknown key 'knots'; valid names: family, points, rest"),
         ("{trajectory: {family: random-spline, degree: 6}}", "degree 6; allowed are 4 and 5"),
-        ("{trajectory: {family: random-spline, duration_range: [1, 2]}}", "duration_range is [1, 2]; a random-spline"),
+        (
+            "{trajectory: {family: random-spline, duration_range: [1, 2]}}",
+            "duration_range is [1.0, 2.0]; a random-spline",
+        ),
         ("{trajectory: {family: random-spline, duration: 0.01}}", "0.01 s is too short"),
         (
             "{trajectory: {family: random-points, draws: 40}, constraints: {workspace: [{frame: tool, z_min: 9}]}}",

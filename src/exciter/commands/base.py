@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.commands.common import chosen_robot, console
-from exciter.excitation.config.robot_part import read_section
-from exciter.excitation.config.terms import joint_terms
 from exciter.files import json_text
 from exciter.parameters.terms import JointTerm
+from exciter.parameters.terms.registry import joint_terms
 from exciter.pipeline.base import FoundBase, base
 from exciter.robot import Robot
+from exciter.robot.settings_file import SettingsFile
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -37,9 +37,8 @@ def terms_of(arguments: argparse.Namespace, robot: Robot) -> tuple[JointTerm, ..
     if words is not None:
         given = words if words == "none" else [word.strip() for word in words.split(",")]
         return joint_terms(given, robot, "--terms")
-    if arguments.config is None:
-        return joint_terms(None, robot, "--terms")
-    return joint_terms(read_section(arguments.config).get("terms"), robot, f"{arguments.config}: terms")
+    file = SettingsFile.read(arguments.config)
+    return joint_terms(file.data.get("terms"), robot, f"{file.where}: terms")
 
 
 def print_base(found: FoundBase, *, everything: bool) -> None:

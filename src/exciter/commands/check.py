@@ -12,7 +12,7 @@ from rich.text import Text
 from exciter.commands.common import console, print_notes, with_flags
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.verdict_words import margin_words, reached_words, verdict
-from exciter.excitation.config.design_config import DesignConfig, read_config
+from exciter.excitation.design_settings import DesignSettings, read_config
 from exciter.excitation.files.read import read_trajectory
 from exciter.files import json_text
 from exciter.pipeline.check import check
@@ -21,9 +21,9 @@ from exciter.robot import load
 STYLES = {"holds": "green", "assumed": "cyan", "open": "yellow", "broken": "bold red"}
 
 
-def chosen_config(arguments: argparse.Namespace) -> DesignConfig:
+def chosen_config(arguments: argparse.Namespace) -> DesignSettings:
     """The file of --config, or the defaults, with the robot's flags on top."""
-    config = DesignConfig() if arguments.config is None else read_config(arguments.config)
+    config = DesignSettings() if arguments.config is None else read_config(arguments.config)
     return replace(config, robot=with_flags(config.robot, arguments))
 
 

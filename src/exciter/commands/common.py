@@ -9,22 +9,19 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from exciter.errors import ExciterError, visible
-from exciter.excitation.config.robot_part import read_section, robot_options
 from exciter.robot import Robot, load
 from exciter.robot.options import RobotOptions
+from exciter.robot.settings_file import SettingsFile
 
 
 def chosen_robot(arguments: argparse.Namespace) -> Robot:
     """The robot with what --config and the flags say of it; the rest of the file is not looked at."""
-    path: Path | None = arguments.config
-    options = RobotOptions() if path is None else robot_options(read_section(path), path.parent)
-    return load(arguments.robot, with_flags(options, arguments))
+    return load(arguments.robot, with_flags(SettingsFile.read(arguments.config).robot, arguments))
 
 
 def with_flags(options: RobotOptions, arguments: argparse.Namespace) -> RobotOptions:

@@ -9,14 +9,14 @@ from pathlib import Path
 import shtab
 
 from exciter.commands.arguments import parser
-from exciter.excitation.config.trajectory_config import FAMILIES
-from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria.registry import ALONE
+from exciter.excitation.families import TO_DESIGN
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations.registry import FORMULATIONS
 
 WORDS: dict[str, Iterable[str]] = {
-    "trajectory": FAMILIES,
-    "criterion": CRITERIA,
+    "trajectory": TO_DESIGN.words,
+    "criterion": ALONE,
     "formulation": FORMULATIONS.words,
     "estimator": ESTIMATORS.words,
     "compare": (*FORMULATIONS.words, *ESTIMATORS.words),

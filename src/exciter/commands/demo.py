@@ -30,7 +30,7 @@ from exciter.commands.progress import steps
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.config.constraint_config import ConstraintConfig
+from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.files import json_text, output_folder, scratch, staged, write_json
@@ -265,7 +265,7 @@ def prepare_limits() -> None:
     robot = library.embedded("panda")
     model = DynamicModel(robot, declared_terms(robot))
     family = Fourier(10.0, 1)
-    constraints = ConstraintConfig().constraints(model)
+    constraints = ConstraintSettings().constraints(model.robot)
     still = family.still(library.home("panda"))
     for constraint in constraints:
         constraint.linearised(motion(family, still, np.linspace(0.0, 1.0, 8)))

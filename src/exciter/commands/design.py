@@ -18,9 +18,8 @@ from exciter.commands.common import console, print_notes
 from exciter.commands.progress import bar_with
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.verdict_words import verdict
-from exciter.excitation.config.design_config import DesignConfig
-from exciter.excitation.config.trajectory_config import DRAWN
 from exciter.excitation.design import Design
+from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.export import Exported
 from exciter.excitation.files.read import DESIGN, MOTION_FILES
 from exciter.excitation.optimiser.multistart import Progress as SearchProgress
@@ -38,8 +37,8 @@ WRITTEN = (*MOTION_FILES, DESIGN.name, "report.html")
 def run(arguments: argparse.Namespace) -> int:
     """0 when all was done, 130 when Ctrl-C came first: what was reached is written in either case."""
     config = chosen_config(arguments).overridden(
-        family=arguments.trajectory,
-        criteria=arguments.criterion,
+        trajectory=arguments.trajectory,
+        criterion=arguments.criterion,
         starts=arguments.starts,
         seed=arguments.seed,
         jobs=arguments.jobs,
@@ -49,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     deadline = time_limit(config, time.monotonic() - arguments.began)
     robot = load(arguments.robot, config.robot)
     with output_folder(arguments.output) as folder:
-        with nullcontext() if config.family in DRAWN else progress_bar(config.starts) as tell:
+        with nullcontext() if config.trajectory.drawn else progress_bar(config.starts) as tell:
             designed = design(
                 robot,
                 config,
@@ -68,15 +67,15 @@ def run(arguments: argparse.Namespace) -> int:
     return INTERRUPTED if found.interrupted and not found.out_of_time else 0
 
 
-def check_flags(arguments: argparse.Namespace, config: DesignConfig) -> None:
+def check_flags(arguments: argparse.Namespace, config: DesignSettings) -> None:
     """Refuse flags of a search where there is none."""
-    if config.family not in DRAWN:
+    if not config.trajectory.drawn:
         return
     for flag in ("starts", "jobs", "time_limit", "resume"):
         if getattr(arguments, flag):
             raise ExciterError(
-                f"--{flag.replace('_', '-')} is for a search; a {config.family} motion is drawn from its seed: leave "
-                "the flag out, or choose another --trajectory"
+                f"--{flag.replace('_', '-')} is for a search; a {config.trajectory.family} motion is drawn from its "
+                "seed: leave the flag out, or choose another --trajectory"
             )
 
 

@@ -6,14 +6,19 @@ import argparse
 import json
 from typing import Any
 
+from exciter.excitation.design_settings import DesignSettings
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.config import SimulateSettings
+from exciter.identification.config.identify_config import IdentifySettings
 from exciter.robot.options import RobotOptions
-from exciter.robot.settings_file import DESIGN_KEYS, SECTIONS
 from exciter.settings.schema import file_schema
 
-CONFIGURATION = ((None, RobotOptions), ("simulate", SimulateSettings))
-UNCHECKED = (*DESIGN_KEYS, *SECTIONS)  #: keys of the file of --config; parts above say more of some
+CONFIGURATION = (
+    (None, RobotOptions),
+    (None, DesignSettings),
+    ("identify", IdentifySettings),
+    ("simulate", SimulateSettings),
+)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -29,4 +34,4 @@ def schema(file: str) -> dict[str, Any]:
     """Of exciter.yaml, the file of --config, or of recording.yaml."""
     if file == "recording":
         return file_schema("recording.yaml of Exciter", [(None, RecordingSettings)])
-    return file_schema("Settings of Exciter, the file of --config", CONFIGURATION, UNCHECKED)
+    return file_schema("Settings of Exciter, the file of --config", CONFIGURATION)

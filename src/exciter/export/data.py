@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 from exciter import __version__
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, unseen
-from exciter.excitation.config.terms import term_words
 from exciter.export.text_files import require_suffix, write_texts
 from exciter.files import json_text
 from exciter.identification.estimate import Estimate
 from exciter.identification.physical.verdict import physical_problems
 from exciter.parameters.inertial import inertia_matrix, mass_com_inertia
 from exciter.robot.robot import BASE
+from exciter.settings import written
 
 Array = NDArray[np.float64]
 FORMAT = {"name": "exciter model", "version": 1}
@@ -174,7 +174,7 @@ def _joint_parameters(model: DynamicModel, estimate: Estimate) -> dict[str, list
 def _term(term: Any) -> Any:
     """The term as a configuration has it; a user's own has no word there."""
     try:
-        return term_words((term,))[0]
+        return written(term)
     except ExciterError:
         return {"own": {"class": type(term).__name__, "name": getattr(term, "name", None)}}
 

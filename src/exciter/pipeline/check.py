@@ -8,8 +8,8 @@ from typing import Any
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.config.design_config import DesignConfig
 from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.rounding import Rounding
 from exciter.excitation.files.samples import unchecked_rows
 from exciter.excitation.files.slowed import certified_slowed
@@ -33,9 +33,9 @@ class CheckedMotion:
         return {**self.certificate.to_dict(), "remarks": self.robot.remarks, "not_checked": self.not_checked}
 
 
-def check(robot: Robot, curve: Curve, config: DesignConfig) -> CheckedMotion:
+def check(robot: Robot, curve: Curve, config: DesignSettings) -> CheckedMotion:
     """Limits of the robot and those of a configuration, proved or refuted for all time."""
-    constraints = config.constraints(config.model(robot))
+    constraints = config.constraints_of(robot)
     certificate = certify(robot, curve, constraints, from_rest=True)
     rounded = Rounding.of(curve)
     return CheckedMotion(
@@ -55,15 +55,15 @@ class SlowedMotion(CheckedMotion):
 
     speed: float
     origin: str
-    config: DesignConfig
+    config: DesignSettings
     sha256: str | None
 
 
 def slow(
-    robot: Robot, curve: Curve, speed: float, config: DesignConfig, *, origin: str, sha256: str | None = None
+    robot: Robot, curve: Curve, speed: float, config: DesignSettings, *, origin: str, sha256: str | None = None
 ) -> SlowedMotion:
     """The same path in a longer time; refused where the slow motion breaks a limit, as gravity alone can make it."""
-    constraints = config.constraints(config.model(robot))
+    constraints = config.constraints_of(robot)
     slowed, certificate = certified_slowed(
         curve, speed, lambda motion: certify(robot, motion, constraints, from_rest=True)
     )

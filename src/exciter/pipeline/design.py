@@ -10,10 +10,10 @@ from typing import Any
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation import design as search
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.config.design_config import DesignConfig
-from exciter.excitation.config.trajectory_config import DRAWN
+from exciter.excitation.criteria.energy_rows import EnergyRows
 from exciter.excitation.deadline import Deadline
 from exciter.excitation.design import Design
+from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.export import Exported
 from exciter.excitation.optimiser.checkpoint import discard, refuse_foreign
 from exciter.excitation.optimiser.multistart import Progress
@@ -31,7 +31,7 @@ class Designed:
     """A certified motion and what asked for it. sha256: of the robot's description."""
 
     design: Design
-    config: DesignConfig
+    config: DesignSettings
     sha256: str | None
 
     @property
@@ -50,7 +50,7 @@ class Designed:
 
     def to_dict(self, files: Exported) -> dict[str, Any]:
         """design.json: the promised keys first, then what else is worth keeping. files: those it belongs to."""
-        found, config = self.design, self.config
+        found, config, rows = self.design, self.config, self.config.formulation_of()
         parameters = _parameters(found)
         return {
             "criterion": found.criterion.name,
@@ -68,7 +68,7 @@ class Designed:
             "duration": found.curve.duration,
             "periods": found.periods,
             "samples": found.samples,
-            "noise": found.noise.tolist() if config.formulation == "dynamic" else config.noise or 1.0,
+            "noise": rows.noise if isinstance(rows, EnergyRows) else found.noise.tolist(),
             "remarks": list(self.remarks),
             "not_checked": list(self.not_checked),
             "files": files.to_dict(),
@@ -101,15 +101,15 @@ def _spectrum(found: Design) -> dict[str, Any]:
     return {"quantity": "acceleration", "frequency": spectrum.frequency.tolist(), "amplitude": dict(rows)}
 
 
-def time_limit(config: DesignConfig, elapsed: float = 0.0) -> Deadline:
+def time_limit(config: DesignSettings, elapsed: float = 0.0) -> Deadline:
     """Until when a configuration lets the search go on; elapsed [s]: of its time, already. A motion that is drawn has
     no such limit."""
-    return Deadline.after(None if config.family in DRAWN else config.time_limit, elapsed)
+    return Deadline.after(None if config.trajectory.drawn else config.time_limit, elapsed)
 
 
 def design(
     robot: Robot,
-    config: DesignConfig,
+    config: DesignSettings,
     *,
     sha256: str | None = None,
     checkpoint: Path | None = None,
@@ -122,7 +122,7 @@ def design(
     checkpoint: a file that keeps completed starts; one of before counts only when it is to be resumed. deadline: that
     of the configuration, counted from now, unless given.
     """
-    model, chosen = config.model(robot), config.trajectory()
+    model, chosen = config.model(robot), config.motion
     if isinstance(chosen, RandomPoints | RandomSpline):
         if checkpoint is not None:
             refuse_foreign(checkpoint)
@@ -133,9 +133,9 @@ def design(
     found = search.design(
         model,
         chosen,
-        criterion=config.criterion(model),
+        criterion=config.criterion_of(model),
         noise=config.noise_of(robot),
-        constraints=config.constraints(model),
+        constraints=config.constraints_of(robot),
         formulation=config.formulation_of(),
         prior=config.prior_information(model),
         samples=config.samples,
@@ -154,13 +154,13 @@ def design(
     return Designed(design=found, config=config, sha256=sha256)
 
 
-def _drawn(config: DesignConfig, model: DynamicModel, settings: RandomMotion) -> Design:
+def _drawn(config: DesignSettings, model: DynamicModel, settings: RandomMotion) -> Design:
     """A random motion instead of the best one."""
     robot = model.robot
     drawn = draw(
         robot,
         settings,
-        config.constraints(model),
+        config.constraints_of(robot),
         seed=config.seed,
         periods=config.periods,
         ramps=config.ramps(robot),
@@ -168,7 +168,7 @@ def _drawn(config: DesignConfig, model: DynamicModel, settings: RandomMotion) ->
     return drawn_design(
         model,
         drawn,
-        criterion=config.criterion(model, drawn.trajectory),
+        criterion=config.criterion_of(model, drawn.trajectory),
         noise=config.noise_of(robot),
         formulation=config.formulation_of(),
         prior=config.prior_information(model),

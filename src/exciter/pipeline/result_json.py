@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from exciter.excitation.config.terms import term_words
 from exciter.files import sha256
 from exciter.identification.config.equation_filter import EquationFilter
 from exciter.identification.config.evaluation import judged_words
@@ -37,7 +36,7 @@ def result_data(result: Identified) -> dict[str, Any]:
         "condition_number_normalized": estimate.condition_number_normalized,
         "physically_consistent": found.physically_consistent,
         "settings": result.config.to_dict(),
-        "terms": term_words(problem.model.terms),
+        "terms": written(problem.model.terms),
         **_judge(found.judge),
         "covariance": estimate.covariance.tolist(),
         "assumption": estimate.assumption,

@@ -13,12 +13,12 @@ from typing import Any
 import yaml
 
 from exciter.errors import visible
-from exciter.excitation.config.terms import term_words
-from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria.registry import ALONE
 from exciter.identification.config.identify_config import USUAL_TERMS
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.robot.robot import Robot
+from exciter.settings import written
 
 SCHEMA_FILE = "exciter.schema.json"  #: beside the configuration, for editors
 GRAVITY_BESIDE = "m/s² in the frame of the description's root link; turn it if that one hangs or stands on a wall"
@@ -61,7 +61,7 @@ def _robot(robot: Robot) -> Iterator[str]:
             more = f"; {_without(which, robot)}" if which == "velocity" and robot.rateless else ""
             yield f"  # {which}: {flow(known)}    # as described{more}"
     yield f"# lock: {flow({robot.joint_names[-1]: 0.0})}          # freeze a joint at a position"
-    usual = flow(term_words(USUAL_TERMS))
+    usual = flow(written(USUAL_TERMS))
     yield f"terms: {usual}    # of drives; no rotor where sensors on the links measure torque; docs/parameters.md"
 
 
@@ -84,7 +84,7 @@ def _design(robot: Robot) -> Iterator[str]:
     yield "  harmonics: 5"
     yield "  periods: 3               # how often it is run through: averages and noise come from repetition"
     yield "  # rate: 200              # Hz, rows of the files"
-    yield f"# criterion: d-optimal     # {', '.join(CRITERIA)}"
+    yield f"# criterion: d-optimal     # {', '.join(ALONE)}"
     yield "# noise: 1.0               # σ of the torques [N·m], one or per joint: how joints are weighed"
     yield "constraints:"
     if any(math.isfinite(joint.limits.torque) for joint in robot.joints):

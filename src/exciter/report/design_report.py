@@ -27,6 +27,7 @@ from exciter.report.scene import Replay, Scene
 from exciter.report.section import Section, folded
 from exciter.report.surroundings import surroundings
 from exciter.robot.robot import Robot
+from exciter.settings import written
 
 Array = NDArray[np.float64]
 MOST_STARTS = 24  #: starts whose history is drawn, the best ones
@@ -172,10 +173,10 @@ def search_section(design: Design) -> Section:
 def settings_section(design: Design, settings: Mapping[str, Any]) -> Section:
     robot, trajectory = design.model.robot, design.trajectory
     noise = per_joint(robot, design.noise)
-    if settings.get("formulation") == "energy":
+    if "energy" in settings.get("formulation", ""):
         noise = f"{number(settings.get('noise', 1.0))} J of an energy row"
     values = {
-        "trajectory": json.dumps(trajectory.to_dict(), ensure_ascii=False),
+        "trajectory": json.dumps(written(trajectory), ensure_ascii=False),
         "periods": design.periods,
         "ramps": in_full(design.ramps) if design.ramps else "default",
         "criterion": design.criterion.name + in_full(design.criterion).removeprefix(named(design.criterion)),

@@ -7,6 +7,7 @@ from exciter.excitation.certificate.verdict_words import assumed_words, failures
 from exciter.excitation.design import WELL_KNOWN_PERCENT, Design
 from exciter.report.markup import Markup, element, joined, number
 from exciter.report.section import figures
+from exciter.settings import written
 
 
 def headline(design: Design) -> Markup:
@@ -33,7 +34,7 @@ def tone(good: bool) -> str:
 
 def done_sentence(design: Design) -> str:
     robot, trajectory = design.model.robot, design.trajectory
-    family = trajectory.to_dict()["family"]
+    family = written(trajectory)["family"]
     starts = len(design.attempts)
     whose = f"For {robot.name} with {robot.n} {'joint' if robot.n == 1 else 'joints'}"
     if not starts:

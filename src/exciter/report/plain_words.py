@@ -14,24 +14,6 @@ from exciter.robot.robot import Robot
 
 CAPITALS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # where a word of a class's name begins
 LONG = 40  #: more numbers in a row are not told one by one
-#: by the name of the class, where it has no title; one that is not listed is told by the words its name is made of
-NAMES = {
-    "RotorInertia": "rotor inertia",
-    "Viscous": "viscous friction",
-    "Coulomb": "Coulomb friction",
-    "AsymmetricCoulomb": "asymmetric Coulomb friction",
-    "Stribeck": "Stribeck friction",
-    "SqrtViscous": "friction with the root of the speed",
-    "CoupledSqrtViscous": "friction with the root of the speed of a motor that turns with two joints",
-    "LoadFriction": "friction that grows with the load",
-    "Ripple": "torque that repeats every turn",
-    "DriveCoupling": "friction and rotor of a motor that turns with two joints",
-    "Offset": "offset",
-    "Dahl": "Dahl pre-sliding",
-    "UserTerm": "a term of the user",
-}
-
-
 #: of a field, where it is not its own name
 FIELDS = {"parallel_filter": "both sides through", "low_pass": "kind", "cutoff": "cut-off [Hz]"}
 
@@ -39,7 +21,7 @@ FIELDS = {"parallel_filter": "both sides through", "low_pass": "kind", "cutoff":
 def named(thing: object) -> str:
     """Of a settings object, without its settings."""
     name = type(thing).__name__
-    return getattr(type(thing), "title", None) or NAMES.get(name) or CAPITALS.sub(" ", name.lstrip("_")).lower()
+    return getattr(type(thing), "title", None) or CAPITALS.sub(" ", name.lstrip("_")).lower()
 
 
 def in_full(thing: Any, depth: int = 3) -> str:

@@ -27,16 +27,19 @@ class Settings:
     """Base of what a file can fill.
 
     word, title: of a class in a registry, for files and for people. tag: the key that holds the word where settings
-    stand beside it; else they stand below it. flat: fields whose own keys stand directly in this section. inner: fields
-    that only Python gives. called: the key of a field in a file, where that is not its name.
+    stand beside it; else they stand below it. flat: fields whose own keys stand directly in this section. also: a class
+    whose keys may stand in this section, too: ``spelled`` makes fields of them. inner: fields that only Python gives.
+    called: the key of a field in a file, where that is not its name. complete: what is at its default is written, too.
     """
 
     word: ClassVar[str]
     title: ClassVar[str]
     tag: ClassVar[str | None] = None
     flat: ClassVar[tuple[str, ...]] = ()
+    also: ClassVar[type[Settings] | None] = None
     inner: ClassVar[tuple[str, ...]] = ()
     called: ClassVar[Mapping[str, str]] = {}
+    complete: ClassVar[bool] = False
     __pydantic_config__: ClassVar[Any] = {"arbitrary_types_allowed": True, "extra": "forbid"}
 
     @classmethod
@@ -47,6 +50,13 @@ class Settings:
     def spelling(self, data: dict[str, Any]) -> Any:
         """The inverse of ``spelled``, from the keys that are not at their defaults; to be overridden."""
         return data
+
+    def entry(self, data: Any) -> Any:
+        """What ``spelling`` gives, with the word: below it, or beside its tag; to be overridden."""
+        word = getattr(type(self), "word", None)
+        if word is None:
+            return data
+        return {self.tag: word, **data} if self.tag is not None else {word: data} if data else word
 
     @classmethod
     def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
@@ -64,17 +74,17 @@ class Settings:
             try:
                 values = check(_data(source, source.spelled(given, context)))
                 given = {named.get(key, key): value for key, value in values.items()}
-                return source(**given, **({ROBOT: context.get(ROBOT)} if ROBOT in fields else {}))
+                return source(**given, **({ROBOT: context.get(ROBOT)} if of_a_robot else {}))
             except ExciterError as error:
                 raise wrong(f": {error}") from None
             except ValidationError as error:
                 raise lifted(error, source.flat) from None
 
-        fields, named = settings_fields(source), {key: name for name, key in source.called.items()}
+        named = {key: name for name, key in source.called.items()}
+        of_a_robot = any(field.name == ROBOT and ROBOT not in source.inner for field in dataclasses.fields(source))
         keys = {
             name: core_schema.typed_dict_field(handler.generate_schema(hint), required=False)
-            for name, hint in fields.items()
-            if name != ROBOT
+            for name, hint in settings_fields(source).items()
         }
         return core_schema.with_info_wrap_validator_function(filled, core_schema.typed_dict_schema(keys))
 
@@ -84,9 +94,14 @@ class Settings:
         properties = schema.setdefault("properties", {})
         for name in cls.flat:
             given = properties.pop(name)
+            if (choice := marker_of(settings_fields(cls)[name])) is not None:
+                properties.update(choice.properties)
+                continue
             for inner in given.get("anyOf", [given]):  # an optional one may also be null
                 properties.update(handler.resolve_ref_schema(inner).get("properties", {}))
-        schema["required"] = [key for key in required_of(cls) if key in properties]
+        if cls.also is not None:
+            properties.update(adapter(cls.also).json_schema()["properties"])
+        schema["required"] = [key for key in required_of(cls) if key in properties and cls.also is None]
         schema["title"] = getattr(cls, "title", cls.__name__)
         schema["description"] = " ".join((cls.__doc__ or "").split("\n\n")[0].split())
         schema["additionalProperties"] = False
@@ -116,14 +131,15 @@ def adapter(cls: Any) -> TypeAdapter[Any]:
     return _adapters[cls]
 
 
-def keys_of(cls: type[Settings]) -> tuple[str, ...]:
-    """The keys of a section."""
+def keys_of(cls: type[Settings], given: Mapping[Any, Any] | None = None) -> tuple[str, ...]:
+    """The keys of a section; of one that is given, those that its choices leave."""
     keys: list[str] = []
     for name, hint in settings_fields(cls).items():
         if name in cls.flat:
-            keys += keys_of(_settings_class(hint))
-        elif name != ROBOT:
+            keys += _flat_keys(hint, given)
+        else:
             keys.append(name)
+    keys += () if cls.also is None else keys_of(cls.also)
     return tuple(dict.fromkeys(keys))
 
 
@@ -132,16 +148,26 @@ def required_of(cls: type[Settings]) -> tuple[str, ...]:
     return tuple(
         cls.called.get(field.name, field.name)
         for field in dataclasses.fields(cls)  # type: ignore[arg-type]
-        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if field.init and field.name not in (ROBOT, *cls.flat, *cls.inner)
+        if _needed(field) and field.name not in (ROBOT, *cls.flat, *cls.inner)
     )
 
 
+def _needed(field: dataclasses.Field[Any]) -> bool:
+    no_default = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    return field.init and no_default
+
+
 def settings_fields(cls: type[Settings]) -> dict[str, Any]:
-    """The annotations of what a file can give, by key, in order; that of ``robot`` among them."""
-    hints = get_type_hints(cls, include_extras=True)
-    names = [one.name for one in dataclasses.fields(cls) if one.init and one.name not in cls.inner]  # type: ignore[arg-type]
+    """The annotations of what a file can give, by key, in order."""
+    hints, apart = get_type_hints(cls, include_extras=True), (ROBOT, *cls.inner)
+    names = [one.name for one in dataclasses.fields(cls) if one.init and one.name not in apart]  # type: ignore[arg-type]
     return {cls.called.get(name, name): hints[name] for name in names}
+
+
+def _flat_keys(hint: Any, given: Mapping[Any, Any] | None) -> tuple[str, ...]:
+    """The keys of a field that stands directly in a section: those of a settings class, or of a choice."""
+    choice = marker_of(hint)
+    return keys_of(_settings_class(hint)) if choice is None else choice.keys(given or {})
 
 
 def _settings_class(hint: Any) -> type[Settings]:
@@ -152,15 +178,17 @@ def _settings_class(hint: Any) -> type[Settings]:
 
 def _data(cls: type[Settings], given: Any) -> dict[str, Any]:
     """The keys that are given, those of flat fields put below them; required ones must be there."""
-    keys = keys_of(cls)
+    keys = keys_of(cls, given if isinstance(given, Mapping) else None)
     if not keys and given:
         raise wrong(f" takes no settings; write {cls.word} alone")
     data = {key: value for key, value in _known(given, keys).items() if value is not None}
     for name in cls.flat:
-        inner = keys_of(_settings_class(settings_fields(cls)[name]))
+        inner = _flat_keys(settings_fields(cls)[name], given)
         below = {key: data.pop(key) for key in inner if key in data}
         if below:
             data[name] = below
+        elif any(field.name == name and _needed(field) for field in dataclasses.fields(cls)):  # type: ignore[arg-type]
+            raise wrong(f" has none of {', '.join(inner)}; give one")
     for key in required_of(cls):
         if key not in data:
             raise wrong(f" has no {key}; give {_wanted(settings_fields(cls)[key])}")

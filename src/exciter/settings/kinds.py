@@ -27,6 +27,12 @@ LARGEST_OF_A_ROBOT = 1e30  #: in SI units; products of several such numbers are 
 LARGEST_SEED = 2**63 - 1
 
 
+def says_none(given: Any) -> bool:
+    """Whether a setting is the word none, as people write it: None, NONE. A null of YAML (~, or no value) is a setting
+    that is not given: its default holds."""
+    return isinstance(given, str) and given.strip().lower() == "none"
+
+
 class Kind:
     """A marker: ``check`` turns what a file gives into the value, ``schema`` is JSON schema, ``wanted`` is for people.
 
@@ -45,6 +51,20 @@ class Kind:
     def word_of(self, value: Any) -> Any:
         """What a file has for a value, where that is a word."""
         return value
+
+    @property
+    def hint(self) -> Any:
+        """For ``fill``, where one value is to be read."""
+        return Annotated[Any, self]
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """Of a choice that stands flat in a section: its keys there, with their schemas."""
+        raise NotImplementedError
+
+    def keys(self, given: Mapping[Any, Any]) -> tuple[str, ...]:
+        """Of these, those that what is given leaves."""
+        return tuple(self.properties)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from exciter.errors import ExciterError, shown, unknown_name
-from exciter.settings.fill import adapter
+from exciter.settings.fill import adapter, keys_of
 from exciter.settings.kinds import Kind
 from exciter.settings.wrong import below, wrong
 
@@ -100,6 +100,24 @@ class OneOf(Kind):
         if not isinstance(word, str) or word not in self.words:
             raise wrong(f": {self.tag} is {shown(word)}; allowed are {', '.join(self.words)}")
         return word, {key: value for key, value in given.items() if key != self.tag}
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        inner = {word: adapter(self.known[word]).json_schema() for word in self.words}
+        if self.tag is None:
+            return inner
+        keys: dict[str, Any] = {self.tag: {"enum": list(self.words)}}
+        for one in inner.values():
+            keys |= {key: value for key, value in one["properties"].items() if key not in keys}
+        return keys
+
+    def keys(self, given: Mapping[Any, Any]) -> tuple[str, ...]:
+        if self.tag is None:
+            return self.words
+        word = given.get(self.tag) or self.usual
+        if word in self.words:
+            return (self.tag, *keys_of(self.known[word]))
+        return tuple(self.properties)
 
     def schema(self) -> dict[str, Any]:
         shapes: list[dict[str, Any]] = []

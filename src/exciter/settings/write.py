@@ -16,13 +16,7 @@ from exciter.settings.fill import ROBOT, Settings, marker_of, settings_fields
 def written(value: Any) -> Any:
     """Plain data that ``fill`` reads as the same value: what is at its default is left out."""
     if isinstance(value, Settings):
-        data = value.spelling(_changed(value))
-        word = getattr(type(value), "word", None)
-        if word is None:
-            return data
-        if type(value).tag is not None:
-            return {type(value).tag: word, **data}
-        return {word: data} if data else word
+        return value.entry(value.spelling(_changed(value)))
     if isinstance(value, Mapping):
         return {str(key): written(one) for key, one in value.items()}
     if isinstance(value, np.ndarray):
@@ -33,7 +27,7 @@ def written(value: Any) -> Any:
 
 
 def _changed(settings: Any) -> dict[str, Any]:
-    """By key, what is not at its default."""
+    """By key, what is not at its default; of complete ones whatever is not None."""
     data: dict[str, Any] = {}
     hints = settings_fields(type(settings))
     for field in dataclasses.fields(settings):
@@ -41,10 +35,12 @@ def _changed(settings: Any) -> dict[str, Any]:
             continue
         value = getattr(settings, field.name)
         if field.name in settings.flat:
-            data |= {} if value is None else _changed(value)
+            inner = {} if value is None else written(value)
+            data |= {inner: {}} if isinstance(inner, str) else inner
             continue
         default = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
-        if default is dataclasses.MISSING or not _same(value, default):
+        changed = value is not None if settings.complete else not _same(value, default)
+        if default is dataclasses.MISSING or changed:
             key = settings.called.get(field.name, field.name)
             marker = marker_of(hints[key])
             data[key] = written(value if marker is None else marker.word_of(value))

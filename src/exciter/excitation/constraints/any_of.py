@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,14 @@ from exciter.errors import ParameterError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import Constraint, RowName, Rows
 from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+from exciter.settings import Settings
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class AnyOf:
+class AnyOf(Settings):
     """At least one member must hold at every instant: one row, the largest over members of their smallest row.
 
     003's "touches its base if r < 500 mm and z < 1600 mm" is any of z ≥ 1.6 m and r ≥ 0.5 m; its printed product
@@ -30,6 +33,13 @@ class AnyOf:
         object.__setattr__(self, "constraints", tuple(self.constraints))
         if not self.constraints:
             raise ParameterError("AnyOf was given no constraint; give at least one")
+
+    def on(self, robot: Robot) -> AnyOf:
+        """The choice of a file, on its robot."""
+        return AnyOf(tuple(member.on(robot) for member in self.constraints))  # type: ignore[attr-defined]
+
+    def entry(self, data: Any) -> Any:
+        return {"any_of": data["constraints"]}
 
     @cached_property
     def rows(self) -> tuple[RowName, ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,12 +16,18 @@ from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows
 from exciter.excitation.constraints.kinematics import kinematics
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Frame, Robot
+from exciter.settings import Number, Settings, Text, Vector
 
 Array = NDArray[np.float64]
+FrameName = Annotated[str, Text("a frame")]
+Point = Annotated[Array, Vector(3, "m")]
+Direction = Annotated[Array, Vector(3)]
+Radius = Annotated[float, Number(above=0.0, unit="m")]
+Coordinate = Annotated[float, Number(unit="m")]
 
 
 @dataclass(frozen=True, eq=False)
-class Region(ABC):
+class Region(Settings, ABC):
     """The origin x of a frame must stay in a region of the base: rows c = distance(x) / LENGTH.
 
     frame: any name that ``robot.frame`` knows. Give ``distance``, ``gradient`` and ``rows``. No distance changes faster
@@ -29,14 +35,26 @@ class Region(ABC):
     """
 
     robot: Robot
-    frame: str
+    frame: FrameName
 
     #: Whether the distance is a concave function of x (the region is convex): on a chord it is at least the smaller
     #: of the values at the ends.
     concave: ClassVar[bool]
 
     def __post_init__(self) -> None:
+        if self.robot is not None:  # a file is read before its robot is known
+            self.settle()
+
+    def settle(self) -> None:
+        """Check what is given, and bring it into the form that is computed with."""
         _ = self.carrier  # refuses an unknown name at once
+
+    def on(self, robot: Robot) -> Self:
+        """The region of a file, on its robot."""
+        return self if self.robot is robot else replace(self, robot=robot)
+
+    def entry(self, data: Any) -> Any:
+        return {"frame": data.pop("frame"), self.word: data}
 
     @cached_property
     def carrier(self) -> Frame:

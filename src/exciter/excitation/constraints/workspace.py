@@ -14,14 +14,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.excitation.constraints.constraint import LENGTH, RowName
-from exciter.excitation.constraints.region import Region, checked_radius, direction, vector
+from exciter.excitation.constraints.region import (
+    Coordinate,
+    Direction,
+    Point,
+    Radius,
+    Region,
+    checked_radius,
+    direction,
+    vector,
+)
+from exciter.settings import Vector
 
 Array = NDArray[np.float64]
 UP = (0.0, 0.0, 1.0)
@@ -32,13 +42,15 @@ COORDINATES = ("x", "y", "height")
 class HalfSpace(Region):
     """normal · x ≥ offset; both may be given in any length of the normal. z ≥ 0.3: normal (0, 0, 1), offset 0.3."""
 
-    normal: Array
-    offset: float
+    normal: Direction
+    offset: Coordinate = 0.0
 
+    word: ClassVar[str] = "half_space"
+    title: ClassVar[str] = "half-space"
     concave: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def settle(self) -> None:
+        super().settle()
         unit, length = direction(self.normal, f"the normal of a half-space for '{self.frame}'")
         if not math.isfinite(self.offset):
             raise ParameterError(f"the offset of a half-space for '{self.frame}' is {self.offset}; it must be finite")
@@ -67,13 +79,21 @@ class HalfSpace(Region):
 class Box(Region):
     """lower ≤ x ≤ upper (3,) [m], along the base's axes; infinite sides are left out. Rows: lower sides, then upper."""
 
-    lower: Array = field(default_factory=lambda: np.full(3, -np.inf))
-    upper: Array = field(default_factory=lambda: np.full(3, np.inf))
+    lower: Annotated[Array, Vector(3, "m", -math.inf)] = field(default_factory=lambda: np.full(3, -np.inf))
+    upper: Annotated[Array, Vector(3, "m", math.inf)] = field(default_factory=lambda: np.full(3, np.inf))
 
+    word: ClassVar[str] = "box"
+    title: ClassVar[str] = "box"
     concave: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def entry(self, data: Any) -> Any:
+        """By its finite sides: ``z_min: 0.1``."""
+        corners = (("min", self.lower), ("max", self.upper))
+        sides = {f"{axis}_{end}": float(corner[c]) for c, axis in enumerate("xyz") for end, corner in corners}
+        return {"frame": self.frame, **{side: value for side, value in sides.items() if math.isfinite(value)}}
+
+    def settle(self) -> None:
+        super().settle()
         for side in ("lower", "upper"):
             corner = vector(getattr(self, side), f"{side} of a box for '{self.frame}'", finite=False)
             object.__setattr__(self, side, corner)
@@ -108,11 +128,11 @@ class Box(Region):
 
 @dataclass(frozen=True, eq=False)
 class _Sphere(Region):
-    radius: float
-    centre: Array = field(default_factory=lambda: np.zeros(3))
+    radius: Radius
+    centre: Point = field(default_factory=lambda: np.zeros(3))
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def settle(self) -> None:
+        super().settle()
         checked_radius(self.radius, f"a sphere for '{self.frame}'")
         object.__setattr__(self, "centre", vector(self.centre, f"the centre of a sphere for '{self.frame}'"))
 
@@ -137,6 +157,8 @@ class _Sphere(Region):
 class InsideSphere(_Sphere):
     """|x − centre| ≤ radius [m]."""
 
+    word: ClassVar[str] = "inside_sphere"
+    title: ClassVar[str] = "inside of a sphere"
     concave: ClassVar[bool] = True
 
 
@@ -144,17 +166,19 @@ class InsideSphere(_Sphere):
 class OutsideSphere(_Sphere):
     """|x − centre| ≥ radius [m]."""
 
+    word: ClassVar[str] = "outside_sphere"
+    title: ClassVar[str] = "outside of a sphere"
     concave: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, eq=False)
 class _Cylinder(Region):
-    radius: float
-    point: Array = field(default_factory=lambda: np.zeros(3))
-    axis: Array = field(default_factory=lambda: np.array(UP))
+    radius: Radius
+    point: Point = field(default_factory=lambda: np.zeros(3))
+    axis: Direction = field(default_factory=lambda: np.array(UP))
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def settle(self) -> None:
+        super().settle()
         checked_radius(self.radius, f"a cylinder for '{self.frame}'")
         object.__setattr__(self, "point", vector(self.point, f"the point of a cylinder for '{self.frame}'"))
         object.__setattr__(self, "axis", direction(self.axis, f"the axis of a cylinder for '{self.frame}'")[0])
@@ -177,6 +201,8 @@ class _Cylinder(Region):
 class InsideCylinder(_Cylinder):
     """At most ``radius`` [m] from the line through ``point`` along ``axis``; the vertical through the base's origin."""
 
+    word: ClassVar[str] = "inside_cylinder"
+    title: ClassVar[str] = "inside of a cylinder"
     concave: ClassVar[bool] = True
 
     @cached_property
@@ -198,13 +224,15 @@ class OutsideCylinder(_Cylinder):
     The distance is that from the cylinder with its flat ends; inside it is minus the way to the nearest surface.
     """
 
-    lower: float = -math.inf
-    upper: float = math.inf
+    lower: Coordinate = -math.inf
+    upper: Coordinate = math.inf
 
+    word: ClassVar[str] = "outside_cylinder"
+    title: ClassVar[str] = "outside of a cylinder"
     concave: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def settle(self) -> None:
+        super().settle()
         if not self.lower < self.upper:
             raise ParameterError(
                 f"the cylinder for '{self.frame}' reaches from {self.lower} to {self.upper}; lower must be below upper"

@@ -16,19 +16,21 @@ from exciter.excitation.criteria.frobenius_condition import FrobeniusCondition
 from exciter.excitation.criteria.normalized_condition import NormalizedCondition
 from exciter.excitation.criteria.observed import Observed
 from exciter.excitation.criteria.qr_condition import QrCondition
-from exciter.excitation.criteria.registry import CRITERIA, criterion_from, settings_of
+from exciter.excitation.criteria.registry import CRITERIA
 from exciter.excitation.criteria.scaled_condition import ScaledCondition
 from exciter.excitation.criteria.smallest_singular import ConditionAndSmallest
 from exciter.excitation.criteria.torque_activity import InverseTorque
 from exciter.excitation.criteria.unexcited import unexcited
-from exciter.excitation.criteria.weighted_sum import WeightedSum
+from exciter.excitation.criteria.weighted_sum import ConditionAndEquilibrium, ConditionAndTorque, WeightedSum, bound
 
 __all__ = [
     "CRITERIA",
     "AOptimality",
     "AnyCriterion",
     "Columns",
+    "ConditionAndEquilibrium",
     "ConditionAndSmallest",
+    "ConditionAndTorque",
     "ConditionNumber",
     "CramerRao",
     "Criterion",
@@ -49,10 +51,9 @@ __all__ = [
     "ScaledCondition",
     "TorqueRows",
     "WeightedSum",
-    "criterion_from",
+    "bound",
     "evaluate",
     "evaluation",
     "iterate",
-    "settings_of",
     "unexcited",
 ]

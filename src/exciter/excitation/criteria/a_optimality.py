@@ -8,21 +8,24 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.excitation.criteria.criterion import CriterionSettings
 from exciter.excitation.criteria.matrices import checked_scale, inverse, singular
+from exciter.settings import Amount
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class AOptimality:
+class AOptimality(CriterionSettings):
     """Σ (σ_i/scale_i)², σ_i² = (H⁻¹)_ii the predicted variances.
 
     Parameters have different units: give as scale (b,) the a-priori values, and relative variances are summed.
     """
 
-    scale: tuple[float, ...] | None = None
+    scale: tuple[Amount, ...] | None = None
 
-    name: ClassVar[str] = "a-optimal"
+    word: ClassVar[str] = "a-optimal"
+    title: ClassVar[str] = "A-optimality"
 
     def __post_init__(self) -> None:
         if self.scale is not None:

@@ -8,19 +8,21 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.excitation.criteria.criterion import CriterionSettings
 from exciter.excitation.criteria.matrices import eigen, singular
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ConditionNumber:
+class ConditionNumber(CriterionSettings):
     """cond(W) = σ_max/σ_min = √(λ_max/λ_min) of H [12.12], Gautier & Khalil (16).
 
     Not smooth where singular values coincide, which optima tend to do: expect an optimiser to slow down there.
     """
 
-    name: ClassVar[str] = "condition"
+    word: ClassVar[str] = "condition"
+    title: ClassVar[str] = "condition number"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         spectrum = eigen(h)

@@ -12,45 +12,61 @@ block; H⁻¹ bounds the covariance of θ. T needs parameter values, hence the l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
+from exciter.excitation.criteria.a_optimality import AOptimality
 from exciter.excitation.criteria.adjoints import refuse_memory, torque_jacobian, torque_jacobian_pullback
-from exciter.excitation.criteria.criterion import Criterion, Evaluation
+from exciter.excitation.criteria.condition_number import ConditionNumber
+from exciter.excitation.criteria.criterion import Criterion, CriterionSettings, Evaluation
 from exciter.excitation.criteria.d_optimality import DOptimality
 from exciter.excitation.criteria.design_rows import TorqueRows
+from exciter.excitation.criteria.e_optimality import EOptimality
 from exciter.excitation.criteria.observed import Observed
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import MotionGradient
+from exciter.settings import Amount, Numbers, OneOf, Registry
 
 Array = NDArray[np.float64]
+#: functions of H alone that a file can name here
+GRAM = Registry[Any]("criterion", DOptimality, AOptimality, EOptimality, ConditionNumber)
 
 
 @dataclass(frozen=True)
-class CramerRao:
+class CramerRao(CriterionSettings):
     """criterion(H) of the information that is left about θ when the motion must be estimated from noisy positions.
 
-    trajectory: the family of the motion, of fixed duration. joint_noise: σ_q of a position [rad or m], one for all
-    joints or one each. chi (p,): standard parameters, the description's unless given. The value is exact; so is the
-    gradient, up to fourth-order differences of joint terms (viscous friction, rotor inertia, offset: exact).
+    trajectory: the family of the motion, of fixed duration; that of the design where a file asks for it.
+    joint_noise: σ_q of a position [rad or m], one for all joints or one each. chi (p,): standard parameters, the
+    description's unless given. The value is exact; so is the gradient, up to fourth-order
+    differences of joint terms (viscous friction, rotor inertia, offset: exact).
     """
 
-    trajectory: Trajectory
-    joint_noise: float | tuple[float, ...]
-    chi: tuple[float, ...] | None = None
-    criterion: Criterion = field(default_factory=DOptimality)
+    trajectory: Trajectory | None = None
+    joint_noise: Annotated[float | tuple[float, ...] | None, Numbers(unit="rad or m")] = None
+    chi: tuple[Amount, ...] | None = None
+    criterion: Annotated[Criterion, OneOf(GRAM)] = field(default_factory=DOptimality)
 
-    name: ClassVar[str] = "cramer-rao"
+    inner: ClassVar[tuple[str, ...]] = ("trajectory",)
+    word: ClassVar[str] = "cramer-rao"
+    title: ClassVar[str] = "Cramér–Rao bound"
 
     def __post_init__(self) -> None:
+        if self.joint_noise is None:
+            example = "{cramer-rao: {joint_noise: 1.0e-4}}"
+            raise ParameterError(f"it needs joint_noise; give criterion: {example} in the file of --config")
         if self.chi is not None:
             object.__setattr__(self, "chi", tuple(float(x) for x in self.chi))
+
+    def bound(self, model: DynamicModel, trajectory: Trajectory) -> CramerRao:
+        return self if self.trajectory is not None else replace(self, trajectory=trajectory)
 
     def at(self, observed: Observed) -> Evaluation:
         parts = self._parts(observed)
@@ -68,6 +84,8 @@ class CramerRao:
             raise ParameterError(
                 f"the Cramér–Rao bound is that of the inverse dynamic model; given '{observed.formulation.name}'"
             )
+        if self.trajectory is None or self.joint_noise is None:
+            raise ParameterError("the Cramér–Rao bound has no trajectory; give the family of the motion")
         refuse_memory(model)
         chi = model.nominal if self.chi is None else np.array(self.chi)
         noise = model.per_joint(self.joint_noise, "joint_noise")

@@ -11,15 +11,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria.observed import Observed
+from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import MotionGradient
+from exciter.settings import Settings
 
 Array = NDArray[np.float64]
+
+
+class CriterionSettings(Settings):
+    """What a file can choose. companion: it is meaningful beside another one only."""
+
+    companion: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return self.word
+
+    def bound(self, model: DynamicModel, trajectory: Trajectory) -> AnyCriterion:
+        """With what is left open taken from the model and the family of the motion."""
+        return self  # type: ignore[return-value]
 
 
 class Criterion(Protocol):

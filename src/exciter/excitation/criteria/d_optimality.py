@@ -8,19 +8,21 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.excitation.criteria.criterion import CriterionSettings
 from exciter.excitation.criteria.matrices import inverse, singular
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class DOptimality:
+class DOptimality(CriterionSettings):
     """−log det H = log det of the covariance (Swevers et al. 1997, IEEE, III-B, with the sign put right).
 
     Scaling the parameters only adds a constant: the best motion does not depend on units.
     """
 
-    name: ClassVar[str] = "d-optimal"
+    word: ClassVar[str] = "d-optimal"
+    title: ClassVar[str] = "D-optimality"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         inverted = inverse(h)

@@ -17,6 +17,7 @@ from exciter.dynamics.model import DynamicModel, MotionRows
 from exciter.excitation.criteria.adjoints import regressor_pullback
 from exciter.excitation.criteria.columns import coefficient_rows
 from exciter.robot.motion import Motion, MotionGradient
+from exciter.settings import Settings
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -59,10 +60,12 @@ class DesignRows(Hashable, Protocol):
 
 
 @dataclass(frozen=True)
-class TorqueRows:
+class TorqueRows(Settings):
     """Rows √w_j Φ_j of the inverse dynamic model, τ = Φ χ [12.18], over the noise of joint j."""
 
-    name: ClassVar[str] = "dynamic"
+    word: ClassVar[str] = "dynamic"
+    title: ClassVar[str] = "the inverse dynamic model"
+    name: ClassVar[str] = word
     interval: ClassVar[int] = 1
 
     def kinds(self, model: DynamicModel) -> int:

@@ -8,13 +8,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.excitation.criteria.criterion import CriterionSettings
 from exciter.excitation.criteria.matrices import checked_scale, eigen, singular
+from exciter.settings import Amount
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class EOptimality:
+class EOptimality(CriterionSettings):
     """−log σ_min(FᵀF): Armstrong's smallest singular value, made large.
 
     The logarithm has the same optimum as −σ_min, but grows without bound towards a singular H and does not depend
@@ -22,9 +24,10 @@ class EOptimality:
     scale (b,) the a-priori values, and the worst relative error counts.
     """
 
-    scale: tuple[float, ...] | None = None
+    scale: tuple[Amount, ...] | None = None
 
-    name: ClassVar[str] = "e-optimal"
+    word: ClassVar[str] = "e-optimal"
+    title: ClassVar[str] = "E-optimality"
 
     def __post_init__(self) -> None:
         if self.scale is not None:

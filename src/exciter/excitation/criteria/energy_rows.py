@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +20,25 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.excitation.criteria.columns import coefficient_rows
 from exciter.robot.motion import Motion, MotionGradient
+from exciter.settings import Number, Settings, Whole
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class EnergyRows:
+class EnergyRows(Settings):
     """Rows (h(t_{i+k}) − h(t_i)) / noise with k = ``interval`` samples, i = 0, k, 2 k, …
 
     noise: standard deviation of an energy difference [J]; a row mixes all joints, so weights per joint do not apply.
     """
 
-    interval: int = 1
-    noise: float = 1.0
+    interval: Annotated[int, Whole(1)] = 1
+    noise: Annotated[float, Number(above=0.0, unit="J")] = 1.0
 
-    name: ClassVar[str] = "energy"
+    word: ClassVar[str] = "energy"
+    title: ClassVar[str] = "the energy model"
+    name: ClassVar[str] = word
 
     def __post_init__(self) -> None:
         if self.interval < 1 or not (np.isfinite(self.noise) and self.noise > 0):

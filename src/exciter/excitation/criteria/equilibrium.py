@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from exciter.dynamics.base import random_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria.columns import Columns
-from exciter.excitation.criteria.criterion import Evaluation
+from exciter.excitation.criteria.criterion import CriterionSettings, Evaluation
 from exciter.excitation.criteria.design_rows import DesignRows
 from exciter.excitation.criteria.observed import Observed
 
@@ -23,7 +23,7 @@ ROUNDED = 1e-12  # the same for the motion at hand: zero but for rounding
 
 
 @dataclass(frozen=True)
-class Equilibrium:
+class Equilibrium(CriterionSettings):
     """S = max|W_ij| / min|W_ij| over the elements that are not zero (Gautier & Khalil (19), [12.13]).
 
     A joint's torque does not depend on links before it, whatever the motion: those zeros are left out. So are elements
@@ -32,7 +32,9 @@ class Equilibrium:
     densely sampled motion every element that changes its sign passes zero, and S says only how near a sample came.
     """
 
-    name: ClassVar[str] = "equilibrium"
+    word: ClassVar[str] = "equilibrium"
+    title: ClassVar[str] = "equilibrium of the elements"
+    companion: ClassVar[bool] = True
 
     def at(self, observed: Observed) -> Evaluation:
         pattern = structure(observed.model, observed.columns, observed.formulation)

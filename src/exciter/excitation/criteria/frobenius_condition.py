@@ -8,19 +8,21 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.excitation.criteria.criterion import CriterionSettings
 from exciter.excitation.criteria.matrices import inverse, singular
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class FrobeniusCondition:
+class FrobeniusCondition(CriterionSettings):
     """‖A‖_F ‖A⁻¹‖_F of A = H (Gautier & Khalil (21), (22)); of the order of cond(W)², at least b.
 
     No kinks, unlike the 2-norm; the paper found that it converges best.
     """
 
-    name: ClassVar[str] = "condition-frobenius"
+    word: ClassVar[str] = "condition-frobenius"
+    title: ClassVar[str] = "condition number by the Frobenius norm"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         inverted = inverse(h)

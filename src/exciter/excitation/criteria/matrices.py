@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, shown
 
 Array = NDArray[np.float64]
@@ -41,6 +42,17 @@ def eigen(h: Array) -> tuple[Array, Array] | None:
 def singular(h: Array) -> tuple[float, Array]:
     """What a criterion answers when it is infinite."""
     return np.inf, np.zeros_like(h)
+
+
+def nominal_sizes(model: DynamicModel, what: str) -> tuple[float, ...]:
+    """(b,) sizes of the parameters in the description, none of which may be zero."""
+    sizes = np.abs(model.base.base_values(model.nominal))
+    for name, size in zip(model.base.names, sizes, strict=True):
+        if not size > 0:
+            raise ParameterError(
+                f"{what} needs the size of every parameter; {name} is 0 in the description, give values"
+            )
+    return tuple(sizes.tolist())
 
 
 def checked_scale(values: Sequence[float] | ArrayLike, h: Array, what: str) -> Array:

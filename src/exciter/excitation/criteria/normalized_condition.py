@@ -9,20 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.excitation.criteria.condition_number import ConditionNumber
-from exciter.excitation.criteria.criterion import Criterion
+from exciter.excitation.criteria.criterion import Criterion, CriterionSettings
 from exciter.excitation.criteria.matrices import singular
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class NormalizedCondition:
+class NormalizedCondition(CriterionSettings):
     """cond(W D⁻¹), D the norms of the columns (Swevers et al. 1997, IEEE, below (10); criterion c1).
 
     It does not see how large the columns are: a joint that barely moves costs nothing. Do not use it alone.
     """
 
-    name: ClassVar[str] = "condition-normalized"
+    word: ClassVar[str] = "condition-normalized"
+    title: ClassVar[str] = "condition number with unit columns"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         return self.by(ConditionNumber(), h)

@@ -9,20 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
+from exciter.excitation.criteria.criterion import CriterionSettings
 from exciter.excitation.criteria.matrices import inverse, singular
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class QrCondition:
+class QrCondition(CriterionSettings):
     """|r₁₁|/|r_bb| of W = Q R Pᵀ with column pivoting, never more than cond(W) (Gautier & Khalil 4.1, measure 2).
 
     The pivoted Cholesky factor of H is that R. Its first element is the longest column's norm and its last the
     distance of the last pivot's column from all others: √H_ff and 1/√(H⁻¹)_ll. It has kinks where pivots change.
     """
 
-    name: ClassVar[str] = "condition-qr"
+    word: ClassVar[str] = "condition-qr"
+    title: ClassVar[str] = "condition number by QR"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         inverted = inverse(h)

@@ -1,18 +1,27 @@
-"""Words for criteria, as the command line and files use them."""
+"""Criteria, and the rows that they judge, by the words of files and of the command line.
+
+criterion: d-optimal
+criterion: {condition: 1.0, torque-activity: 0.1}
+criterion: {cramer-rao: {joint_noise: 1.0e-4}}             # settings beside an optional weight
+criterion: {condition-scaled: {weight: 2.0}, torque-activity: 1.0}
+
+What a criterion needs of the robot is taken from it unless given (``bound``).
+"""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from exciter.errors import ParameterError, shown, unknown_name
+from exciter.errors import shown
 from exciter.excitation.criteria.a_optimality import AOptimality
 from exciter.excitation.criteria.condition_number import ConditionNumber
 from exciter.excitation.criteria.cramer_rao import CramerRao
-from exciter.excitation.criteria.criterion import AnyCriterion
+from exciter.excitation.criteria.criterion import AnyCriterion, CriterionSettings
 from exciter.excitation.criteria.d_optimality import DOptimality
+from exciter.excitation.criteria.design_rows import TorqueRows
 from exciter.excitation.criteria.e_optimality import EOptimality
+from exciter.excitation.criteria.energy_rows import EnergyRows
 from exciter.excitation.criteria.equilibrium import Equilibrium
 from exciter.excitation.criteria.frobenius_condition import FrobeniusCondition
 from exciter.excitation.criteria.normalized_condition import NormalizedCondition
@@ -20,53 +29,73 @@ from exciter.excitation.criteria.qr_condition import QrCondition
 from exciter.excitation.criteria.scaled_condition import ScaledCondition
 from exciter.excitation.criteria.smallest_singular import ConditionAndSmallest
 from exciter.excitation.criteria.torque_activity import InverseTorque
-from exciter.excitation.criteria.weighted_sum import WeightedSum
+from exciter.excitation.criteria.weighted_sum import ConditionAndEquilibrium, ConditionAndTorque, WeightedSum
+from exciter.settings import Positive, Registry, Settings
+from exciter.settings.fill import adapter
+from exciter.settings.kinds import Kind
+from exciter.settings.wrong import below, wrong
+
+CRITERIA = Registry[CriterionSettings](
+    "criterion",
+    DOptimality,
+    AOptimality,
+    EOptimality,
+    ConditionNumber,
+    QrCondition,
+    FrobeniusCondition,
+    NormalizedCondition,
+    ScaledCondition,
+    ConditionAndSmallest,
+    ConditionAndEquilibrium,
+    ConditionAndTorque,
+    CramerRao,
+    InverseTorque,
+    Equilibrium,
+)
+ALONE = tuple(cls.word for cls in CRITERIA if not cls.companion)  # words that need no other beside them
+ROWS = Registry[Settings]("formulation", TorqueRows, EnergyRows)
+WEIGHT = "weight"
 
 
-def condition_and_equilibrium(k1: float = 1e-3) -> WeightedSum:
-    """cond(W) + k₁ max|W_ij|/min|W_ij| [12.13]."""
-    return WeightedSum(((1.0, ConditionNumber()), (k1, Equilibrium())))
+class WordsOfCriteria(Kind):
+    """A word, or a mapping of words to weights, or to settings and a weight: their sum."""
+
+    wanted = f"one of {', '.join(ALONE)}, or a mapping of words to weights"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> AnyCriterion:
+        if isinstance(given, WeightedSum | CriterionSettings):
+            return given  # type: ignore[return-value]
+        entries = {given: 1.0} if isinstance(given, str) else given
+        if not isinstance(entries, Mapping) or not entries:
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        for word in entries:
+            if word not in CRITERIA:
+                raise wrong(f" is {shown(word)}; allowed are {', '.join(CRITERIA.words)}")
+        if all(CRITERIA[word].companion for word in entries):
+            raise wrong(f": {', '.join(entries)} alone says nothing of the parameters; add a criterion")
+        parts = tuple(_part(word, entry, context) for word, entry in entries.items())
+        return parts[0][1] if len(parts) == 1 else WeightedSum(parts)
+
+    def schema(self) -> dict[str, Any]:
+        weight = adapter(Positive).json_schema()
+        parts = {}
+        for cls in CRITERIA:
+            inner = adapter(cls).json_schema()
+            inner["properties"] = {**inner["properties"], WEIGHT: weight}
+            parts[cls.word] = {"anyOf": [weight, inner]}
+        several = {"type": "object", "properties": parts, "additionalProperties": False, "minProperties": 1}
+        return {"anyOf": [{"enum": list(ALONE)}, several]}
 
 
-def condition_and_torque(
-    values: tuple[float, ...], xi1: float = 1.0, xi2: float = 1.0, chi: tuple[float, ...] | None = None
-) -> WeightedSum:
-    """ξ₁ cond(W diag Z) + ξ₂ / Σ mean |τ| (Rackl et al. (15))."""
-    return WeightedSum(((xi1, ScaledCondition(values)), (xi2, InverseTorque(chi))))
+def _part(word: str, entry: Any, context: Mapping[str, Any]) -> tuple[float, Any]:
+    from pydantic import ValidationError
 
-
-CRITERIA: dict[str, Callable[..., AnyCriterion]] = {
-    "d-optimal": DOptimality,
-    "a-optimal": AOptimality,
-    "e-optimal": EOptimality,
-    "condition": ConditionNumber,
-    "condition-qr": QrCondition,
-    "condition-frobenius": FrobeniusCondition,
-    "condition-normalized": NormalizedCondition,
-    "condition-scaled": ScaledCondition,
-    "condition-smallest": ConditionAndSmallest,
-    "condition-equilibrium": condition_and_equilibrium,
-    "condition-torque": condition_and_torque,
-    "cramer-rao": CramerRao,
-}
-
-
-def settings_of(word: str) -> dict[str, bool]:
-    """Settings that a criterion takes, and whether it cannot do without."""
-    if word not in CRITERIA:
-        raise ParameterError(unknown_name("criterion", word, CRITERIA))
-    parameters = inspect.signature(CRITERIA[word]).parameters.values()
-    return {p.name: p.default is inspect.Parameter.empty for p in parameters}
-
-
-def criterion_from(word: str, settings: Mapping[str, Any] | None = None) -> AnyCriterion:
-    """The criterion of a word with its settings."""
-    given, known = dict(settings or {}), settings_of(word)
-    for name in given:
-        if name not in known:
-            allowed = ", ".join(known) or "none"
-            raise ParameterError(f"criterion '{word}' has no setting {shown(name)}; its settings: {allowed}")
-    missing = [name for name, needed in known.items() if needed and name not in given]
-    if missing:
-        raise ParameterError(f"criterion '{word}' needs the setting '{missing[0]}'; give it")
-    return CRITERIA[word](**given)
+    numbers = adapter(dict[str, Positive])
+    weight = 1.0 if isinstance(entry, Mapping) else numbers.validate_python({word: entry})[word]
+    settings = dict(entry) if isinstance(entry, Mapping) else {}
+    try:
+        if settings.pop(WEIGHT, None) is not None:
+            weight = numbers.validate_python({WEIGHT: entry[WEIGHT]})[WEIGHT]
+        return weight, adapter(CRITERIA[word]).validate_python(settings, context=context)
+    except ValidationError as error:
+        raise below(error, word) from None

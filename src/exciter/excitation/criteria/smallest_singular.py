@@ -9,21 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
+from exciter.excitation.criteria.criterion import CriterionSettings
 from exciter.excitation.criteria.matrices import eigen, singular
+from exciter.settings import Positive
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ConditionAndSmallest:
+class ConditionAndSmallest(CriterionSettings):
     """cond(W) + k₂/σ_min(W) [12.14] (Pressé & Gautier): no good condition by columns that are all small.
 
     k₂ has the unit of σ_min, which grows with the square root of the number of samples.
     """
 
-    k2: float = 1.0
+    k2: Positive = 1.0
 
-    name: ClassVar[str] = "condition-smallest"
+    word: ClassVar[str] = "condition-smallest"
+    title: ClassVar[str] = "condition number and smallest singular value"
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.k2) and self.k2 > 0):

@@ -8,23 +8,30 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.excitation.criteria.criterion import Evaluation
+from exciter.excitation.criteria.criterion import CriterionSettings, Evaluation
 from exciter.excitation.criteria.observed import Observed
+from exciter.settings import Amount
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class InverseTorque:
+class InverseTorque(CriterionSettings):
     """1 / Σ_j mean_t |τ_j| [1/(N·m)]: second summand of Rackl et al. (15), with |τ| so that torques cannot cancel.
 
     chi (p,): standard parameters, the description's unless given. The mean over time keeps its balance with a
     condition number when a motion is sampled more densely; ξ₂ of the paper is ours times its number of points.
     """
 
-    chi: tuple[float, ...] | None = None
+    chi: tuple[Amount, ...] | None = None
 
-    name: ClassVar[str] = "inverse-torque"
+    word: ClassVar[str] = "torque-activity"
+    title: ClassVar[str] = "torque activity"
+    companion: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        return "inverse-torque"
 
     def __post_init__(self) -> None:
         if self.chi is not None:

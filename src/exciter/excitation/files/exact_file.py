@@ -20,13 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, MotionError, shown
+from exciter.excitation.families import trajectory_from
 from exciter.excitation.files.samples import SHORTEST_STEP
 from exciter.excitation.trajectories.curve import Curve, Piece
 from exciter.excitation.trajectories.fourier_piece import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.excitation.trajectories.registry import trajectory_from
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.robot import Robot
+from exciter.settings import written
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
@@ -48,7 +49,7 @@ def exact_data(
     data: dict[str, Any] = {"joints": list(robot.joint_names), "duration": curve.end - curve.start}
     if trajectory is not None and delta is not None:
         rows = zip(robot.joint_names, delta.tolist(), strict=True)
-        data["trajectory"], data["labels"] = trajectory.to_dict(), list(trajectory.labels)
+        data["trajectory"], data["labels"] = written(trajectory), list(trajectory.labels)
         data["coefficients"], data["periods"] = dict(rows), periods
     return {**data, "pieces": [_piece_data(piece) for piece in curve.pieces]}
 

@@ -27,6 +27,7 @@ from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.files import unique_keys
+from exciter.settings import written
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
 Array = NDArray[np.float64]
@@ -43,7 +44,7 @@ def fingerprint(search: Search) -> str:
         parts += [joint.kind, joint.rotation.tolist(), joint.translation.tolist(), joint.axis.tolist()]
         parts += [joint.inertia.tolist(), repr(joint.limits)]
     parts += [{key: value.tolist() for key, value in robot.friction.items()}, [repr(t) for t in search.model.terms]]
-    parts += [search.trajectory.to_dict(), repr(search.criterion), search.objective.weights.tolist()]
+    parts += [written(search.trajectory), repr(search.criterion), search.objective.weights.tolist()]
     parts += [
         repr(search.objective.formulation),
         search.objective.chosen.names,

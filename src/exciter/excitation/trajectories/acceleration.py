@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag, null_space
 
-from exciter.excitation.trajectories.piecewise import PiecewisePolynomial, positive_duration, whole_number
+from exciter.excitation.trajectories.piecewise import MOST_SPANS, PiecewisePolynomial, positive_duration, whole_number
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.excitation.trajectories.trajectory import Duration
+from exciter.settings import Whole
 
 Array = NDArray[np.float64]
 
@@ -24,8 +26,10 @@ Array = NDArray[np.float64]
 class AccelerationSequence(PiecewisePolynomial):
     """duration [s], cut into equal intervals m. Coefficients (n, m + 2): q0 [rad], accelerations a_0 … a_m [rad/s²]."""
 
-    duration: float = 10.0
-    intervals: int = 20
+    word: ClassVar[str] = "acceleration"
+    title: ClassVar[str] = "sequence of accelerations"
+    duration: Duration = 10.0
+    intervals: Annotated[int, Whole(3, MOST_SPANS)] = 20
 
     def __post_init__(self) -> None:
         positive_duration(self.duration)
@@ -60,6 +64,3 @@ class AccelerationSequence(PiecewisePolynomial):
 
     def with_duration(self, duration: float) -> Self:
         return replace(self, duration=duration)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"family": "acceleration", "duration": self.duration, "intervals": self.intervals}

@@ -9,15 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import factorial
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import interpolate
 
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.trajectories.piecewise import PiecewisePolynomial, positive_duration, whole_number
+from exciter.excitation.trajectories.piecewise import MOST_SPANS, PiecewisePolynomial, positive_duration, whole_number
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.excitation.trajectories.trajectory import Duration
+from exciter.settings import OneWord, Whole
 
 Array = NDArray[np.float64]
 Variables = Literal["waypoints", "control"]
@@ -31,10 +33,12 @@ class BSpline(PiecewisePolynomial):
     on them; ``variables`` says what the optimiser moves: the way-points, or the control points that remain.
     """
 
-    duration: float = 10.0
-    segments: int = 8
-    degree: int = 5
-    variables: Variables = "waypoints"
+    word: ClassVar[str] = "bspline"
+    title: ClassVar[str] = "B-spline"
+    duration: Duration = 10.0
+    segments: Annotated[int, Whole(1, MOST_SPANS)] = 8
+    degree: Annotated[int, Whole(4)] = 5
+    variables: Annotated[Variables, OneWord(get_args(Variables))] = "waypoints"
 
     def __post_init__(self) -> None:
         positive_duration(self.duration)
@@ -99,7 +103,3 @@ class BSpline(PiecewisePolynomial):
 
     def with_duration(self, duration: float) -> Self:
         return replace(self, duration=duration)
-
-    def to_dict(self) -> dict[str, Any]:
-        settings = {"duration": self.duration, "segments": self.segments, "degree": self.degree}
-        return {"family": "bspline", **settings, "variables": self.variables}

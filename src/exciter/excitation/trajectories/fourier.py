@@ -6,9 +6,10 @@ may be any set of whole numbers, so that a band of frequencies is avoided or hit
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,24 +17,44 @@ from scipy.linalg import block_diag, null_space
 
 from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.fourier_piece import HIGHEST_HARMONIC, FourierPiece
 from exciter.excitation.trajectories.piecewise import positive_duration
-from exciter.excitation.trajectories.trajectory import as_coefficients
+from exciter.excitation.trajectories.trajectory import Duration, Family, as_coefficients
+from exciter.settings import Switch
+from exciter.settings.kinds import Kind
+from exciter.settings.wrong import wrong
 
 Array = NDArray[np.float64]
 MOST_HARMONICS = 10_000  # of a series that is fitted to data; a motion for a robot has fewer (``fourier_piece``)
 
 
+class Harmonics(Kind):
+    wanted = f"how many, a whole number ≥ 1, or a list of different ones, at most {HIGHEST_HARMONIC}"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> int | tuple[int, ...]:
+        numbers = given if isinstance(given, list | tuple) else [given]
+        whole = bool(numbers) and all(type(k) is int and 1 <= k <= HIGHEST_HARMONIC for k in numbers)
+        if not whole or len(set(numbers)) < len(numbers):
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        return tuple(numbers) if isinstance(given, list | tuple) else int(given)
+
+    def schema(self) -> dict[str, Any]:
+        one = {"type": "integer", "minimum": 1, "maximum": HIGHEST_HARMONIC}
+        return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}]}
+
+
 @dataclass(frozen=True)
-class Fourier:
+class Fourier(Family):
     """period [s]; harmonics: how many (1 … h), or which; at_rest: q̇(0) = q̈(0) = 0.
 
     Coefficients (n, 2 h + 1), columns a_l …, b_l …, q0 [rad/s, rad/s, rad].
     """
 
-    period: float = 10.0
-    harmonics: int | tuple[int, ...] = 5
-    at_rest: bool = False
+    word: ClassVar[str] = "fourier"
+    title: ClassVar[str] = "Fourier series"
+    period: Duration = 10.0
+    harmonics: Annotated[int | tuple[int, ...], Harmonics()] = 5
+    at_rest: Switch = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.harmonics, int):
@@ -116,8 +137,3 @@ class Fourier:
     def with_duration(self, duration: float) -> Self:
         """The same harmonics with another period [s]."""
         return replace(self, period=duration)
-
-    def to_dict(self) -> dict[str, Any]:
-        harmonics = self.harmonics if isinstance(self.harmonics, int) else list(self.harmonics)
-        settings = {"period": self.period, "harmonics": harmonics, "at_rest": self.at_rest}
-        return {"family": "fourier", **settings}

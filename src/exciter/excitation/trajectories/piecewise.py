@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.excitation.trajectories.trajectory import as_coefficients
+from exciter.excitation.trajectories.trajectory import Family, as_coefficients
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ def whole_number(value: int, least: int, what: str) -> int:
     return int(value)
 
 
-class PiecewisePolynomial(ABC):
+class PiecewisePolynomial(Family, ABC):
     """A family given by its c basis functions of time, as one piecewise polynomial with c rows."""
 
     duration: float

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,19 @@ from numpy.typing import NDArray
 from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.piecewise import MOST_SPANS, PiecewisePolynomial, positive_duration, whole_number
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.excitation.trajectories.trajectory import Duration
+from exciter.settings import Amount, Settings, Switch, Whole, keys_of
+from exciter.settings.fill import adapter
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EvenTimes(Settings):
+    """Instead of times, in a file."""
+
+    duration: Duration = 10.0
+    segments: Annotated[int, Whole(1, MOST_SPANS)] = 10
 
 
 @dataclass(frozen=True)
@@ -23,8 +35,11 @@ class Quintic(PiecewisePolynomial):
     Coefficients (n, 2 r + 2): q_0 … q_r [rad], q̇_0 … q̇_r [rad/s]. at_rest_ends: the first and the last velocity are 0.
     """
 
-    times: tuple[float, ...]
-    at_rest_ends: bool = True
+    word: ClassVar[str] = "quintic"
+    title: ClassVar[str] = "fifth-order polynomials between points"
+    also: ClassVar[type[Settings]] = EvenTimes
+    times: tuple[Amount, ...]
+    at_rest_ends: Switch = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "times", tuple(float(t) for t in self.times))
@@ -34,6 +49,17 @@ class Quintic(PiecewisePolynomial):
         if len(times) < 2 or times[0] != 0.0 or not (np.isfinite(times).all() and (np.diff(times) > 0).all()):
             raise ExciterError(f"times {shown(self.times)} of a quintic trajectory; two or more, from 0, increasing")
         positive_duration(self.times[-1])
+
+    @classmethod
+    def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
+        if context.get("exact"):
+            return given
+        even = {key: given.get(key) for key in keys_of(EvenTimes)}
+        rest = {key: value for key, value in given.items() if key not in even}
+        if rest.get("times") is None:
+            steps = adapter(EvenTimes).validate_python(even, context=context)
+            rest["times"] = cls.even(steps.duration, steps.segments).times
+        return rest
 
     @classmethod
     def even(cls, duration: float, segments: int, *, at_rest_ends: bool = True) -> Self:
@@ -72,6 +98,3 @@ class Quintic(PiecewisePolynomial):
         """All times scaled."""
         scaled = np.array(self.times) / self.duration * positive_duration(duration)
         return replace(self, times=tuple(scaled.tolist()))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"family": "quintic", "times": list(self.times), "at_rest_ends": self.at_rest_ends}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.piecewise import MOST_SPANS, PiecewisePolynomial, positive_duration
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.settings import Number, Vector
 
 Array = NDArray[np.float64]
 SIGNS = (1.0, 0.0, -1.0, 0.0, -1.0, 0.0, 1.0)  # of the jerk, phase by phase
@@ -31,8 +32,10 @@ class Stops(PiecewisePolynomial):
     Coefficients (n, moves + 1): the points [rad or m].
     """
 
-    moves: tuple[tuple[float, float, float], ...]
-    rest: float = 0.0
+    word: ClassVar[str] = "stops"
+    title: ClassVar[str] = "straight moves between stops"
+    moves: tuple[Annotated[tuple[float, float, float], Vector(3, "s")], ...]
+    rest: Annotated[float, Number(least=0.0, unit="s")] = 0.0
 
     def __post_init__(self) -> None:
         if len(self.moves) > MOST_SPANS:
@@ -100,9 +103,6 @@ class Stops(PiecewisePolynomial):
         scale = positive_duration(duration) / self.duration
         moves = tuple((scale * j, scale * a, scale * v) for j, a, v in self.moves)
         return replace(self, moves=moves, rest=scale * self.rest)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"family": "stops", "moves": [list(move) for move in self.moves], "rest": self.rest}
 
 
 def _phases(t_j: float, t_a: float, t_v: float) -> Array:

@@ -8,7 +8,7 @@ moves x (n, v) and never sees the conditions.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,12 +16,25 @@ from numpy.typing import ArrayLike, NDArray
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.motion import Motion, MotionGradient
+from exciter.settings import Number, Settings
 
 Array = NDArray[np.float64]
+Duration = Annotated[float, Number(above=0.0, unit="s")]
+
+
+class Family(Settings):
+    """Settings of a kind of motion. All of them are written: what a file means must not change with a default."""
+
+    tag: ClassVar[str] = "family"
+    complete: ClassVar[bool] = True
+
+    def entry(self, data: Any) -> Any:
+        """One of Python code alone need not have a word."""
+        return {self.tag: getattr(type(self), "word", type(self).__name__), **data}
 
 
 class Trajectory(Protocol):
-    """A family of motions, linear in its coefficients."""
+    """A family of motions, linear in its coefficients; to be written into files it derives from ``Family``."""
 
     @property
     def duration(self) -> float:
@@ -62,9 +75,6 @@ class Trajectory(Protocol):
 
     def with_duration(self, duration: float) -> Self:
         """The same family in another time: at normalised time, column i of B_k scales with (old / new)^(k − p_i)."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data with a key "family", enough to rebuild it (``trajectory_from``)."""
 
 
 AnyTrajectory = TypeVar("AnyTrajectory", bound=Trajectory)

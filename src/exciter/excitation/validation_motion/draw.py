@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from exciter.excitation.validation_motion.judge import Judge
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
+MOST_DRAWS = 1_000_000  # of random points or motions
 LONGEST = 3600.0  # [s] of a motion: beyond, files and reports would grow without bound
 
 
@@ -45,9 +46,6 @@ class RandomMotion(Protocol):
 
     def candidate(self, judge: Judge, rng: np.random.Generator) -> Candidate:
         """One motion that may well keep all limits; every draw is counted by the judge."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data with a key "family": the section ``trajectory`` of a configuration."""
 
 
 @dataclass(frozen=True, eq=False)

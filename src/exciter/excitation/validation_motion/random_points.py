@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import LimitVerdict
 from exciter.excitation.trajectories.stops import Stops
-from exciter.excitation.validation_motion.draw import Candidate
+from exciter.excitation.trajectories.trajectory import Duration, Family
+from exciter.excitation.validation_motion.draw import MOST_DRAWS, Candidate
 from exciter.excitation.validation_motion.fastest_move import SHORTEST, Times, check_accelerations, fastest_move
 from exciter.excitation.validation_motion.judge import Judge
 from exciter.robot.motion import Motion
+from exciter.settings import Number, Whole
 
 Array = NDArray[np.float64]
 MOST_POINTS = 200
@@ -27,7 +29,7 @@ STUCK = 50  # points refused in a row before the last one is given up, too
 
 
 @dataclass(frozen=True)
-class RandomPoints:
+class RandomPoints(Family):
     """points: how many, the first included; rest [s]: how long all joints stand at each; rise [s]: in which the
     acceleration grows to its limit, longer where a jerk limit asks for it; draws: of points, before it is given up.
 
@@ -36,10 +38,12 @@ class RandomPoints:
     limit is slowed down; a point is drawn again where standing there, or the way to it, breaks another limit.
     """
 
-    points: int = 20
-    rest: float = 0.2
-    rise: float = 0.05
-    draws: int = 2000
+    word: ClassVar[str] = "random-points"
+    title: ClassVar[str] = "random points"
+    points: Annotated[int, Whole(2)] = 20
+    rest: Annotated[float, Number(least=0.0, unit="s")] = 0.2
+    rise: Duration = 0.05
+    draws: Annotated[int, Whole(1, MOST_DRAWS)] = 2000
 
     def __post_init__(self) -> None:
         if not 2 <= self.points <= MOST_POINTS:
@@ -103,9 +107,6 @@ class RandomPoints:
             middle = 0.5 * (slow + fast)
             slow, fast = (middle, fast) if broken(middle) is None else (slow, middle)
         return times(slow), slow
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"family": "random-points", **vars(self)}
 
 
 def _words(paces: list[float]) -> tuple[str, ...]:

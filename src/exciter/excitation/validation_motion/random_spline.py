@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,11 @@ from exciter.errors import ExciterError
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.optimiser.joint_limits import check_room
 from exciter.excitation.trajectories.bspline import BSpline
-from exciter.excitation.trajectories.trajectory import motion
-from exciter.excitation.validation_motion.draw import Candidate
+from exciter.excitation.trajectories.trajectory import Duration, Family, motion
+from exciter.excitation.validation_motion.draw import MOST_DRAWS, Candidate
 from exciter.excitation.validation_motion.judge import Judge
 from exciter.robot.motion import Motion
+from exciter.settings import Whole
 
 Array = NDArray[np.float64]
 MOST_SEGMENTS = 200
@@ -26,17 +27,19 @@ INSTANTS = 20  # per segment at which a swing is looked at before it is certifie
 
 
 @dataclass(frozen=True)
-class RandomSpline:
+class RandomSpline(Family):
     """duration [s]; segments between way-points; degree 4 or 5; draws: of motions, before it is given up.
 
     Way-points are random about a posture with room, and each joint's swing is as large as its position, velocity,
     acceleration and jerk limits allow. A motion that breaks another limit is made smaller, then drawn again.
     """
 
-    duration: float = 20.0
-    segments: int = 20
-    degree: int = 5
-    draws: int = 50
+    word: ClassVar[str] = "random-spline"
+    title: ClassVar[str] = "random spline"
+    duration: Duration = 20.0
+    segments: Annotated[int, Whole(1)] = 20
+    degree: Annotated[int, Whole(4)] = 5
+    draws: Annotated[int, Whole(1, MOST_DRAWS)] = 50
 
     def __post_init__(self) -> None:
         if not 1 <= self.segments <= MOST_SEGMENTS:
@@ -72,9 +75,6 @@ class RandomSpline:
                 if judge.broken(family.curve(delta)) is None:
                     return Candidate(family, delta, _words(share))
             judge.breaks(motion(family, full, instants))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"family": "random-spline", **vars(self)}
 
 
 def _posture(judge: Judge, rng: np.random.Generator) -> Array:

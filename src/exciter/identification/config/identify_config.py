@@ -33,9 +33,6 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, shown
-from exciter.excitation.config.robot_part import read_section, robot_options, whole_section
-from exciter.excitation.config.section import Section
-from exciter.excitation.config.terms import joint_terms, term_words
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording.about import LINK
 from exciter.experiment.signals.parallel_filter import ParallelFilter
@@ -61,8 +58,10 @@ from exciter.identification.stages.sequences import StaticThenDynamic
 from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
 from exciter.parameters.terms.per_joint import PerJoint, per_joint
+from exciter.parameters.terms.registry import ListOfTerms
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
+from exciter.robot.settings_file import SettingsFile
 from exciter.settings import (
     ByName,
     Number,
@@ -168,20 +167,18 @@ class IdentifyConfig:
 
     @classmethod
     def read(cls, path: Path | None) -> IdentifyConfig:
-        if path is None:
-            return cls()
-        return cls._from(read_section(path), path.parent)
+        return cls() if path is None else cls._from(SettingsFile.read(path))
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], where: str) -> IdentifyConfig:
         """Of plain data, as ``to_dict`` gives it."""
-        return cls._from(whole_section(settings, where), Path())
+        return cls._from(SettingsFile(settings, where))
 
     @classmethod
-    def _from(cls, top: Section, folder: Path) -> IdentifyConfig:
-        where = top.at("identify")
-        settings = fill(IdentifySettings, top.get("identify"), where)
-        return cls(robot_options(top, folder), terms_of(top.get("terms"), top.at("terms")), settings, where=where)
+    def _from(cls, file: SettingsFile) -> IdentifyConfig:
+        terms = terms_of(file.data.get("terms"), f"{file.where}: terms")
+        settings = file.part(IdentifySettings, "identify")
+        return cls(file.robot, terms, settings, where=f"{file.where}: identify")
 
     def overridden(self, **given: Any) -> IdentifyConfig:
         """With words of the command line, or plain data; a word that the file gives with settings keeps them."""
@@ -330,19 +327,14 @@ class IdentifyConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain data; written as YAML they are a file for --config that asks for the same again."""
-        limits = {which: dict(v) if isinstance(v, Mapping) else v for which, v in self.robot.limits.items()}
-        robot = {
-            "limits": limits,
-            "gravity": None if self.robot.gravity is None else list(self.robot.gravity),
-            "lock": dict(self.robot.lock),
-        }
-        plain = {**robot, "terms": term_words(self.terms_or_usual) or "none", "identify": written(self.settings)}
-        return {key: value for key, value in plain.items() if value not in (None, {}, [])}
+        robot = written(replace(self.robot, mesh_root=None))
+        plain = {**robot, "terms": written(self.terms_or_usual) or "none", "identify": written(self.settings)}
+        return {key: value for key, value in plain.items() if value != {}}
 
 
 def terms_of(given: Any, where: str) -> tuple[JointTerm, ...] | None:
     """Joint terms of a file; None: nothing is said of them. Which joints there are is asked when they are bound."""
-    return None if given is None else joint_terms(given, None, where)  # type: ignore[arg-type]
+    return None if given is None else fill(ListOfTerms().hint, given, where)
 
 
 def _word(setting: object) -> str:

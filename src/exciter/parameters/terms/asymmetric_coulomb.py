@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ BACKWARD = Column("Fsn", TORQUE, nonnegative=True)
 @dataclass(frozen=True)
 class AsymmetricCoulomb(DryFriction):
     """Γ = Fsp max(z, 0) + Fsn min(z, 0), both ≥ 0; in motion the same as Coulomb plus an offset."""
+
+    word: ClassVar[str] = "asymmetric-coulomb"
+    title: ClassVar[str] = "asymmetric Coulomb friction"
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         return _AsymmetricCoulomb(*self.bound_parts(robot, FORWARD, BACKWARD))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from exciter.errors import ParameterError
 from exciter.robot.robot import Robot
+from exciter.settings import Text
 
 #: Units of a parameter for a revolute (or continuous) and for a prismatic joint.
 Units = tuple[str, str]
 TORQUE: Units = ("N·m", "N")
+Joint = Annotated[str, Text("a joint")]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,9 @@ class Coulomb(DryFriction):
 
     ``Coulomb()`` has z = sgn q̇, ``Coulomb(Tanh(0.03))`` is smooth, ``Coulomb(Dahl(1e-3))`` pre-slides.
     """
+
+    word: ClassVar[str] = "coulomb"
+    title: ClassVar[str] = "Coulomb friction"
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         return _Coulomb(*self.bound_parts(robot, FS))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.parameters.terms.columns import Columns
+from exciter.parameters.terms.columns import Columns, Joint
 from exciter.parameters.terms.drive_coupling import check_coupling, coupled_indices, motor_range, of_motor
-from exciter.parameters.terms.per_joint import PerJoint, check_positive, per_joint
+from exciter.parameters.terms.per_joint import Speed, check_positive, per_joint
 from exciter.parameters.terms.pointwise import Samples
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, times
 from exciter.parameters.terms.sqrt_viscous import FR, root_slope, rounded_root
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque, scatter
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
+from exciter.settings import Amount
 
 Array = NDArray[np.float64]
 
@@ -31,10 +33,12 @@ class CoupledSqrtViscous(JointTerm):
     it, nor it for them.
     """
 
-    first: str
-    second: str
-    ratio: float = 1.0
-    width: PerJoint = 1e-3
+    word: ClassVar[str] = "coupled-sqrt-viscous"
+    title: ClassVar[str] = "friction with the root of the speed of a motor that turns with two joints"
+    first: Joint
+    second: Joint
+    ratio: Amount = 1.0
+    width: Speed = 1e-3
 
     def __post_init__(self) -> None:
         check_coupling(self.first, self.second, self.ratio, "CoupledSqrtViscous")

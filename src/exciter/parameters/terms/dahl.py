@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.parameters.terms.per_joint import PerJoint, check_positive, check_within, per_joint
+from exciter.parameters.terms.per_joint import OfNamedJoints, PerJoint, Travel, check_positive, check_within, per_joint
 from exciter.parameters.terms.ranges import Interval
 from exciter.parameters.terms.shape import BoundShape, FrictionShape
 
@@ -32,8 +32,10 @@ class Dahl(FrictionShape):
     0.02–0.2 mrad, link-side encoders 0.5–4 mrad.
     """
 
-    delta: PerJoint
-    start: PerJoint = 0.0
+    word: ClassVar[str] = "dahl"
+    title: ClassVar[str] = "Dahl pre-sliding"
+    delta: Travel
+    start: Annotated[PerJoint, OfNamedJoints(least=-1.0)] = 0.0
 
     def __post_init__(self) -> None:
         check_positive(self.delta, "delta of Dahl")

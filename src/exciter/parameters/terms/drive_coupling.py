@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
-from exciter.parameters.terms.columns import Columns
+from exciter.parameters.terms.columns import Columns, Joint
+from exciter.parameters.terms.dry_friction import Shape
 from exciter.parameters.terms.pointwise import Samples
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, times
-from exciter.parameters.terms.shape import BoundShape, FrictionShape, Sign
+from exciter.parameters.terms.shape import BoundShape, Sign
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque, scatter
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
+from exciter.settings import Amount
 
 Array = NDArray[np.float64]
 
@@ -35,10 +37,12 @@ class DriveCoupling(JointTerm):
     under ``second``.
     """
 
-    first: str
-    second: str
-    ratio: float = 1.0
-    shape: FrictionShape = field(default_factory=Sign)
+    word: ClassVar[str] = "drive-coupling"
+    title: ClassVar[str] = "friction and rotor of a motor that turns with two joints"
+    first: Joint
+    second: Joint
+    ratio: Amount = 1.0
+    shape: Shape = field(default_factory=Sign)
 
     def __post_init__(self) -> None:
         check_coupling(self.first, self.second, self.ratio, "DriveCoupling")

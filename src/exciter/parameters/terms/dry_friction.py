@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.parameters.terms.columns import Column, Columns, joint_columns, joint_indices
+from exciter.parameters.terms.dahl import Dahl
 from exciter.parameters.terms.pointwise import Samples
 from exciter.parameters.terms.ranges import Interval, Ranges
-from exciter.parameters.terms.shape import BoundShape, FrictionShape, Sign
+from exciter.parameters.terms.shape import BoundShape, FrictionShape, Sign, Tanh
 from exciter.parameters.terms.term import BoundTerm, JointTerm
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.settings import Names, OneOf, Registry
 
 Array = NDArray[np.float64]
+SHAPES = Registry[FrictionShape]("shape", Sign, Tanh, Dahl)
+Shape = Annotated[FrictionShape, OneOf(SHAPES)]
 
 
 @dataclass(frozen=True)
 class DryFriction(JointTerm):
     """Settings: the shape (``Sign()``, ``Tanh(width)`` or ``Dahl(delta)``) and the joints, None for all."""
 
-    shape: FrictionShape = field(default_factory=Sign)
-    joints: tuple[str, ...] | None = None
+    shape: Shape = field(default_factory=Sign)
+    joints: Names | None = None
 
     def smoothed(self, width: float) -> Self:
         return replace(self, shape=self.shape.smoothed(width))

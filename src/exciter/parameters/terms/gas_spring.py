@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
-from exciter.parameters.terms.columns import Column, joint_columns, revolute_index
-from exciter.parameters.terms.lever import Lever
+from exciter.parameters.terms.columns import Column, Joint, joint_columns, revolute_index
+from exciter.parameters.terms.lever import Angle, Arm, Lever
 from exciter.parameters.terms.per_joint import check_positive
 from exciter.parameters.terms.pointwise import Partials, PotentialTerm, Samples
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, times
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
+from exciter.settings import Number
 
 Array = NDArray[np.float64]
 FORCE = Column("Fg", ("N", ""), nonnegative=True, conservative=True)
@@ -29,12 +31,14 @@ class GasSpring(JointTerm):
     [m²] of the piston.
     """
 
-    joint: str
-    base_arm: float
-    link_arm: float
-    offset: float
-    volume: float
-    area: float
+    word: ClassVar[str] = "gas-spring"
+    title: ClassVar[str] = "gas spring"
+    joint: Joint
+    base_arm: Arm
+    link_arm: Arm
+    offset: Angle
+    volume: Annotated[float, Number(above=0.0, unit="m³")]
+    area: Annotated[float, Number(above=0.0, unit="m²")]
 
     def __post_init__(self) -> None:
         lever = Lever(self.base_arm, self.link_arm, self.offset)

@@ -2,23 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
+from exciter.parameters.terms.gas_spring import GasSpring
+from exciter.parameters.terms.gravity_spring import GravitySpring
+from exciter.parameters.terms.offset import Offset
 from exciter.parameters.terms.pointwise import PotentialTerm
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, plus, times
+from exciter.parameters.terms.ripple import Ripple
+from exciter.parameters.terms.spring import Spring
 from exciter.parameters.terms.term import JointTerm, RigidTorque
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
+from exciter.settings import Numbers, OneOf, Registry, Settings, Vector
+from exciter.settings.fill import adapter
+from exciter.settings.kinds import Kind
 
 Array = NDArray[np.float64]
-Links = tuple[tuple[float, ...], ...]
+Links = tuple[Annotated[tuple[float, ...], Vector(10)], ...]
 #: Known springs: a term of position, and the value of its parameter, or one value for each of its parameters.
 Springs = tuple[tuple[JointTerm, float | tuple[float, ...]], ...]
+#: Torques of position alone.
+SPRINGS = Registry[JointTerm]("spring", Spring, GravitySpring, GasSpring, Ripple, Offset)
 WHERE = "LoadFriction"
+
+
+@dataclass(frozen=True)
+class KnownSpring(Settings):
+    """One entry of ``springs`` in a file."""
+
+    term: Annotated[JointTerm, OneOf(SPRINGS)]
+    value: Annotated[float | tuple[float, ...], Numbers()]
+
+
+class ListOfSprings(Kind):
+    """``[{term: {gas-spring: …}, value: 900}]`` as pairs; one alone need not stand in a list."""
+
+    wanted = "a list of {term: {gas-spring: …}, value: …}"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Springs:
+        entries = given if isinstance(given, list | tuple) else [given]
+        listed: tuple[KnownSpring, ...] = adapter(tuple[KnownSpring, ...]).validate_python(entries, context=context)
+        return tuple((entry.term, entry.value) for entry in listed)
+
+    def schema(self) -> dict[str, Any]:
+        schema: dict[str, Any] = adapter(tuple[KnownSpring, ...]).json_schema()
+        return schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +157,7 @@ def _bound(term: JointTerm, value: float | tuple[float, ...], robot: Robot) -> t
     if not isinstance(bound, PotentialTerm):
         raise ParameterError(
             f"springs of {WHERE} have {type(term).__name__}, which is no torque of position alone; "
-            "allowed are Spring, GravitySpring, GasSpring, Ripple and Offset"
+            f"allowed are {', '.join(kind.__name__ for kind in SPRINGS)}"
         )
     if len(values) != len(bound.names):
         raise ParameterError(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from exciter.errors import ParameterError
-from exciter.parameters.terms.columns import TORQUE, Column, joint_columns, revolute_index
+from exciter.parameters.terms.columns import TORQUE, Column, Joint, joint_columns, revolute_index
+from exciter.parameters.terms.lever import Angle
 from exciter.parameters.terms.sinusoid import Sinusoid
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
@@ -25,8 +27,10 @@ class GravitySpring(JointTerm):
     free length (``Spring``) has a shape of its own.
     """
 
-    joint: str
-    offset: float = 0.0
+    word: ClassVar[str] = "gravity-spring"
+    title: ClassVar[str] = "gravity spring"
+    joint: Joint
+    offset: Angle = 0.0
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.offset):

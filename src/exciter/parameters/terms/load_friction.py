@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from exciter.errors import ParameterError
 from exciter.parameters.terms.columns import Column
 from exciter.parameters.terms.dry_friction import BoundDryFriction, DryFriction
-from exciter.parameters.terms.gear_load import GearLoad, Links, Springs, checked_links, checked_springs
+from exciter.parameters.terms.gear_load import GearLoad, Links, ListOfSprings, Springs, checked_links, checked_springs
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, absolute, times
 from exciter.parameters.terms.term import BoundTerm, RigidTorque, scatter
 from exciter.robot.motion import Motion, MotionGradient
@@ -32,12 +33,19 @@ class LoadFriction(DryFriction):
     For torques measured at the motor, before the gears; a sensor at the link does not see it.
     """
 
+    word: ClassVar[str] = "load-friction"
+    title: ClassVar[str] = "friction that grows with the load"
     links: Links | None = None
-    springs: Springs = ()
+    springs: Annotated[Springs, ListOfSprings()] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "links", checked_links(self.links))
         object.__setattr__(self, "springs", checked_springs(self.springs))
+
+    def spelling(self, data: dict[str, Any]) -> Any:
+        if "springs" in data:
+            data["springs"] = [{"term": term, "value": value} for term, value in data["springs"]]
+        return super().spelling(data)
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         if rigid is None:

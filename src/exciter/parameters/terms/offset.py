@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from exciter.parameters.terms.pointwise import Partials, PotentialTerm, Samples
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
+from exciter.settings import Names
 
 Array = NDArray[np.float64]
 OFF = Column("off", TORQUE, conservative=True)
@@ -21,7 +23,9 @@ OFF = Column("off", TORQUE, conservative=True)
 class Offset(JointTerm):
     """Γ = off, potential energy off · q."""
 
-    joints: tuple[str, ...] | None = None
+    word: ClassVar[str] = "offset"
+    title: ClassVar[str] = "offset"
+    joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         return _Offset(joint_columns(robot, joint_indices(robot, self.joints), OFF))

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ParameterError, shown
+from exciter.settings import PerJointNumber
 
 Array = NDArray[np.float64]
 PerJoint = float | Mapping[str, float] | Sequence[float]
+
+
+@dataclass(frozen=True)
+class OfNamedJoints(PerJointNumber):
+    """Of the joints that a term has, which need not be all of the robot's: ``per_joint`` compares with them."""
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        return super().check(given, {})
+
+
+Speed = Annotated[PerJoint, OfNamedJoints(above=0.0, unit="rad/s or m/s")]
+Travel = Annotated[PerJoint, OfNamedJoints(above=0.0, unit="rad or m")]
 
 
 def per_joint(value: PerJoint, names: Sequence[str], what: str) -> Array:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from exciter.parameters.terms.columns import TORQUE, Column, joint_columns, revolute_indices
 from exciter.parameters.terms.sinusoid import Sinusoid
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
+from exciter.settings import Names
 
 RS = Column("Rs", TORQUE, conservative=True)
 RC = Column("Rc", TORQUE, conservative=True)
@@ -21,7 +23,9 @@ class Ripple(JointTerm):
     identified; joints that turn about a vertical axis, or are carried by others that turn, tell it alone.
     """
 
-    joints: tuple[str, ...] | None = None
+    word: ClassVar[str] = "ripple"
+    title: ClassVar[str] = "torque that repeats every turn"
+    joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         return Sinusoid(joint_columns(robot, revolute_indices(robot, self.joints, "Ripple"), RS, RC))

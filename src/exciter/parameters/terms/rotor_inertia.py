@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from exciter.parameters.terms.pointwise import Partials, PointwiseTerm, Samples
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.settings import Names
 
 Array = NDArray[np.float64]
 IA = Column("Ia", ("kg·m²", "kg"), nonnegative=True, conservative=True)
@@ -21,7 +23,9 @@ IA = Column("Ia", ("kg·m²", "kg"), nonnegative=True, conservative=True)
 class RotorInertia(JointTerm):
     """Γ = Ia q̈, kinetic energy ½ Ia q̇² (the rotor's gyroscopic effect on the arm is left out)."""
 
-    joints: tuple[str, ...] | None = None
+    word: ClassVar[str] = "rotor"
+    title: ClassVar[str] = "rotor inertia"
+    joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         return _RotorInertia(joint_columns(robot, joint_indices(robot, self.joints), IA))

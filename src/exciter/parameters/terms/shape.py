@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import MotionError
-from exciter.parameters.terms.per_joint import PerJoint, check_positive, per_joint
+from exciter.parameters.terms.per_joint import Speed, check_positive, per_joint
 from exciter.parameters.terms.ranges import Interval
+from exciter.settings import Settings
 
 Array = NDArray[np.float64]
 REST = 1e-9  # [rad/s or m/s] a slower joint stands still
@@ -42,7 +43,7 @@ class BoundShape(ABC):
         """Gradients of Σ seed ⊙ z with respect to q and q̇, each (m, N); None where it is zero."""
 
 
-class FrictionShape(ABC):
+class FrictionShape(Settings, ABC):
     """Settings of a shape, frozen, without joints."""
 
     @abstractmethod
@@ -60,6 +61,9 @@ class Sign(FrictionShape):
 
     Below REST is rest: a planned stop is never exactly zero in floating point, and rounding must not choose the sign.
     """
+
+    word: ClassVar[str] = "sign"
+    title: ClassVar[str] = "sign"
 
     def bind(self, joints: Sequence[str]) -> BoundShape:
         return _Sign()
@@ -86,7 +90,9 @@ class _Sign(BoundShape):
 class Tanh(FrictionShape):
     """z = tanh(q̇/width): smooth, for optimisation; width [rad/s or m/s], one or per joint."""
 
-    width: PerJoint
+    word: ClassVar[str] = "tanh"
+    title: ClassVar[str] = "tanh"
+    width: Speed
 
     def __post_init__(self) -> None:
         check_positive(self.width, "the width of Tanh")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.parameters.terms.columns import Column, joint_columns, revolute_index
-from exciter.parameters.terms.lever import Lever
+from exciter.parameters.terms.columns import Column, Joint, joint_columns, revolute_index
+from exciter.parameters.terms.lever import Angle, Arm, Lever
 from exciter.parameters.terms.per_joint import check_within
 from exciter.parameters.terms.pointwise import Partials, PotentialTerm, Samples
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, times
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
+from exciter.settings import Number
 
 Array = NDArray[np.float64]
 STIFFNESS = Column("Ks", ("N/m", ""), nonnegative=True, conservative=True)
@@ -29,11 +31,13 @@ class Spring(JointTerm):
     GravitySpring.
     """
 
-    joint: str
-    base_arm: float
-    link_arm: float
-    offset: float
-    free_length: float
+    word: ClassVar[str] = "spring"
+    title: ClassVar[str] = "spring"
+    joint: Joint
+    base_arm: Arm
+    link_arm: Arm
+    offset: Angle
+    free_length: Annotated[float, Number(least=0.0, unit="m")]
 
     def __post_init__(self) -> None:
         Lever(self.base_arm, self.link_arm, self.offset)

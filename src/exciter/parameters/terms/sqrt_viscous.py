@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.parameters.terms.columns import Column, joint_columns, joint_indices
-from exciter.parameters.terms.per_joint import PerJoint, check_positive, per_joint
+from exciter.parameters.terms.per_joint import Speed, check_positive, per_joint
 from exciter.parameters.terms.pointwise import Partials, PointwiseTerm, Samples
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
+from exciter.settings import Names
 
 Array = NDArray[np.float64]
 FR = Column("Fr", ("N·m·(s/rad)^½", "N·(s/m)^½"), nonnegative=True)
@@ -26,8 +28,10 @@ class SqrtViscous(JointTerm):
     The derivatives are exact for the function with the width.
     """
 
-    joints: tuple[str, ...] | None = None
-    width: PerJoint = 1e-3
+    word: ClassVar[str] = "sqrt-viscous"
+    title: ClassVar[str] = "friction with the root of the speed"
+    joints: Names | None = None
+    width: Speed = 1e-3
 
     def __post_init__(self) -> None:
         check_positive(self.width, "the width of SqrtViscous")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.parameters.terms.columns import TORQUE, Column
 from exciter.parameters.terms.dry_friction import BoundDryFriction, DryFriction
-from exciter.parameters.terms.per_joint import PerJoint, check_positive, per_joint
+from exciter.parameters.terms.per_joint import Speed, check_positive, per_joint
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, absolute, times
 from exciter.parameters.terms.term import BoundTerm, RigidTorque, scatter
 from exciter.robot.motion import Motion, MotionGradient
@@ -23,7 +24,9 @@ FST = Column("Fst", TORQUE, nonnegative=True)
 class Stribeck(DryFriction):
     """Γ = Fst z exp(−(q̇/v_s)²), on top of Coulomb; ``velocity`` v_s [rad/s or m/s], one or per joint."""
 
-    velocity: PerJoint = field(kw_only=True)
+    word: ClassVar[str] = "stribeck"
+    title: ClassVar[str] = "Stribeck friction"
+    velocity: Speed = field(kw_only=True)
 
     def __post_init__(self) -> None:
         check_positive(self.velocity, "the velocity of Stribeck")

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import MotionError
+from exciter.errors import ExciterError, MotionError
 from exciter.parameters.terms.columns import Columns
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
+from exciter.settings import Settings
 
 Array = NDArray[np.float64]
 
@@ -41,8 +42,13 @@ class RigidTorque(Protocol):
         """The same robot with other inertial parameters (n, 10), in the frames and the order of the model's χ."""
 
 
-class JointTerm(ABC):
+class JointTerm(Settings, ABC):
     """Settings of a term, frozen, without a robot."""
+
+    def spelling(self, data: dict[str, Any]) -> Any:
+        if "word" not in vars(type(self)):  # one of Python code alone, or of a kind that differs from its parent
+            raise ExciterError(f"{type(self).__name__} has no word in a configuration; it can be given in Python only")
+        return data
 
     @abstractmethod
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:

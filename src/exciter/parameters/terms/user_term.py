@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ class UserTerm(JointTerm):
     ones. unit of the parameter; nonnegative when physics wants it ≥ 0.
     """
 
+    title: ClassVar[str] = "a term of the user"
     name: str
     joints: str | tuple[str, ...]
     torque: Function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from exciter.parameters.terms.columns import Column, joint_columns, joint_indice
 from exciter.parameters.terms.pointwise import Partials, PointwiseTerm, Samples
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
+from exciter.settings import Names
 
 Array = NDArray[np.float64]
 FV = Column("Fv", ("N·m·s/rad", "N·s/m"), nonnegative=True)
@@ -20,7 +22,9 @@ FV = Column("Fv", ("N·m·s/rad", "N·s/m"), nonnegative=True)
 class Viscous(JointTerm):
     """Γ = Fv q̇."""
 
-    joints: tuple[str, ...] | None = None
+    word: ClassVar[str] = "viscous"
+    title: ClassVar[str] = "viscous friction"
+    joints: Names | None = None
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         return _Viscous(joint_columns(robot, joint_indices(robot, self.joints), FV))

@@ -16,9 +16,9 @@ from exciter.excitation.criteria.design_rows import TorqueRows
 from exciter.excitation.criteria.equilibrium import Equilibrium, structure
 from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.criteria.observed import Observed
-from exciter.excitation.criteria.registry import condition_and_equilibrium
 from exciter.excitation.criteria.scaled_condition import ScaledCondition
 from exciter.excitation.criteria.smallest_singular import ConditionAndSmallest
+from exciter.excitation.criteria.weighted_sum import ConditionAndEquilibrium
 from exciter.excitation.design import design
 from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.trajectory import motion as motion_of
@@ -131,7 +131,7 @@ def optimised(k2: float, starts: int, starts_of_points: int) -> tuple[dict[str, 
     the motions of the other criteria; two elements of W decide, and a search seldom gets far from where it begins."""
     criteria: dict[str, tuple[AnyCriterion, int, int]] = {
         PLAIN: (ConditionNumber(), SAMPLES, starts),
-        EQUILIBRIUM: (condition_and_equilibrium(K1), POINTS, starts_of_points),
+        EQUILIBRIUM: (ConditionAndEquilibrium(K1), POINTS, starts_of_points),
         SMALLEST: (ConditionAndSmallest(k2), SAMPLES, starts),
         SCALED: (ScaledCondition(_expected()), SAMPLES, starts),
         D_OPTIMAL: (DOptimality(), SAMPLES, starts),
@@ -141,11 +141,11 @@ def optimised(k2: float, starts: int, starts_of_points: int) -> tuple[dict[str, 
         for name, (criterion, samples, count) in criteria.items()
     }
     best = {name: one.delta for name, one in found.items()}
-    search = _search(condition_and_equilibrium(K1))
+    search = _search(ConditionAndEquilibrium(K1))
     others = [search.improved(best[name], anew=False) for name in (PLAIN, SMALLEST, SCALED, D_OPTIMAL)]
     random = [one.delta for one in found[EQUILIBRIUM].attempts]
     ends = [delta for delta in (*random, *others) if delta is not None]
-    values = [evaluation(condition_and_equilibrium(K1), observed(delta, POINTS)).value for delta in ends]
+    values = [evaluation(ConditionAndEquilibrium(K1), observed(delta, POINTS)).value for delta in ends]
     best[EQUILIBRIUM] = ends[int(np.argmin(values))]
     return best, values
 
@@ -191,7 +191,7 @@ def judge(delta: Array, k2: float) -> Judged:
     return Judged(
         figures.condition_number,
         evaluation(Equilibrium(), few).value,
-        evaluation(condition_and_equilibrium(K1), few).value,
+        evaluation(ConditionAndEquilibrium(K1), few).value,
         largest,
         smallest,
         ConditionAndSmallest(k2)(dense.h)[0],

@@ -8,7 +8,7 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import AnyCriterion, ConditionNumber, ScaledCondition
-from exciter.excitation.criteria.registry import condition_and_torque
+from exciter.excitation.criteria.weighted_sum import ConditionAndTorque
 from exciter.excitation.design import Design, design
 from exciter.reproduction.rackl import set_up
 from exciter.reproduction.rackl.bound import ColumnRatio
@@ -22,7 +22,7 @@ def full_criterion(starts: int, *, payload: bool, xi_2: float = set_up.XI_2) -> 
     model = set_up.paper_model()
     chi = set_up.loaded_chi(model) if payload else model.nominal
     weights = set_up.weights_16()
-    criterion = condition_and_torque(weights, set_up.XI_1, xi_2, tuple(chi.tolist()))
+    criterion = ConditionAndTorque(weights, set_up.XI_1, xi_2, tuple(chi.tolist()))
     return search(model, criterion, set_up.names_16(), starts, chi=chi, free=True)
 
 

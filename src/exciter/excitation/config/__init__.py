@@ -1,1 +1,0 @@
-"""A design as data: the YAML file of ``--config``."""

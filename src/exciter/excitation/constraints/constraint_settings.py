@@ -1,0 +1,372 @@
+"""``constraints:`` of a configuration: what a motion must respect beyond the joint limits.
+
+    constraints:
+      torque: {margin: 0.1, payload: {frame: flange, mass: 2.0, centre: [0, 0, 0.05]}}   # or true, false
+      self_collision: {clearance: 0.02, pairs: [[link_2, link_5]]}                       # or true, false
+      workspace:
+        - {frame: flange, z_min: 0.1, x_max: 0.8}
+        - {frame: flange, outside_cylinder: {radius: 0.3, upper: 0.4}}
+        - any_of: [{frame: flange, z_min: 1.6}, {frame: flange, outside_cylinder: {radius: 0.5}}]
+      obstacles:
+        - {sphere: {centre: [0.5, 0, 0.4], radius: 0.1}}
+        - {capsule: {start: [1, 0, 0], end: [1, 0, 1], radius: 0.05}}
+        - {half_space: {normal: [0, 0, 1], offset: 0}}
+        - {box: {lower: [0.4, -1, 0], upper: [0.8, 1, 0.3]}}
+      ground: -0.5                 # or none, or {height: -0.5, normal: [0, 0, 1], clearance: 0.05}
+
+Torque limits apply when the robot has any, with the masses, friction and rotor inertia of the description, whatever
+``terms:`` says is to be identified; self-collision when it has pairs of bodies to be kept apart; these, and
+obstacles, keep a clearance of 1 cm unless another one is given. Pairs, and ``against: [link_5, joint_6]`` of an
+obstacle, name links, joints or capsules; a link or joint means all capsules of it. The robot stays on its side of the
+plane that it is mounted on, unless ``ground`` is none: at the height of its description, or z = 0 of the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError, ParameterError, RobotError, shown, unknown_name
+from exciter.excitation.constraints.any_of import AnyOf
+from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.ground import OUT_OF_THE_MOUNTING, mounting_plane
+from exciter.excitation.constraints.mesh import MeshDistance
+from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall
+from exciter.excitation.constraints.region import Coordinate, FrameName, Radius, Region
+from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.workspace import (
+    Box,
+    HalfSpace,
+    InsideCylinder,
+    InsideSphere,
+    OutsideCylinder,
+    OutsideSphere,
+)
+from exciter.robot.robot import Robot
+from exciter.robot.spatial import from_pseudo_inertia
+from exciter.settings import Name, Names, Number, OneOf, Registry, Settings, Switch, Vector, keys_of
+from exciter.settings.fill import adapter
+from exciter.settings.kinds import Kind, says_none
+from exciter.settings.wrong import below, wrong
+
+Array = NDArray[np.float64]
+Triple = tuple[float, float, float]
+Point = Annotated[Triple, Vector(3, "m")]
+Direction = Annotated[Triple, Vector(3)]
+Clearance = Annotated[float, Number(least=0.0, unit="m")]
+CLEARANCE = 0.01  # [m]
+REGIONS = Registry[Region]("region", HalfSpace, Box, InsideSphere, OutsideSphere, InsideCylinder, OutsideCylinder)
+SIDES = tuple(f"{axis}_{end}" for axis in "xyz" for end in ("min", "max"))
+
+
+# -- one entry of workspace --------------------------------------------------------------------------------------------
+
+
+class RegionOfAFrame(Kind):
+    """Sides by name, one region, or any_of several entries."""
+
+    wanted = f"frame, and sides ({', '.join(SIDES)}) or one of {', '.join(REGIONS.words)}; or any_of"
+    known = ("frame", "any_of", *SIDES, *REGIONS.words)
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Region | AnyOf:
+        from pydantic import ValidationError
+
+        if isinstance(given, Region | AnyOf):
+            return given
+        if not isinstance(given, Mapping):
+            raise wrong(f" is {shown(given)}; give a mapping with {self.wanted}")
+        for key in given:
+            if key not in self.known:
+                raise wrong(f": {unknown_name('key', str(key), self.known)}")
+        data = {key: value for key, value in given.items() if value is not None}
+        if "any_of" in data:
+            if len(given) > 1:
+                raise wrong(": any_of stands alone; write the rest as further entries")
+            try:
+                return AnyOf(adapter(tuple[Annotated[Any, self], ...]).validate_python(data["any_of"], context=context))
+            except ValidationError as error:
+                raise below(error, "any_of") from None
+            except ExciterError as error:
+                raise wrong(f": {error}") from None
+        if "frame" not in data:
+            raise wrong(" has no frame; give the name of a frame")
+        sides, kinds = [key for key in SIDES if key in data], [key for key in REGIONS.words if key in data]
+        if len(kinds) + bool(sides) != 1:
+            raise wrong(
+                f" must say one thing of frame {shown(data['frame'])}: sides ({', '.join(SIDES)}), or one of "
+                f"{', '.join(REGIONS.words)}"
+            )
+        if not sides:
+            if not isinstance(data[kinds[0]], Mapping):
+                raise wrong(f": {kinds[0]} is {shown(data[kinds[0]])}; give a mapping")
+            return self._made(kinds[0], {"frame": data["frame"], **data[kinds[0]]}, context)
+        values = adapter(dict[str, Coordinate]).validate_python({side: data[side] for side in sides})
+        lower, upper = ([values.get(f"{axis}_{end}") for axis in "xyz"] for end in ("min", "max"))
+        return self._made(Box.word, {"frame": data["frame"], "lower": lower, "upper": upper}, context, named=False)
+
+    def _made(self, word: str, settings: Any, context: Mapping[str, Any], *, named: bool = True) -> Region:
+        from pydantic import ValidationError
+
+        try:
+            made: Region = adapter(REGIONS[word]).validate_python(settings, context=context)
+            return made
+        except ValidationError as error:
+            raise (below(error, word) if named else error) from None
+
+    def schema(self) -> dict[str, Any]:
+        number = adapter(Coordinate).json_schema()
+        regions = {cls.word: adapter(cls).json_schema() for cls in REGIONS}
+        for one in regions.values():
+            del one["properties"]["frame"]
+            one["required"].remove("frame")
+        properties = {"frame": {"type": "string"}, **dict.fromkeys(SIDES, number), **regions}
+        several = {"any_of": {"type": "array", "items": {"type": "object", "properties": properties}}}
+        return {"type": "object", "properties": {**properties, **several}, "additionalProperties": False}
+
+
+# -- one entry of obstacles --------------------------------------------------------------------------------------------
+
+
+class ObstacleShape(Settings):
+    """What an obstacle is; ``obstacle`` makes it, with its name and the bodies that must keep away."""
+
+    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class SphereShape(ObstacleShape):
+    word: ClassVar[str] = "sphere"
+    title: ClassVar[str] = "sphere"
+    centre: Point
+    radius: Radius
+
+    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
+        return Round.sphere(name, np.array(self.centre), self.radius, against)
+
+
+@dataclass(frozen=True)
+class CapsuleShape(ObstacleShape):
+    word: ClassVar[str] = "capsule"
+    title: ClassVar[str] = "capsule"
+    start: Point
+    end: Point
+    radius: Radius
+
+    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
+        return Round(name, np.array(self.start), np.array(self.end), self.radius, against)
+
+
+@dataclass(frozen=True)
+class HalfSpaceShape(ObstacleShape):
+    word: ClassVar[str] = "half_space"
+    title: ClassVar[str] = "half-space"
+    normal: Direction
+    offset: Coordinate = 0.0
+
+    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
+        return Wall(name, np.array(self.normal), self.offset, against)
+
+
+@dataclass(frozen=True)
+class BoxShape(ObstacleShape):
+    word: ClassVar[str] = "box"
+    title: ClassVar[str] = "box"
+    lower: Point
+    upper: Point
+
+    def __post_init__(self) -> None:
+        if not (np.array(self.lower) < np.array(self.upper)).all():
+            ends = f"lower {list(self.lower)}, upper {list(self.upper)}"
+            raise ExciterError(f"it has {ends}; every lower side must be below its upper one")
+
+    def obstacle(self, name: str, against: tuple[str, ...] | None) -> Obstacle:
+        lower, upper = np.array(self.lower), np.array(self.upper)
+        return Block(name, 0.5 * (lower + upper), upper - lower, against=against)
+
+
+OBSTACLES = Registry[ObstacleShape]("obstacle", SphereShape, CapsuleShape, HalfSpaceShape, BoxShape)
+
+
+@dataclass(frozen=True)
+class ObstacleSettings(Settings):
+    """A body fixed in the base, by one of four shapes."""
+
+    flat: ClassVar[tuple[str, ...]] = ("shape",)
+    shape: Annotated[ObstacleShape, OneOf(OBSTACLES)]
+    name: Name | None = None
+    against: Names | None = None
+
+    def obstacle(self, number: int) -> Obstacle:
+        return self.shape.obstacle(self.name or f"obstacle {number}", self.against or None)
+
+
+# -- what can be switched on or off ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Payload(Settings):
+    """A point mass that a frame carries."""
+
+    frame: FrameName
+    mass: Annotated[float, Number(above=0.0, unit="kg")]
+    centre: Point = (0.0, 0.0, 0.0)
+
+    def carried(self, model: DynamicModel) -> Array:
+        """χ of the description, with it."""
+        frame = model.robot.frame(self.frame)
+        if frame.joint < 0:
+            raise ParameterError(f"frame is '{frame.name}', which is fixed on the base; name one that moves")
+        point = np.append(frame.translation + frame.rotation @ np.array(self.centre), 1.0)
+        inertias = np.array(model.robot.inertias)
+        inertias[frame.joint] += from_pseudo_inertia(self.mass * np.outer(point, point))
+        return DynamicModel(model.robot.with_inertias(inertias), model.terms, model.engine).nominal
+
+
+@dataclass(frozen=True)
+class TorqueSettings(Settings):
+    margin: Annotated[float, Number(least=0.0)] = 0.0
+    payload: Payload | None = None
+
+
+class TwoBodies(Kind):
+    wanted = "two names of bodies, [first, second]"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> tuple[str, str]:
+        listed = isinstance(given, list | tuple) and len(given) == 2
+        if not listed or not all(isinstance(name, str) for name in given):
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        return given[0], given[1]
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
+
+
+@dataclass(frozen=True)
+class SelfCollision(Settings):
+    clearance: Clearance = CLEARANCE
+    pairs: tuple[Annotated[tuple[str, str], TwoBodies()], ...] | None = None
+    meshes: Switch = False
+
+    def __post_init__(self) -> None:
+        if self.pairs == ():
+            raise ParameterError("pairs is empty; name pairs of bodies, or write self_collision: false")
+
+
+@dataclass(frozen=True)
+class GroundSettings(Settings):
+    """height [m] along the normal, that of the description unless given."""
+
+    height: Coordinate | None = None
+    normal: Direction | None = None
+    clearance: Clearance = CLEARANCE
+
+    def plane(self, robot: Robot) -> CapsuleDistance | None:
+        known = robot.base_bottom if robot.ground is None else robot.ground
+        assumed = robot.ground is None and self.height is None and self.normal is None
+        height = self.height if self.height is not None else 0.0 if self.normal is not None else known
+        return mounting_plane(robot, height, self.normal or OUT_OF_THE_MOUNTING, self.clearance, assumed=assumed)
+
+
+@dataclass(frozen=True)
+class OnOff(Kind):
+    """true, false (None: as the robot asks for) or settings; of the ground also a height, or none."""
+
+    settings: type[Settings]
+
+    @property
+    def wanted(self) -> str:
+        if self.settings is GroundSettings:
+            return "a height [m] along z of the base, none, or {height: …, normal: [x, y, z], clearance: …}"
+        return f"true, false, or a mapping with some of the keys {', '.join(keys_of(self.settings))}"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        if given is False or isinstance(given, self.settings):
+            return given
+        if self.settings is GroundSettings and says_none(given):
+            return False
+        if self.settings is GroundSettings and isinstance(given, int | float | str) and given is not True:
+            try:
+                return GroundSettings(height=float(adapter(Coordinate).validate_python(given)))
+            except ValueError:
+                raise wrong(f" is {shown(given)}; give {self.wanted}") from None
+        if given is not True and not isinstance(given, Mapping):
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        return adapter(self.settings).validate_python({} if given is True else given, context=context)
+
+    def schema(self) -> dict[str, Any]:
+        short = [{"type": "number"}, {"const": "none"}] if self.settings is GroundSettings else []
+        return {"anyOf": [{"type": "boolean"}, *short, adapter(self.settings).json_schema()]}
+
+
+# -- the section -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ConstraintSettings(Settings):
+    """torque, self_collision, ground: None leaves them to the robot, False is off. further: of Python code."""
+
+    inner: ClassVar[tuple[str, ...]] = ("further",)
+    torque: Annotated[TorqueSettings | bool | None, OnOff(TorqueSettings)] = None
+    self_collision: Annotated[SelfCollision | bool | None, OnOff(SelfCollision)] = None
+    workspace: tuple[Annotated[Region | AnyOf, RegionOfAFrame()], ...] = ()
+    obstacles: tuple[ObstacleSettings, ...] = ()
+    ground: Annotated[GroundSettings | bool | None, OnOff(GroundSettings)] = None
+    further: tuple[Constraint, ...] = ()
+
+    def constraints(self, robot: Robot, where: str = "constraints") -> tuple[Constraint, ...]:
+        """Every constraint that is asked for, or that the robot itself asks for. where: begins messages."""
+        found: list[Constraint] = [*self._torque(robot, where)]
+        for k, region in enumerate(self.workspace):
+            with _told(f"{where}: workspace {k + 1}"):
+                found.append(region.on(robot))
+        found += self._distances(robot, where)
+        ground = GroundSettings() if self.ground is None or self.ground is True else self.ground
+        if isinstance(ground, GroundSettings):
+            with _told(f"{where}: ground"):
+                plane = ground.plane(robot)
+            found += [] if plane is None else [plane]
+        return (*found, *self.further)
+
+    def _torque(self, robot: Robot, where: str) -> Iterator[Constraint]:
+        limited = bool(np.isfinite(robot.limit("torque")).any())
+        asked = TorqueSettings() if self.torque is True or (self.torque is None and limited) else self.torque
+        if not isinstance(asked, TorqueSettings):
+            return
+        empty = TorqueLimits.of(robot, margin=asked.margin)  # its gaps stay: a payload makes no arm's masses known
+        with _told(f"{where}: torque: payload"):
+            chi = empty.model.nominal if asked.payload is None else asked.payload.carried(empty.model)
+        yield replace(empty, chi=chi)
+
+    def _distances(self, robot: Robot, where: str) -> Iterator[Constraint]:
+        asked, own = self.self_collision, bool(robot.collision_pairs)
+        asked = SelfCollision() if asked is True or (asked is None and own) else asked
+        bodies = []
+        for k, one in enumerate(self.obstacles):
+            with _told(f"{where}: obstacles {k + 1}"):
+                bodies.append(one.obstacle(k + 1))
+        if not isinstance(asked, SelfCollision):
+            if bodies:
+                yield CapsuleDistance(robot, (), CLEARANCE, bodies)
+        elif not asked.meshes:
+            yield CapsuleDistance(robot, asked.pairs, asked.clearance, bodies)
+        else:
+            yield MeshDistance(robot, asked.pairs, asked.clearance)
+            if bodies:
+                yield CapsuleDistance(robot, (), asked.clearance, bodies)
+
+
+@contextmanager
+def _told(where: str) -> Iterator[None]:
+    """What cannot be made is told with its place."""
+    try:
+        yield
+    except (ParameterError, RobotError) as error:
+        raise ExciterError(f"{where}: {error}") from None

@@ -1,0 +1,319 @@
+"""The YAML file of ``--config``: a whole design as data.
+
+limits: {torque: 50.0}                       # robot: limits, gravity, lock, mesh_root (``robot.options``)
+terms: [rotor, viscous, coulomb]             # those that the description declares unless given
+trajectory:
+  family: fourier                            # the family's own settings beside it (``families``):
+  period: 10.0
+  harmonics: 5                               # or a list of those wanted
+  at_rest: true                              # false: quintic ramps lead in and out
+  periods: 3                                 # how often it is run through
+  rate: 200                                  # rows per second of the files [Hz]
+  ramps: {start: home}                       # or a posture, one number per joint
+  duration_range: [5, 20]                    # the duration is free within [s]
+criterion: d-optimal                         # or a weighted sum: {condition: 1.0, torque-activity: 0.1}
+formulation: dynamic                         # or energy
+noise: [1.0, 1.0, 0.5]                       # σ of the torques [N·m], one or per joint; energy: one number [J]
+constraints: …                               # see ``constraints.constraint_settings``
+samples: 2000                                # of the log over one period, which predictions count
+starts: 16
+seed: 0
+jobs: 2
+time_limit: 60                               # [s]
+prior: [earlier_design, other/trajectory.csv]  # motions whose information is there already
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from os.path import exists  # false, too, for a name that is too long
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError, ParameterError, shown
+from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.constraint_settings import ConstraintSettings
+from exciter.excitation.criteria import DOptimality
+from exciter.excitation.criteria.criterion import AnyCriterion
+from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
+from exciter.excitation.criteria.energy_rows import EnergyRows
+from exciter.excitation.criteria.registry import ROWS, WordsOfCriteria
+from exciter.excitation.criteria.weighted_sum import bound
+from exciter.excitation.families import DRAWN, TO_DESIGN
+from exciter.excitation.files.export import RATE
+from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.samples import check_rows, sample
+from exciter.excitation.objective import Objective
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import LONGEST_MOTION, SHORTEST_MOTION
+from exciter.excitation.trajectories.ramps import Ramps
+from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.excitation.validation_motion.random_points import RandomPoints
+from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.parameters.terms.declared import declared_terms
+from exciter.parameters.terms.registry import Terms
+from exciter.robot import library
+from exciter.robot.motion import Motion
+from exciter.robot.options import RobotOptions
+from exciter.robot.robot import Robot
+from exciter.robot.settings_file import SettingsFile
+from exciter.settings import Number, OneOf, OneWord, PerJointNumber, Settings, Vector, Whole, fill, keys_of, written
+from exciter.settings.fill import settings_fields
+from exciter.settings.kinds import LARGEST_SEED, Kind
+from exciter.settings.wrong import wrong
+
+Array = NDArray[np.float64]
+USUAL = Fourier(at_rest=True)
+HOME = "home"
+HIGHEST_ROW_RATE = 100_000.0  # [Hz]
+LONGEST_SEARCH = 1e8  # [s] of a time limit
+
+
+class Posture(PerJointNumber):
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        return given if given == HOME else super().check(given, context)
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"const": HOME}, super().schema()]}
+
+
+@dataclass(frozen=True)
+class RampSettings(Settings):
+    """start: the posture at rest where ramps begin and end."""
+
+    start: Annotated[Any, Posture()] = None
+
+
+@dataclass(frozen=True)
+class MotionSettings(Settings):
+    """A family to search in, or a motion to draw, and how it is run, whatever it is."""
+
+    flat: ClassVar[tuple[str, ...]] = ("motion",)
+    complete: ClassVar[bool] = True
+    motion: Annotated[Trajectory | RandomPoints | RandomSpline, TO_DESIGN] = USUAL
+    periods: Annotated[int, Whole(1, 10_000)] = 1
+    rate: Annotated[float, Number(above=0.0, most=HIGHEST_ROW_RATE, unit="Hz")] = RATE
+    ramps: RampSettings | None = None
+    duration_range: Annotated[tuple[float, float] | None, Vector(2, "s")] = None
+
+    @classmethod
+    def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
+        """A word alone is the family. A robot is started standing still unless at_rest is false."""
+        given = {"family": given} if isinstance(given, str) else given
+        if isinstance(given, Mapping) and given.get("family") in (None, Fourier.word) and given.get("at_rest") is None:
+            return {**given, "at_rest": True}
+        return given
+
+    @classmethod
+    def described(cls, schema: dict[str, Any]) -> dict[str, Any]:
+        return {"anyOf": [{"enum": list(TO_DESIGN.words)}, schema]}
+
+    def __post_init__(self) -> None:
+        if self.duration_range is not None:
+            shortest, longest = self.duration_range
+            if self.drawn:
+                raise ExciterError(
+                    f"duration_range is {shown(list(self.duration_range))}; a {self.family} motion is drawn, not "
+                    "searched, so that its duration is not free; leave it out"
+                )
+            if not SHORTEST_MOTION <= shortest < longest <= LONGEST_MOTION:
+                raise ExciterError(
+                    f"duration_range is {shortest:g} … {longest:g} s; give [shortest, longest], within "
+                    f"{SHORTEST_MOTION:g} to {LONGEST_MOTION:g} s"
+                )
+        if not isinstance(self.motion, RandomPoints):  # how long that takes is found when it is drawn
+            longest = self.motion.duration if self.duration_range is None else self.duration_range[1]
+            check_rows(longest * self.periods, self.rate)
+
+    @property
+    def drawn(self) -> bool:
+        return isinstance(self.motion, DRAWN)
+
+    @property
+    def family(self) -> str:
+        """Its word."""
+        return str(written(self.motion)["family"])
+
+
+class EarlierMotion(Kind):
+    """A path, from the folder of the file on."""
+
+    wanted = "the folder of an earlier design, or a trajectory file"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Path:
+        if not isinstance(given, str | Path):
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        return Path(context.get("folder", "")) / given
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "minLength": 1}
+
+
+@dataclass(frozen=True)
+class DesignSettings(Settings):
+    """A design as it was asked for; what depends on the robot is compared with it when it is made.
+
+    robot: how it is to be loaded; source: begins messages; both stand beside the other keys of a file."""
+
+    inner: ClassVar[tuple[str, ...]] = ("source", "robot")
+    complete: ClassVar[bool] = True
+    source: str = "configuration"
+    robot: RobotOptions = field(default_factory=RobotOptions)
+    terms: Terms | None = None
+    trajectory: MotionSettings = field(default_factory=MotionSettings)
+    criterion: Annotated[AnyCriterion, WordsOfCriteria()] = field(default_factory=DOptimality)
+    formulation: Annotated[DesignRows, OneOf(ROWS)] = field(default_factory=TorqueRows)
+    noise: Annotated[Any, PerJointNumber(above=0.0)] = None
+    constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
+    samples: Annotated[int | None, Whole(2, 1_000_000)] = None
+    starts: Annotated[int, Whole(1, 100_000)] = 16
+    seed: Annotated[int, Whole(0, LARGEST_SEED)] = 0
+    jobs: Annotated[int, Whole(1, 256)] = 1
+    time_limit: Annotated[float | None, Number(above=0.0, most=LONGEST_SEARCH, unit="s")] = None
+    prior: tuple[Annotated[Path, EarlierMotion()], ...] = ()
+
+    # -- made for a robot ----------------------------------------------------------------------------------------
+
+    def model(self, robot: Robot) -> DynamicModel:
+        return DynamicModel(robot, declared_terms(robot) if self.terms is None else self.terms)
+
+    @property
+    def motion(self) -> Trajectory | RandomPoints | RandomSpline:
+        """The family to search in, or the kind of motion to draw."""
+        return self.trajectory.motion
+
+    @property
+    def periods(self) -> int:
+        return self.trajectory.periods
+
+    @property
+    def rate(self) -> float:
+        return self.trajectory.rate
+
+    @property
+    def duration_range(self) -> tuple[float, float] | None:
+        return self.trajectory.duration_range
+
+    def criterion_of(self, model: DynamicModel, family: Trajectory | None = None) -> AnyCriterion:
+        """The criterion with what it leaves open. family: of a motion that was drawn."""
+        chosen = self.motion if family is None else family
+        assert not isinstance(chosen, RandomPoints | RandomSpline)
+        try:
+            return bound(self.criterion, model, chosen)
+        except ParameterError as error:
+            raise ExciterError(f"{self.source}: criterion: {error}") from None
+
+    def constraints_of(self, robot: Robot) -> tuple[Constraint, ...]:
+        """They are the robot's: ``terms``, which say what is to be identified, have no part in them."""
+        return self.constraints.constraints(robot, f"{self.source}: constraints")
+
+    def formulation_of(self) -> DesignRows:
+        """The rows; those of the energy model mix all joints, so that their noise is one number [J]."""
+        if not isinstance(self.formulation, EnergyRows) or self.noise is None:
+            return self.formulation
+        where = f"{self.source}: noise, of a row of the energy model [J],"
+        return replace(self.formulation, noise=fill(Number(above=0.0).hint, self.noise, where))
+
+    def noise_of(self, robot: Robot) -> Array | None:
+        """σ (n,) [N·m or N] of the torques; None where nothing is said, or where it is that of energies."""
+        if self.noise is None or isinstance(self.formulation, EnergyRows):
+            return None
+        return _of_joints(PerJointNumber(above=0.0), self.noise, f"{self.source}: noise", robot)
+
+    def ramps(self, robot: Robot) -> Ramps | None:
+        """Ramps from and to a posture at rest, within the position limits; None leaves them to the design."""
+        start = None if self.trajectory.ramps is None else self.trajectory.ramps.start
+        if start is None:
+            return None
+        where = f"{self.source}: trajectory: ramps: start"
+        posture = home(robot) if start == HOME else _of_joints(PerJointNumber(), start, where, robot)
+        for joint, q in zip(robot.joints, posture, strict=True):
+            if start != HOME and not joint.limits.lower <= q <= joint.limits.upper:
+                raise ExciterError(
+                    f"{where} has joint '{joint.name}' at {q:g}, outside its limits {joint.limits.lower:g} … "
+                    f"{joint.limits.upper:g}; choose a posture inside"
+                )
+        return Ramps(start=tuple(posture.tolist()), end=tuple(posture.tolist()))
+
+    def prior_information(self, model: DynamicModel) -> Array | None:
+        """H₀ (b, b) of the earlier motions, each executed once and recorded at ``rate``; None without any."""
+        if not self.prior:
+            return None
+        noise = self.noise_of(model.robot)
+        weights = np.ones(model.n) if noise is None else noise**-2.0
+        columns = model.base.independent
+        objective = Objective(model, DOptimality(), columns, weights, self.formulation_of())
+        total = np.zeros((len(columns), len(columns)))
+        for path in self.prior:
+            if not exists(path):
+                raise ExciterError(
+                    f"{self.source}: prior has '{path}'; there is no such file or folder (paths start at the "
+                    "configuration's own folder)"
+                )
+            samples = sample(read_trajectory(path, model.robot), self.rate)
+            assert samples.qd is not None
+            assert samples.qdd is not None
+            total += objective.gram(Motion(samples.time, samples.q, samples.qd, samples.qdd))
+        return total
+
+    # -- changed copies ------------------------------------------------------------------------------------------
+
+    def overridden(self, **flags: Any) -> DesignSettings:
+        """With what the command line says, by key; flags that are None were not given. Another family starts from its
+        own defaults; a random motion is then executed once."""
+        given = {key: value for key, value in flags.items() if value is not None}
+        own, of_motion = settings_fields(DesignSettings), settings_fields(MotionSettings)
+        top: dict[str, Any] = {}
+        run: dict[str, Any] = {}
+        for key, value in given.items():
+            where = f"--{key.replace('_', '-')}"
+            if key == "trajectory":
+                word: str = fill(OneWord(TO_DESIGN.words).hint, value, where)
+                if word != self.trajectory.family:
+                    run["motion"] = fill(MotionSettings, word, where).motion
+                if isinstance(run.get("motion"), DRAWN):
+                    run |= {"periods": MotionSettings.periods, "duration_range": None}
+            elif key in of_motion:
+                run[key] = fill(of_motion[key], value, where)
+            else:
+                top[key] = fill(own[key], value, where)
+        return replace(self, trajectory=replace(self.trajectory, **run), **top)
+
+    def spelling(self, data: dict[str, Any]) -> Any:
+        """How many processes share the work, and where the file lies, make no other design."""
+        data.pop("jobs")
+        data["prior"] = [str(path.resolve()) for path in self.prior]
+        data["terms"] = "none" if self.terms == () else data.get("terms")
+        kept = {key: data.get(key) for key in keys_of(DesignSettings)}
+        return {key: value for key, value in kept.items() if value is not None and value not in ([], {})}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain data; written as YAML they are a file for --config that asks for the same design."""
+        plain: dict[str, Any] = written(self.robot) | written(self)
+        return plain
+
+
+def _of_joints(kind: PerJointNumber, given: Any, where: str, robot: Robot) -> Array:
+    """(n,) of a setting by joint that was read before its robot was known."""
+    value: Any = fill(kind.hint, given, where, robot=robot)
+    listed = [value[name] for name in robot.joint_names] if isinstance(value, Mapping) else value
+    return np.array(np.broadcast_to(np.asarray(listed, dtype=float), (robot.n,)))
+
+
+def home(robot: Robot) -> Array:
+    """(n,) that of an embedded robot; otherwise zero, or the middle of the range where zero is outside."""
+    if robot.name in library.names() and robot.joint_names == library.embedded(robot.name).joint_names:
+        return library.home(robot.name)
+    lower, upper = robot.position_range()
+    return np.where((lower < 0.0) & (upper > 0.0), 0.0, 0.5 * (lower + upper))
+
+
+def read_config(path: str | Path) -> DesignSettings:
+    """The design of a YAML file."""
+    file = SettingsFile.read(path)
+    return replace(file.part(DesignSettings), source=file.where, robot=file.robot)
