@@ -1,5 +1,44 @@
-"""Exciter identifies the dynamics of robots: robot → parameters → dynamics → excitation → … → validated model."""
+"""Exciter identifies the dynamics of robots: what can be identified, the motion that shows it, parameters from logs.
 
-from importlib.metadata import version
+    import exciter as ex
 
-__version__ = version("exciter")
+    robot = ex.load("panda")
+    motion = ex.design(robot, ex.Fourier(period=10, harmonics=5))
+    log = ex.simulate(robot, motion).recording
+    found = ex.identify(robot, log)
+    found.save("found")
+
+The names are listed once, in ``__init__.pyi``; each is loaded when it is used first, so that importing costs nothing.
+"""
+
+import ast
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+
+def _listed() -> dict[str, str]:
+    """The module of every name."""
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    lines = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in lines for alias in node.names}
+
+
+_MODULES = _listed()
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("exciter")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'exciter' has no attribute '{name}'")
+    found = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = found  # asked for once
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

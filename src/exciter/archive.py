@@ -20,12 +20,14 @@ from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from exciter.errors import ExciterError
+from exciter.files import Seal
 
+T = TypeVar("T")
 TREE = "tree"
 OURS = "exciter."
 LARGEST_ARCHIVE = 4 * 2**30  #: [bytes] of its arrays together: more is damage
@@ -57,6 +59,19 @@ def unarchived(path: Path, known: Mapping[str, Any] | None = None) -> Any:
     except (OSError, zipfile.BadZipFile, KeyError, TypeError, ValueError, AttributeError, ImportError) as error:
         why = " ".join(f"{type(error).__name__} {error}".split())[:80]
         raise ExciterError(f"'{path}' is damaged, or of another version ({why}); save again") from None
+
+
+def opened(folder: Path, seal: Seal, name: str, cls: type[T]) -> T:
+    """The result that a folder keeps, where its files are those of its seal."""
+    path = folder / name
+    seal.refuse_open(folder)
+    if not path.is_file():
+        raise ExciterError(f"there is no {name} in '{folder}', which results are opened from; {seal.again}")
+    seal.refuse_changed(folder, {name: path.read_bytes()})
+    found = unarchived(path)
+    if not isinstance(found, cls):
+        raise ExciterError(f"'{path}' holds no {cls.__name__}; {seal.again}")
+    return found
 
 
 class _Packer:

@@ -90,10 +90,10 @@ class Labelled:
         return f"<{self.title}: {len(self)} × {len(self.columns)}: {', '.join(self.headings)}>"
 
 
-def table_html(caption: str, headings: tuple[str, ...], rows: list[list[str]]) -> str:
-    """A table for a notebook; long ones are cut in the middle."""
+def table_html(caption: str, headings: tuple[str, ...], rows: list[list[str]], *, whole: bool = False) -> str:
+    """A table for a notebook; long ones are cut in the middle unless all rows are wanted."""
     half = MOST_ROWS_SHOWN // 2
-    cut = len(rows) > MOST_ROWS_SHOWN
+    cut = len(rows) > MOST_ROWS_SHOWN and not whole
     shown = [*rows[:half], ["…"] * len(headings), *rows[-half:]] if cut else rows
     head = "".join(f"<th>{html.escape(name)}</th>" for name in headings)
     body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in shown)

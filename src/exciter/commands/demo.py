@@ -38,8 +38,6 @@ from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.terms.declared import declared_terms
 from exciter.pipeline.identify import identify
-from exciter.pipeline.methods import ComparedMethod
-from exciter.pipeline.provenance import description_path
 from exciter.pipeline.saving import save_identified
 from exciter.pipeline.simulate import virtual_settings
 from exciter.robot import Motion, Robot, library, load
@@ -149,11 +147,10 @@ class Story:
         with steps(STEPS) as step:
             found = identify(
                 robot,
-                [self.folder / LOG],
+                self.folder / LOG,
                 replace(IdentifyConfig(), robot=self.options).overridden(estimator=ESTIMATOR),
-                validation=[self.folder / OTHER_LOG],
-                compare=[ComparedMethod.of(word) for word in METHODS],
-                description=description_path(self.robot),
+                validate=self.folder / OTHER_LOG,
+                compare=METHODS,
                 progress=step,
             )
             step("writing")

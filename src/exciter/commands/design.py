@@ -25,9 +25,7 @@ from exciter.excitation.files.read import DESIGN, MOTION_FILES
 from exciter.excitation.optimiser.multistart import Progress as SearchProgress
 from exciter.files import json_text, output_folder
 from exciter.pipeline.design import Designed, design, time_limit
-from exciter.pipeline.provenance import description_hash
 from exciter.pipeline.saving import CHECKPOINT, save_design
-from exciter.robot import load
 
 INTERRUPTED = 130
 BEST = TextColumn("{task.fields[best]}")
@@ -46,13 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
     )
     check_flags(arguments, config)
     deadline = time_limit(config, time.monotonic() - arguments.began)
-    robot = load(arguments.robot, config.robot)
     with output_folder(arguments.output) as folder:
         with nullcontext() if config.trajectory.drawn else progress_bar(config.starts) as tell:
             designed = design(
-                robot,
-                config,
-                sha256=description_hash(arguments.robot),
+                arguments.robot,
+                settings=config,
                 checkpoint=folder / CHECKPOINT,
                 resume=arguments.resume,
                 deadline=deadline,

@@ -8,13 +8,10 @@ from dataclasses import replace
 from exciter.commands.common import console, with_flags
 from exciter.commands.identify_print import print_result
 from exciter.commands.progress import steps
-from exciter.excitation.files.read import read_trajectory
 from exciter.files import HASHES, json_text, output_folder
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import SEALED
 from exciter.pipeline.identify import identify
-from exciter.pipeline.methods import ComparedMethod
-from exciter.pipeline.provenance import description_path
 from exciter.pipeline.saving import refuse_foreign, save_identified
 from exciter.robot import load
 
@@ -24,23 +21,20 @@ def run(arguments: argparse.Namespace) -> int:
         formulation=arguments.formulation, estimator=arguments.estimator
     )
     config = replace(config, robot=with_flags(config.robot, arguments))
-    robot, description = load(arguments.robot, config.robot), description_path(arguments.robot)
-    compare = tuple(ComparedMethod.of(text) for text in arguments.compare)
-    planned = None if arguments.planned is None else read_trajectory(arguments.planned, robot)
+    robot = load(arguments.robot, config.robot)
     count = len((*arguments.logs, *arguments.validate, *arguments.loaded))
     with output_folder(arguments.output) as folder, steps(count + 7) as step:
-        refuse_foreign(description, folder)
+        refuse_foreign(robot, folder)
         found = identify(
             robot,
             arguments.logs,
             config,
-            validation=arguments.validate,
+            validate=arguments.validate,
             loaded=arguments.loaded,
-            compare=compare,
-            planned=planned,
+            compare=arguments.compare,
+            planned=arguments.planned,
             periods=arguments.periods,
             data=arguments.data,
-            description=description,
             progress=step,
         )
         step("writing")

@@ -20,7 +20,7 @@ from exciter.experiment.virtual import Simulated
 from exciter.experiment.virtual.config import read_virtual
 from exciter.experiment.virtual.execute import Progress as Tell
 from exciter.files import json_text, output_folder
-from exciter.pipeline.saving import refuse_parts_of_results, save_simulated
+from exciter.pipeline.saving import refuse_parts_of_results
 from exciter.pipeline.simulate import simulate
 
 LOGS = (".csv", ".npz")
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
             folders.enter_context(output_folder(path.absolute().parent))
         with progress_bar() as tell:
             simulated = simulate(robot, curve, virtual, periods=arguments.periods, seed=arguments.seed, progress=tell)
-        files = save_simulated(simulated, log, truth, motion)
+        files = simulated.save(log, truth, motion)
     given = (log, truth, motion)
     written = [str(path) if path in given else f"{path} (what is known beside the samples)" for path in files]
     if arguments.json:

@@ -10,7 +10,6 @@ from exciter.excitation.certificate.verdict_words import verdict
 from exciter.excitation.files.read import DESIGN, MOTION_FILES, read_trajectory
 from exciter.files import output_folder
 from exciter.pipeline.check import slow
-from exciter.pipeline.provenance import description_hash
 from exciter.pipeline.saving import save_slowed
 from exciter.robot import load
 
@@ -20,9 +19,8 @@ def run(arguments: argparse.Namespace) -> int:
     config = chosen_config(arguments)
     robot = load(arguments.robot, config.robot)
     curve = read_trajectory(arguments.trajectory, robot)
-    sha256 = description_hash(arguments.robot)
     with output_folder(arguments.output) as folder:
-        slowed = slow(robot, curve, arguments.speed / 100.0, config, origin=arguments.trajectory.name, sha256=sha256)
+        slowed = slow(robot, curve, arguments.speed / 100.0, config, origin=arguments.trajectory.name)
         files = save_slowed(slowed, folder)
     out = console()
     print_certificate(out, slowed.certificate)

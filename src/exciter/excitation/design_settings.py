@@ -313,6 +313,11 @@ def home(robot: Robot) -> Array:
     return np.where((lower < 0.0) & (upper > 0.0), 0.0, 0.5 * (lower + upper))
 
 
+def design_settings(given: DesignSettings | str | Path | None) -> DesignSettings:
+    """Of an object, of a YAML file, or as if nothing were said."""
+    return given if isinstance(given, DesignSettings) else DesignSettings() if given is None else read_config(given)
+
+
 def read_config(path: str | Path) -> DesignSettings:
     """The design of a YAML file."""
     file = SettingsFile.read(path)

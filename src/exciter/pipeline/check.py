@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.design_settings import DesignSettings
+from exciter.excitation.design_settings import DesignSettings, design_settings
 from exciter.excitation.files.rounding import Rounding
 from exciter.excitation.files.samples import unchecked_rows
 from exciter.excitation.files.slowed import certified_slowed
 from exciter.excitation.trajectories.curve import Curve
+from exciter.pipeline.given import AnyMotion, curve_of, loaded
+from exciter.pipeline.provenance import description_hash
 from exciter.robot.robot import Robot
 
 
@@ -33,9 +36,14 @@ class CheckedMotion:
         return {**self.certificate.to_dict(), "remarks": self.robot.remarks, "not_checked": self.not_checked}
 
 
-def check(robot: Robot, curve: Curve, config: DesignSettings) -> CheckedMotion:
-    """Limits of the robot and those of a configuration, proved or refuted for all time."""
-    constraints = config.constraints_of(robot)
+def check(
+    robot: Robot | str | Path, motion: AnyMotion, settings: DesignSettings | str | Path | None = None
+) -> CheckedMotion:
+    """Limits of the robot and those of the settings, proved or refuted for all time; motion: a curve, a design, or a
+    file."""
+    config = design_settings(settings)
+    robot = loaded(robot, config.robot)[0]
+    curve, constraints = curve_of(motion, robot), config.constraints_of(robot)
     certificate = certify(robot, curve, constraints, from_rest=True)
     rounded = Rounding.of(curve)
     return CheckedMotion(
@@ -59,9 +67,7 @@ class SlowedMotion(CheckedMotion):
     sha256: str | None
 
 
-def slow(
-    robot: Robot, curve: Curve, speed: float, config: DesignSettings, *, origin: str, sha256: str | None = None
-) -> SlowedMotion:
+def slow(robot: Robot, curve: Curve, speed: float, config: DesignSettings, *, origin: str) -> SlowedMotion:
     """The same path in a longer time; refused where the slow motion breaks a limit, as gravity alone can make it."""
     constraints = config.constraints_of(robot)
     slowed, certificate = certified_slowed(
@@ -77,5 +83,5 @@ def slow(
         speed=speed,
         origin=origin,
         config=config,
-        sha256=sha256,
+        sha256=description_hash(robot),
     )

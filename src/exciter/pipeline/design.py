@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from exciter.archive import opened
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation import design as search
+from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.unchecked import unchecked
+from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.criteria.energy_rows import EnergyRows
 from exciter.excitation.deadline import Deadline
 from exciter.excitation.design import Design
-from exciter.excitation.design_settings import DesignSettings
+from exciter.excitation.design_settings import DesignSettings, MotionSettings, design_settings
 from exciter.excitation.files.export import Exported
+from exciter.excitation.files.read import ARCHIVE, DESIGN
 from exciter.excitation.optimiser.checkpoint import discard, refuse_foreign
 from exciter.excitation.optimiser.multistart import Progress
+from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.spectrum import acceleration_spectrum
+from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.validation_motion.draw import RandomMotion, draw
 from exciter.excitation.validation_motion.drawn_design import drawn_design
 from exciter.excitation.validation_motion.random_points import RandomPoints
 from exciter.excitation.validation_motion.random_spline import RandomSpline
-from exciter.pipeline.provenance import robot_data, versions
+from exciter.labelled import Labelled
+from exciter.pipeline.given import changed, loaded
+from exciter.pipeline.provenance import description_hash, robot_data, versions
+from exciter.report.design_report import design_page
+from exciter.report.page import Page
 from exciter.robot.robot import Robot
 
 
@@ -39,6 +52,16 @@ class Designed:
         return self.design.model.robot
 
     @property
+    def curve(self) -> Curve:
+        """The motion from rest to rest, exact at every instant."""
+        return self.design.curve
+
+    @property
+    def certificate(self) -> Certificate:
+        """That every limit holds for all time."""
+        return self.design.certificate
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What was assumed of the robot, and how the motion was found."""
         return (*self.robot.remarks, *self.design.words)
@@ -47,6 +70,56 @@ class Designed:
     def not_checked(self) -> tuple[str, ...]:
         """What the certificate does not speak of."""
         return unchecked(self.robot, self.design.constraints, self.design.certificate)
+
+    @property
+    def position(self) -> Labelled:
+        """Of the joints, at the rate of the files."""
+        return self._sampled("position", 0, "")
+
+    @property
+    def velocity(self) -> Labelled:
+        return self._sampled("velocity", 1, "/s")
+
+    @property
+    def acceleration(self) -> Labelled:
+        return self._sampled("acceleration", 2, "/s²")
+
+    def _sampled(self, title: str, derivative: int, per: str) -> Labelled:
+        count = round(self.curve.duration * self.config.rate) + 1
+        motion = self.curve.motion(np.linspace(self.curve.start, self.curve.end, count))
+        units = tuple(("m" if joint.is_prismatic else "rad") + per for joint in self.robot.joints)
+        values = (motion.q, motion.qd, motion.qdd)[derivative]
+        return Labelled(title, values, self.robot.joint_names, units, motion.time, "time [s]")
+
+    @property
+    def predicted_std(self) -> dict[str, float]:
+        """Of every parameter, by name, were the motion recorded as the settings say."""
+        return dict(zip(self.design.parameters, self.design.predicted_std.tolist(), strict=True))
+
+    # -- shown, saved ------------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path) -> Path:
+        """The files of ``exciter design``, certified as a controller reads them: all of them or none."""
+        from exciter.pipeline.saving import save_design
+
+        save_design(self, Path(folder))
+        return Path(folder)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Designed:
+        """What ``save``, or the command, wrote."""
+        return opened(Path(folder), DESIGN, ARCHIVE, cls)
+
+    def report(self) -> Page:
+        """The whole report, which a notebook shows, and ``write`` keeps."""
+        return design_page(self.design, settings=self.config.to_dict())
+
+    def _repr_html_(self) -> str:
+        return self.report().head
+
+    def __repr__(self) -> str:
+        proved = "certified" if self.certificate.certified else "not certified"
+        return f"<{self.curve.duration:.4g} s of motion for {self.robot.name}, {proved}: {self.design.summary}>"
 
     def to_dict(self, files: Exported) -> dict[str, Any]:
         """design.json: the promised keys first, then what else is worth keeping. files: those it belongs to."""
@@ -108,20 +181,29 @@ def time_limit(config: DesignSettings, elapsed: float = 0.0) -> Deadline:
 
 
 def design(
-    robot: Robot,
-    config: DesignSettings,
+    robot: Robot | str | Path,
+    trajectory: Trajectory | RandomMotion | None = None,
     *,
-    sha256: str | None = None,
+    settings: DesignSettings | str | Path | None = None,
+    constraints: ConstraintSettings | Sequence[Constraint] = (),
     checkpoint: Path | None = None,
     resume: bool = False,
     deadline: Deadline | None = None,
     progress: Callable[[Progress], None] | None = None,
+    **changes: Any,
 ) -> Designed:
-    """The best motion within all limits, or a drawn one, as the configuration says; progress is told of every start.
+    """The best motion within all limits, or a drawn one; progress is told of every start.
 
-    checkpoint: a file that keeps completed starts; one of before counts only when it is to be resumed. deadline: that
-    of the configuration, counted from now, unless given.
+    trajectory: the family to search in (``Fourier`` from rest to rest unless given), or the kind of motion to draw.
+    settings: a whole design as an object or a YAML file; keywords change it: criterion, starts, seed, jobs, noise,
+    terms, periods, rate, … (fields of ``DesignSettings`` and ``MotionSettings``). constraints: in addition to what the
+    robot itself asks for (torque, self-collision, the ground), or ``ConstraintSettings`` in place of these. checkpoint:
+    a file that keeps completed starts; one of before counts only when it is to be resumed. deadline: that of the
+    settings, counted from now, unless given.
     """
+    config = designed_settings(settings, trajectory, constraints, changes)
+    robot, options = loaded(robot, config.robot)
+    config, sha256 = replace(config, robot=options), description_hash(robot)
     model, chosen = config.model(robot), config.motion
     if isinstance(chosen, RandomPoints | RandomSpline):
         if checkpoint is not None:
@@ -152,6 +234,26 @@ def design(
         progress=progress,
     )
     return Designed(design=found, config=config, sha256=sha256)
+
+
+def designed_settings(
+    given: DesignSettings | str | Path | None,
+    trajectory: Trajectory | RandomMotion | None,
+    constraints: ConstraintSettings | Sequence[Constraint],
+    changes: Mapping[str, Any],
+) -> DesignSettings:
+    """Settings with what keywords say."""
+    config = design_settings(given)
+    motion = [field.name for field in fields(MotionSettings)]
+    run = {key: value for key, value in changes.items() if key in motion}
+    if trajectory is not None:
+        run["motion"] = trajectory
+    top = {key: value for key, value in changes.items() if key not in motion}
+    if isinstance(constraints, ConstraintSettings):
+        top["constraints"] = constraints
+    elif constraints:
+        top["constraints"] = replace(config.constraints, further=(*config.constraints.further, *constraints))
+    return changed(replace(config, trajectory=changed(config.trajectory, run)), top)
 
 
 def _drawn(config: DesignSettings, model: DynamicModel, settings: RandomMotion) -> Design:

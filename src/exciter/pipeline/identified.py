@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.archive import unarchived
+from exciter.archive import opened
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, unknown_name
 from exciter.experiment.quality import Quality
@@ -22,7 +22,7 @@ from exciter.identification.drive_gains import DriveGains
 from exciter.identification.estimate import Estimate
 from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Identification
-from exciter.identification.identified import ARCHIVE, SEALED, IdentifiedModel
+from exciter.identification.identified import ARCHIVE, COPY, SEALED, IdentifiedModel
 from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.uncertainty.drift import Drift
@@ -198,16 +198,10 @@ class Identified:
     @classmethod
     def open(cls, folder: str | Path) -> Identified:
         """What ``save``, or the command, wrote; samples of logs stay where they are."""
-        path = Path(folder) / ARCHIVE
-        SEALED.refuse_open(Path(folder))
-        if not path.is_file():
-            raise ExciterError(f"there is no {ARCHIVE} in '{folder}'; give a folder that exciter identify wrote")
-        SEALED.refuse_changed(Path(folder), {ARCHIVE: path.read_bytes()})
-        found = unarchived(path)
-        if not isinstance(found, cls):
-            raise ExciterError(f"'{path}' holds no identification; identify again")
-        copy = next(Path(folder).glob("robot.*"), None)
-        return replace_description(found, copy)
+        found = opened(Path(folder), SEALED, ARCHIVE, cls)
+        with_copy = replace(found, description=next(Path(folder).glob(f"{COPY}.*"), None))
+        vars(with_copy).update({name: getattr(found, name) for name in cls.archived_caches})
+        return with_copy
 
     def export(self, path: str | Path, format: str | None = None) -> tuple[Path, ...]:
         """For another tool: format by its word, or by the suffix of the file."""
@@ -246,10 +240,3 @@ class Identified:
     def __repr__(self) -> str:
         left = ", ".join(f"{one.run} {one.total_percent:.3g} %" for one in (*self.fit, *self.validation))
         return f"<{len(self.parameters)} parameters of {self.robot.name}; left of the torque: {left}>"
-
-
-def replace_description(found: Identified, copy: Path | None) -> Identified:
-    """With the copy of the description beside it; what was computed stays."""
-    opened = replace(found, description=copy)
-    vars(opened).update({name: getattr(found, name) for name in Identified.archived_caches})
-    return opened

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from exciter.errors import ParameterError, RecordingError
-from exciter.excitation.trajectories.curve import Curve
 from exciter.identification import identification
 from exciter.identification.config.automatic import Automatic, choose_automatically
 from exciter.identification.config.identify_config import IdentifyConfig
@@ -24,9 +24,10 @@ from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.uncertainty.drift import Drift, find_drift
 from exciter.parameters.terms.dry_friction import BoundDryFriction
+from exciter.pipeline import given
 from exciter.pipeline.identified import Identified
-from exciter.pipeline.logs import Given, Logs, Progress, payload_notes, read_logs, sided, unseen_progress
-from exciter.pipeline.methods import ComparedMethod, compared, covariance_of
+from exciter.pipeline.logs import Given, Logs, Progress, payload_notes, read_logs, several, sided, unseen_progress
+from exciter.pipeline.methods import Compared, compared, compared_methods, covariance_of
 from exciter.robot import Robot
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
@@ -36,31 +37,40 @@ NOTED_REST_SHARE = 0.1  #: of the time: more is worth a note
 
 
 def identify(
-    robot: Robot,
-    logs: Sequence[Given],
-    config: IdentifyConfig | None = None,
+    robot: Robot | str | Path,
+    logs: Given | Sequence[Given],
+    settings: IdentifyConfig | str | Path | None = None,
     *,
-    validation: Sequence[Given] = (),
-    loaded: Sequence[Given] = (),
-    compare: Sequence[ComparedMethod] = (),
-    planned: Curve | None = None,
+    validate: Given | Sequence[Given] = (),
+    loaded: Given | Sequence[Given] = (),
+    compare: Compared | Sequence[Compared] = (),
+    planned: given.AnyMotion | None = None,
     periods: int | None = None,
     data: Path | None = None,
-    description: Path | None = None,
     progress: Progress = unseen_progress,
+    **changes: Any,
 ) -> Identified:
-    """logs: identified from; validation: of other motion, held out; loaded: with a load that is to be found. planned,
-    periods: the motion that was sent, and how often it was run through. data: folder of the files that a recording.yaml
-    names. description: the robot's file. progress: is told each step as it begins."""
-    config = config or IdentifyConfig()
-    config.refuse_early(robot, planned=planned is not None)
-    ready = read_logs(robot, config, logs, validation, loaded, data=data, progress=progress)
+    """Parameters from logs: automatic unless an estimator is given, exactly as ``exciter identify``.
+
+    logs: identified from; validate: of other motion, held out; loaded: with a load that is to be found; each a file, a
+    ``Recording``, or several. settings: an object or a YAML file; keywords change it: terms, estimator, formulation,
+    filter, route, noise, … (fields of ``IdentifySettings``). compare: other formulations or estimators, by word or as
+    objects. planned, periods: the motion that was sent, and how often it was run through. data: folder of the files
+    that a recording.yaml names. progress: is told each step as it begins.
+    """
+    config = identify_settings(settings, changes)
+    robot, options = given.loaded(robot, config.robot)
+    config, methods = replace(config, robot=options), compared_methods(compare)
+    logs, validation, loads = (several(group) for group in (logs, validate, loaded))
+    sent = None if planned is None else given.curve_of(planned, robot)
+    config.refuse_early(robot, planned=sent is not None)
+    ready = read_logs(robot, config, logs, validation, loads, data=data, progress=progress)
     ready = sided(ready.noted(*payload_notes((*ready.runs, *ready.validation_runs))))
     ready, gains = with_drive_gains(ready, progress)
     ready, automatic = with_chosen_settings(ready, progress)
 
     config, runs = ready.config, ready.runs
-    estimator = config.estimator(ready.robot, planned, periods, runs)
+    estimator = config.estimator(ready.robot, sent, periods, runs)
     problem = config.problem(config.model(ready.robot), runs)
     judge, shown_by = config.judge(runs), config.evaluation(runs, ready.validation_runs)
     ready = with_rest_noted(ready, judge, problem)
@@ -72,7 +82,7 @@ def identify(
 
     progress("checking")
     equations = found.judge if shown_by == judge else judging(problem, judge)
-    payload = payload_of(ready, equations) if loaded else None
+    payload = payload_of(ready, equations) if loads else None
     inertia = inertia_of(found)
     if inertia is not None and not (found.physically_consistent or inertia.sure):
         ready = ready.noted(inertia.words[0])
@@ -86,12 +96,21 @@ def identify(
         known_load=None if payload is None else known_load_of(payload, ready, equations),
         inertia=inertia,
         drifts=drifts_of(equations),
-        description=description,
+        description=robot.file,
     )
-    if not compare:
+    if not methods:
         return result
     progress("comparing")
-    return replace(result, comparison=compared(config, found, compare, ready.validation_runs))
+    return replace(result, comparison=compared(config, found, methods, ready.validation_runs))
+
+
+def identify_settings(settings: IdentifyConfig | str | Path | None, changes: Mapping[str, Any]) -> IdentifyConfig:
+    """Settings with what keywords say."""
+    if not isinstance(settings, IdentifyConfig):
+        settings = IdentifyConfig.read(None if settings is None else Path(settings))
+    own = {key: value for key, value in changes.items() if key != "terms"}
+    config = replace(settings, settings=given.changed(settings.settings, own))
+    return replace(config, terms=tuple(changes["terms"])) if changes.get("terms") is not None else config
 
 
 # -- what is found from the logs before anything is identified -------------------------------------------------------

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from exciter.excitation.trajectories.curve import Curve
+from pathlib import Path
+
 from exciter.experiment import quality
-from exciter.experiment.quality import Quality, Repaired, Repairs
-from exciter.experiment.recording import RecordingFile
+from exciter.experiment.quality import Quality, Repaired
+from exciter.experiment.recording import Recording, RecordingFile, open_recording
+from exciter.pipeline.given import AnyMotion, curve_of, loaded
 from exciter.pipeline.logs import naming
+from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
 
+AnyLog = str | Path | RecordingFile | Recording
 
-def inspect(robot: Robot, file: RecordingFile, *, planned: Curve | None = None) -> Quality:
-    """The log as it is, read piece by piece; planned: the motion it was sent. What is wrong with the repairs that it
-    asks for is said first."""
-    repairs_of(file)
+
+def inspect(
+    robot: Robot | str | Path, log: AnyLog, *, planned: AnyMotion | None = None, data: Path | None = None
+) -> Quality:
+    """The log as it is, a file piece by piece; planned: the motion it was sent; data: folder of the files that a
+    recording.yaml names."""
+    robot = loaded(robot, RobotOptions())[0]
+    sent = None if planned is None else curve_of(planned, robot)
+    if isinstance(log, Recording):
+        with naming(log.name or "recording"):
+            return quality.check(log.arranged(robot), robot, planned=sent)
+    file = log if isinstance(log, RecordingFile) else open_recording(log, data)
     with naming(file.path):
-        return quality.check_stream(file.chunks(), robot, planned=planned)
+        return quality.check_stream(file.chunks(), robot, planned=sent)
 
 
-def repair(robot: Robot, file: RecordingFile, *, planned: Curve | None = None) -> tuple[Repaired, Quality]:
+def repair(robot: Robot, file: RecordingFile, *, planned: AnyMotion | None = None) -> tuple[Repaired, Quality]:
     """The log repaired, and what it is good for now."""
-    repairs = repairs_of(file)
+    sent = None if planned is None else curve_of(planned, robot)
     with naming(file.path):
-        repaired = quality.repair(file.read(), repairs)
-        return repaired, quality.check(repaired.recording, robot, planned=planned)
-
-
-def repairs_of(file: RecordingFile) -> Repairs:
-    """As its recording.yaml has them."""
-    return Repairs.from_dict(file.repair, f"{file.path}: repair")
+        repaired = quality.repair(file.read(), file.repair)
+        return repaired, quality.check(repaired.recording, robot, planned=sent)

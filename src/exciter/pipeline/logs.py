@@ -14,7 +14,7 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.quality import Quality, Repaired, Repairs, check, repair
+from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
 from exciter.experiment.recording.about import LINK, SourceFile
@@ -56,6 +56,11 @@ class NamedLog:
 Given = str | Path | RecordingFile | Recording | NamedLog
 
 
+def several(given: Given | Sequence[Given]) -> tuple[Given, ...]:
+    """One log need not stand in a list."""
+    return (given,) if isinstance(given, Given) else tuple(given)
+
+
 def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recording:
     """data: folder of the files that a recording.yaml names. Samples without a file are known by their hash."""
     source = given.source if isinstance(given, NamedLog) else given
@@ -72,7 +77,7 @@ def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recor
 def _name(given: Given, number: int) -> str:
     """A file is called as it was given, samples by their number."""
     if isinstance(given, Recording):
-        return f"recording {number}"
+        return given.name or f"recording {number}"
     if isinstance(given, NamedLog):
         return given.name
     return str(given.path if isinstance(given, RecordingFile) else Path(given))
@@ -188,7 +193,7 @@ def read_logs(
         progress(f"reading {short}")
         with naming(name):
             file = _opened(given, name, data)
-            notes = [] if isinstance(file, Recording) else [f"{short}: {remark}" for remark in file.remarks]
+            notes = [f"{short}: {remark}" for remark in file.remarks]
             if (stated := file.about.gravity) is not None:
                 notes += _gravity_notes(stated, gravity, config.robot.gravity, short)
                 if not np.allclose(stated, robot.gravity):
@@ -220,7 +225,7 @@ def _read(
     name: str, file: RecordingFile | Recording, config: IdentifyConfig, robot: Robot, held: int, *, with_load: bool
 ) -> tuple[Log, int]:
     """held [B]: of samples in memory; the same with those of this log."""
-    repairs = Repairs() if isinstance(file, Recording) else Repairs.from_dict(file.repair, f"{name}: repair")
+    repairs = file.repairs if isinstance(file, Recording) else file.repair
     payload = file.about.payload if with_load else None
     model = _usual_model(config, robot)
 

@@ -6,40 +6,63 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exciter.errors import ExciterError
-from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.config.identify_config import IdentifyConfig, word_of
 from exciter.identification.config.uncertainty import Errors, with_uncertainty
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED
+from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.identification.identification import Identification, Uncertainty
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.validation.comparison import Comparison, Method, compare
 
+Compared = str | Formulation | Estimator
+
 
 @dataclass(frozen=True)
 class ComparedMethod:
-    """A formulation and an estimator, by their words; None where it is that of the configuration."""
+    """A formulation and an estimator; None where it is that of the settings. name: for tables."""
 
     name: str
-    formulation: str | None
-    estimator: str | None
+    formulation: Formulation | None = None
+    estimator: Estimator | None = None
 
     @classmethod
-    def of(cls, text: str) -> ComparedMethod:
-        """energy, huber, or energy/huber."""
-        parts = text.split("/")
+    def of(cls, given: Compared) -> ComparedMethod:
+        """energy, huber, or energy/huber; or an object."""
+        if isinstance(given, Formulation):
+            return cls(word_of(given), formulation=given)
+        if isinstance(given, Estimator):
+            return cls(word_of(given), estimator=given)
+        parts = given.split("/")
         formulation = next((part for part in parts if part in FORMULATIONS), None)
         estimator = next((part for part in parts if part in ESTIMATORS and part not in SIMULATED), None)
         if len(parts) != sum(word is not None for word in (formulation, estimator)) or formulation == "base-wrench":
             kinds = [word for word in FORMULATIONS.words if word != "base-wrench"]
             solved = [word for word in ESTIMATORS.words if word not in SIMULATED]
             raise ExciterError(
-                f"--compare has '{text}'; give formulations ({', '.join(kinds)}), estimators ({', '.join(solved)}), or "
-                "both, as in energy/ols"
+                f"'{given}' cannot be compared; give formulations ({', '.join(kinds)}), estimators "
+                f"({', '.join(solved)}), or both, as in energy/ols"
             )
-        return cls(text, formulation, estimator)
+        return cls(
+            given,
+            None if formulation is None else FORMULATIONS[formulation](),
+            None if estimator is None else ESTIMATORS[estimator](),
+        )
+
+    def in_place_of(self, config: IdentifyConfig) -> IdentifyConfig:
+        """The settings with this method; one that they have already, by its word, keeps its settings."""
+        changes = {"formulation": self.formulation, "estimator": self.estimator}
+        asked = {key: value for key, value in changes.items() if value is not None}
+        same = [key for key, value in asked.items() if word_of(getattr(config.settings, key)) == word_of(value)]
+        return config.with_settings(**{key: value for key, value in asked.items() if key not in same})
+
+
+def compared_methods(given: Compared | Sequence[Compared]) -> tuple[ComparedMethod, ...]:
+    """One need not stand in a list."""
+    return tuple(ComparedMethod.of(one) for one in ((given,) if isinstance(given, Compared) else given))
 
 
 def compared(
@@ -47,10 +70,9 @@ def compared(
 ) -> Comparison:
     """What was asked for first, then the others; all judged by the same torques."""
     model, runs = found.problem.model, found.problem.runs
-    name = config.method_name
-    methods = [Method(name, found.problem.formulation, found.estimator)]
+    methods = [Method(config.method_name, found.problem.formulation, found.estimator)]
     for one in others:
-        other = config.overridden(formulation=one.formulation, estimator=one.estimator)
+        other = one.in_place_of(config)
         if one.name not in [method.name for method in methods]:
             methods.append(Method(one.name, other.formulation(runs), other.estimator(model.robot, runs=runs)))
     covariances = {method.name: covariance_of(method.estimator, config.uncertainty) for method in methods}

@@ -29,9 +29,9 @@ def description_path(source: str) -> Path:
     return path(source) if source in names() else Path(source)
 
 
-def description_hash(source: str) -> str:
-    """SHA-256 of that file."""
-    return hashlib.sha256(description_path(source).read_bytes()).hexdigest()
+def description_hash(robot: Robot) -> str | None:
+    """SHA-256 of the file that a robot was loaded from; None where Python code made it."""
+    return None if robot.file is None else hashlib.sha256(robot.file.read_bytes()).hexdigest()
 
 
 def robot_data(robot: Robot, sha256: str | None) -> dict[str, Any]:

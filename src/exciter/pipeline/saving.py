@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import ExitStack
 from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,12 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.deadline import NEVER, Deadline
 from exciter.excitation.files.export import Exported, export
+from exciter.excitation.files.read import ARCHIVE as DESIGN_ARCHIVE
 from exciter.excitation.files.read import DESIGN
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import RecordingFile
-from exciter.experiment.recording.native import write_recording, written_beside
-from exciter.experiment.virtual import Simulated
 from exciter.export.urdf import identified_urdf
-from exciter.files import Seal, inside, json_text, output_folder, prepare, sha256, staged
+from exciter.files import Seal, inside, output_folder, prepare, sha256, staged
 from exciter.identification.identified import ARCHIVE, COPY, SEALED, URDF, read_result
 from exciter.pipeline.check import SlowedMotion
 from exciter.pipeline.design import Designed
@@ -29,9 +27,8 @@ from exciter.pipeline.identified import Identified
 from exciter.pipeline.provenance import robot_data, versions
 from exciter.pipeline.result_json import copy_name, result_data
 from exciter.pipeline.validate import VALIDATED, Validated, validation_data
-from exciter.report.design_report import write_design_report
-from exciter.report.identification.validation_report import write_validation_report
 from exciter.reproduction import NAMES
+from exciter.robot.robot import Robot
 
 CHECKPOINT = "checkpoint.json"  #: of a design: what --resume goes on from
 REPORT = "report.html"
@@ -70,7 +67,8 @@ def save_design(designed: Designed, folder: Path, *, deadline: Deadline = NEVER)
     with output_folder(folder), deadline.kept(), staged(folder, DESIGN) as stage:
         motion = (found.curve, found.trajectory, found.delta)
         files = export(stage, robot, *motion, certified, periods=found.periods, rate=designed.config.rate)
-        write_design_report(found, stage / "report.html", settings=designed.config.to_dict())
+        (stage / DESIGN_ARCHIVE).write_bytes(archived(designed))
+        designed.report().write(stage / REPORT)
         return files, DESIGN.write(stage, designed.to_dict(files))
 
 
@@ -103,27 +101,6 @@ def save_slowed(slowed: SlowedMotion, folder: Path) -> Exported:
 # -- logs --------------------------------------------------------------------------------------------------------------
 
 
-def save_simulated(
-    simulated: Simulated, log: Path, truth: Path | None = None, motion: Path | None = None
-) -> tuple[Path, ...]:
-    """The log of a virtual robot, its true parameters (.json) and its exact motion; what was written, files beside a
-    table included. The truth and the exact motion of an older log go before it does, and come after the new one:
-    where they are, they are its own."""
-    given = [path for path in (log, truth, motion) if path is not None]
-    older = [path for path in (truth, motion, motion and written_beside(motion)) if path is not None]
-    with ExitStack() as later:
-        for path in given:
-            later.enter_context(output_folder(path.absolute().parent))
-        if truth is not None:
-            stage = later.enter_context(staged(truth.absolute().parent))
-            (stage / truth.name).write_text(json_text(simulated.truth_data()), encoding="utf-8")
-        if motion is not None:
-            stage = later.enter_context(staged(motion.absolute().parent, last=motion.name))
-            write_recording(simulated.exact, stage / motion.name)
-        write_recording(simulated.recording, log, remove=older)
-    return tuple(file for path in given for file in (path, written_beside(path)) if file is not None)
-
-
 def refuse_overwriting(file: RecordingFile, output: Path) -> None:
     """Neither a repaired log nor what is written beside it may be what it is read from."""
     for path in (file.path, file.path.with_suffix(".yaml"), *(path for _, path in file.files)):
@@ -153,7 +130,7 @@ def save_identified(found: Identified, folder: Path) -> dict[str, Any]:
     if found.description is None:
         raise ExciterError("the result does not know the file of its robot, which belongs to it; identify with it")
     prepare(folder)
-    refuse_foreign(found.description, folder)
+    refuse_copy(found.description, folder)
     data = result_data(found)
     with staged(folder, SEALED, remove=unsealed_result(folder)) as stage:
         shutil.copyfile(found.description, stage / copy_name(found.description))
@@ -166,7 +143,13 @@ def save_identified(found: Identified, folder: Path) -> dict[str, Any]:
         return SEALED.write(stage, data)
 
 
-def refuse_foreign(description: Path, folder: Path) -> None:
+def refuse_foreign(robot: Robot, folder: Path) -> None:
+    """Before any work: what would be refused when it is saved."""
+    if robot.file is not None:
+        refuse_copy(robot.file, folder)
+
+
+def refuse_copy(description: Path, folder: Path) -> None:
     """A file of somebody else's is not written over by the copy of the description."""
     target = folder / copy_name(description)
     before = {*SEALED.recorded(folder), *(path.name for path in unsealed_result(folder))}
@@ -196,14 +179,5 @@ def save_validated(checked: Validated, folder: Path) -> dict[str, Any]:
     """Write validation.json and the report; the content of validation.json."""
     prepare(folder)
     with staged(folder, VALIDATED) as stage:
-        write_validation_report(
-            checked.model,
-            checked.validation,
-            stage / REPORT,
-            runs=checked.logs.runs,
-            notes=checked.notes,
-            quality=checked.logs.quality,
-            inertia_matrix=checked.inertia,
-            simulation=checked.simulations,
-        )
+        checked.report().write(stage / REPORT)
         return VALIDATED.write(stage, validation_data(checked))

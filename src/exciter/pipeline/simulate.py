@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.virtual import Simulated, VirtualRobot
-from exciter.experiment.virtual.config import read_virtual
+from exciter.experiment.virtual.config import SimulateSettings
 from exciter.experiment.virtual.execute import Progress
+from exciter.pipeline.given import AnyMotion, curve_of, loaded
 from exciter.robot.robot import Robot
+from exciter.robot.settings_file import SettingsFile
 
 USUAL_TORQUE = 50.0  #: [N·m or N] of a drive whose limit is not known
 OWN_ACCELERATION = 200.0  #: [rad/s² or m/s²] at which the torque limit moves a rotor alone
@@ -18,18 +20,23 @@ BANDWIDTH = 20.0  #: [Hz] of the controller, for a rotor alone
 
 
 def simulate(
-    robot: Robot,
-    curve: Curve,
-    virtual: VirtualRobot | None = None,
+    robot: Robot | str | Path,
+    motion: AnyMotion,
+    virtual: VirtualRobot | SimulateSettings | str | Path | None = None,
     *,
     periods: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Simulated:
-    """Execute a motion on a virtual robot, that of the defaults unless given. seed: of whatever chance does to the log,
-    and to the truth of the defaults; progress is told which part of the motion is done."""
-    machine = read_virtual(None, robot, seed) if virtual is None else virtual
-    return machine.run(curve, periods=periods, seed=seed, progress=progress)
+    """Execute a motion (a curve, a design, or a file) on a virtual robot: of the defaults unless given as an object, as
+    settings, or as a YAML file. seed: of whatever chance does to the log, and to the truth of the defaults; progress is
+    told which part of the motion is done."""
+    file = SettingsFile.read(virtual) if isinstance(virtual, str | Path) else SettingsFile()
+    robot = loaded(robot, file.robot)[0]
+    if not isinstance(virtual, VirtualRobot):
+        given = virtual if isinstance(virtual, SimulateSettings) else None
+        virtual = (given or file.part(SimulateSettings, "simulate", robot=robot)).virtual(robot, seed)
+    return virtual.run(curve_of(motion, robot), periods=periods, seed=seed, progress=progress)
 
 
 def virtual_settings(robot: Robot, seed: int) -> dict[str, Any]:

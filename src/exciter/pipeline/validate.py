@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,16 @@ from exciter.identification.config.evaluation import judged_words
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.pipeline.logs import Given, Logs, Progress, read_logs, unseen_progress
+from exciter.pipeline.identified import Identified
+from exciter.pipeline.logs import Given, Logs, Progress, read_logs, several, unseen_progress
 from exciter.pipeline.provenance import versions
+from exciter.report.identification.validation_report import validation_page
+from exciter.report.page import Page
 from exciter.robot import Robot
 from exciter.validation import validation
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.simulation import SimulatedRun, simulate_run
-from exciter.validation.validation import Validation
+from exciter.validation.validation import RunValidation, Validation
 
 VALIDATED = Seal("validation.json", ("report.html",), "validate again")
 
@@ -48,12 +51,61 @@ class Validated:
         """What a person should see."""
         return self.logs.notes
 
+    def __iter__(self) -> Iterator[RunValidation]:
+        return iter(self.validation)
+
+    def __getitem__(self, key: int) -> RunValidation:
+        """How the model does on a log."""
+        found: RunValidation = self.validation[key]
+        return found
+
+    def __len__(self) -> int:
+        return len(self.validation)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of validation.json."""
+        return validation_data(self)
+
+    def save(self, folder: str | Path) -> Path:
+        """The files of ``exciter validate -o``: all of them or none."""
+        from exciter.pipeline.saving import save_validated
+
+        save_validated(self, Path(folder))
+        return Path(folder)
+
+    def report(self) -> Page:
+        """The whole report, which a notebook shows, and ``write`` keeps."""
+        return validation_page(
+            self.model,
+            self.validation,
+            runs=self.logs.runs,
+            notes=self.notes,
+            quality=self.logs.quality,
+            inertia_matrix=self.inertia,
+            simulation=self.simulations,
+        )
+
+    def _repr_html_(self) -> str:
+        return self.report().head
+
+    def __repr__(self) -> str:
+        return "<" + "; ".join(self.validation.words) + ">"
+
 
 def validate(
-    model: IdentifiedModel, logs: Sequence[Given], *, data: Path | None = None, progress: Progress = unseen_progress
+    model: Identified | IdentifiedModel | str | Path,
+    logs: Given | Sequence[Given],
+    *,
+    data: Path | None = None,
+    progress: Progress = unseen_progress,
 ) -> Validated:
-    """logs: of other motion than the model was made from; data: folder of the files that a recording.yaml names."""
-    ready = other_logs(model, logs, data, progress)
+    """An identified model, or its folder, on logs of other motion than it was made from. data: folder of the files that
+    a recording.yaml names."""
+    if isinstance(model, Identified):
+        model = model.as_model
+    elif not isinstance(model, IdentifiedModel):
+        model = IdentifiedModel.read(Path(model))
+    ready = other_logs(model, several(logs), data, progress)
     model, runs = in_gravity(model, ready.robot), ready.runs
     estimate, dynamics, config = model.estimate, model.model, model.config
     progress("predicting")

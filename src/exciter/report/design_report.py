@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,22 +29,19 @@ from exciter.robot.robot import Robot
 from exciter.settings import written
 
 Array = NDArray[np.float64]
+DRAWN_RATE = 500.0  #: [Hz]
 MOST_STARTS = 24  #: starts whose history is drawn, the best ones
 
 
-def write_design_report(
-    design: Design, path: Path, rate: float = 500.0, frame: str | None = None, settings: Mapping[str, Any] | None = None
-) -> None:
-    """Write the report of a design to one HTML file.
+def design_page(
+    design: Design, rate: float = DRAWN_RATE, frame: str | None = None, settings: Mapping[str, Any] | None = None
+) -> Page:
+    """The report of a design.
 
     rate [Hz]: how densely motion and torque are computed before they are thinned for drawing. frame: whose path is
     drawn, one at the end of the robot unless given. settings: plain data that asks for the same design, shown as YAML.
     """
-    design_page(design, rate, frame, settings or {}).write(Path(path))
-
-
-def design_page(design: Design, rate: float, frame: str | None, settings: Mapping[str, Any]) -> Page:
-    robot = design.model.robot
+    robot, settings = design.model.robot, settings or {}
     view = DesignView(design, rate, frame or robot.tool_frame)
     sections = [
         robot_section(view),

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import RobotError, unknown_name, unseen, visible
+from exciter.labelled import table_html
 from exciter.robot.geometry import Capsule, Shape, frozen_array
 from exciter.robot.limits import TIME_TO_FULL_SPEED, Limits, Unlimited
 
@@ -140,6 +141,17 @@ class Robot:
         object.__setattr__(self, "friction", MappingProxyType(friction))
         self._check_names()
         self._check_tree()
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for joint in self.joints:
+            limits, unit = joint.limits, "m" if joint.is_prismatic else "rad"
+            span = f"{limits.lower:.4g} … {limits.upper:.4g} {unit}"
+            rates = (f"{limits.velocity:.4g} {unit}/s", f"{limits.acceleration:.4g} {unit}/s²")
+            torque = f"{limits.torque:.4g} {'N' if joint.is_prismatic else 'N·m'}"
+            rows.append([joint.name, span, *rates, torque])
+        headings = ("joint", "position", "velocity", "acceleration", "torque")
+        return table_html(f"{self.name}: {self.n} joints", headings, rows, whole=True)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies in other processes: a read-only view of a mapping cannot travel, the mapping can."""

@@ -21,7 +21,8 @@ BEGINNING = 10_000  # bytes in which a binary file gives itself away
 TABLES = (".csv", ".tsv", ".txt", ".dat")
 TABLE, EXACT, ROS2_YAML, ROS2_JSON = "trajectory.csv", "trajectory.json", "trajectory.ros2.yaml", "trajectory.ros2.json"
 MOTION_FILES = (TABLE, EXACT, ROS2_YAML, ROS2_JSON)
-DESIGN = Seal("design.json", (*MOTION_FILES, "report.html"), "design again")
+ARCHIVE = "design.npz"  #: the whole design, to be opened again
+DESIGN = Seal("design.json", (*MOTION_FILES, ARCHIVE, "report.html"), "design again")
 
 
 def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False) -> Curve:

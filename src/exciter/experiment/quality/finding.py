@@ -8,6 +8,8 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Any
 
+from exciter.labelled import table_html
+
 
 class Severity(IntEnum):
     """NOTE: good to know. WARNING: usable with care. PROBLEM: what is computed from these samples would be wrong."""
@@ -93,6 +95,14 @@ class Quality:
         if self.warnings:
             return f"usable with care: {_listed(self.warnings)}"
         return "usable: nothing suspicious was found"
+
+    def __str__(self) -> str:
+        """The verdict, then a line for each finding."""
+        return "\n".join([self.verdict, *map(str, self.findings), *(f"not checked: {what}" for what in self.skipped)])
+
+    def _repr_html_(self) -> str:
+        rows = [[str(f.severity), f.what, f.joint or "", f.words] for f in self.findings]
+        return table_html(self.verdict, ("", "finding", "joint", ""), rows, whole=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

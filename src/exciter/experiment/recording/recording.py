@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, unknown_name
 from exciter.experiment.recording.about import MOTOR, About
+from exciter.experiment.recording.repairs import Repairs
+from exciter.labelled import Labelled, table_html
 from exciter.robot.robot import Robot
 
 Array = NDArray[np.float64]
 SIGNALS = ("q", "qd", "torque", "current")  # of the joints
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")  #: columns of the wrench on the base
+CHANNEL_UNITS = {"q": "rad or m", "qd": "rad/s or m/s", "torque": "N·m or N", "current": "A", "temperature": "°C"}
+WRENCH_UNITS = ("N", "N", "N", "N·m", "N·m", "N·m")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +34,9 @@ class Recording:
     base, from a force plate; a robot at rest is carried with +m·g.
 
     temperature (N, n) [°C]: of each joint's drive; NaN where it was not read.
+
+    name: of the file it was read from, repairs: that its recording.yaml asks for, remarks: on how it was read. named:
+    whether the joints' names are known; if not, they are those of the robot, in its order.
     """
 
     joints: tuple[str, ...]
@@ -40,6 +48,10 @@ class Recording:
     about: About = field(default_factory=About)
     wrench: Array | None = None
     temperature: Array | None = None
+    name: str | None = None
+    repairs: Repairs = field(default_factory=Repairs)
+    remarks: tuple[str, ...] = ()
+    named: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joints", tuple(self.joints))
@@ -64,6 +76,35 @@ class Recording:
                 f"time runs backwards after sample {k} ({self.time[k]:.6g} s, then {self.time[k + 1]:.6g} s); "
                 "is it the right column, or are these several recordings in one file?"
             )
+
+    @classmethod
+    def of(
+        cls,
+        time: ArrayLike,
+        q: ArrayLike,
+        torque: ArrayLike | None = None,
+        *,
+        joints: Sequence[str] | None = None,
+        qd: ArrayLike | None = None,
+        current: ArrayLike | None = None,
+        about: About | None = None,
+        name: str | None = None,
+    ) -> Recording:
+        """Samples from arrays: time (N,), others (N, n) in SI units; joints: their names, those of the robot in its
+        order unless given."""
+        positions = np.asarray(q, dtype=float)
+        count = positions.shape[1] if positions.ndim == 2 else 1
+        given = {"qd": qd, "torque": torque, "current": current}
+        signals: dict[str, Any] = {key: np.asarray(x, dtype=float) for key, x in given.items() if x is not None}
+        return cls(
+            tuple(f"joint {k + 1}" for k in range(count)) if joints is None else tuple(joints),
+            np.asarray(time, dtype=float),
+            positions,
+            **signals,
+            about=about or About(),
+            name=name,
+            named=joints is not None,
+        )
 
     @property
     def n(self) -> int:
@@ -136,6 +177,8 @@ class Recording:
 
     def arranged(self, robot: Robot) -> Recording:
         """The robot's joints, in its order."""
+        if not self.named and self.n == robot.n:
+            return replace(self, joints=robot.joint_names, named=True)
         missing = [name for name in robot.joint_names if name not in self.joints]
         if missing:
             raise RecordingError(
@@ -147,6 +190,42 @@ class Recording:
         signals: dict[str, Any] = {name: self._signal(name)[:, columns] for name in own}
         gains = None if self.about.gains is None else tuple(self.about.gains[k] for k in columns)
         return replace(self, joints=robot.joint_names, about=replace(self.about, gains=gains), **signals)
+
+    def labelled(self, channel: str) -> Labelled:
+        """q, qd, torque, current, wrench or temperature over time, with names and units."""
+        if channel not in self.everything:
+            raise RecordingError(unknown_name("channel", channel, self.everything))
+        columns = self.columns(channel)
+        units = WRENCH_UNITS if channel == "wrench" else (CHANNEL_UNITS[channel],) * len(columns)
+        return Labelled(channel, self._signal(channel), columns, units, self.time, "time [s]")
+
+    def plot(self, channel: str = "torque", joints: str | tuple[str, ...] | None = None, axes: Any = None) -> Any:
+        """A channel over time; matplotlib's axes."""
+        return self.labelled(channel).plot(joints, axes)
+
+    def save(self, path: str | Path) -> Path:
+        """As .npz, or as .csv with a .yaml for what a table cannot say; ``read`` gives the same again."""
+        from exciter.experiment.recording.native import write_recording  # which needs this class
+
+        write_recording(self, Path(path))
+        return Path(path)
+
+    def __repr__(self) -> str:
+        rate = f", {1.0 / self.interval:.6g} Hz" if len(self) > 1 and self.interval else ""
+        return (
+            f"<{self.name or 'recording'}: {len(self)} samples, {self.duration:.6g} s{rate}; "
+            f"{', '.join(self.everything)} of {', '.join(self.joints)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for channel in self.everything:
+            found = self.labelled(channel)
+            for name, heading in zip(found.columns, found.headings, strict=True):
+                column = found[name]
+                low, high = (f"{bound(column):.5g}" for bound in (np.nanmin, np.nanmax)) if len(self) else ("", "")
+                rows.append([channel, heading, low, high])
+        return table_html(repr(self).strip("<>"), ("channel", "joint", "least", "greatest"), rows)
 
     @property
     def side(self) -> str | None:

@@ -105,7 +105,7 @@ class RecordingFile:
                     "read it in pieces (chunks), or keep less of it (windows)"
                 )
             parts.append(piece)
-        return Recording.join(parts)
+        return replace(Recording.join(parts), name=str(self.path), repairs=self.repair, remarks=self.remarks)
 
     def _piece(self, block: Mapping[str, Array], clock: Clock) -> Recording | None:
         """The next samples in SI units, on the joint side; None where no window keeps any."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from exciter import __version__
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import About, Payload, Recording
+from exciter.experiment.recording.native import write_recording, written_beside
 from exciter.experiment.virtual.analog import Poles
 from exciter.experiment.virtual.control import PATH, ComputedTorque, Control
 from exciter.experiment.virtual.draw import believed, drive_torque
@@ -29,6 +32,7 @@ from exciter.experiment.virtual.plan import Plan, plan
 from exciter.experiment.virtual.plant import Plant, build
 from exciter.experiment.virtual.sampling import Sampling
 from exciter.experiment.virtual.truth import Truth
+from exciter.files import json_text, staged
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
@@ -293,6 +297,27 @@ class Simulated:
     def real_time_factor(self) -> float:
         """Seconds of motion per second of computing."""
         return self.plan.curve.duration / self.seconds
+
+    def save(
+        self, log: str | Path, truth: str | Path | None = None, motion: str | Path | None = None
+    ) -> tuple[Path, ...]:
+        """The log (.csv, .npz), its true parameters (.json) and its exact motion; what was written, files beside a
+        table included. The truth and the exact motion of an older log go before it does, and come after the new one:
+        where they are, they are its own."""
+        places = [None if path is None else Path(path) for path in (log, truth, motion)]
+        kept, secret, exact = places
+        assert kept is not None
+        older = [path for path in (secret, exact, exact and written_beside(exact)) if path is not None]
+        with ExitStack() as later:
+            if secret is not None:
+                stage = later.enter_context(staged(secret.absolute().parent))
+                (stage / secret.name).write_text(json_text(self.truth_data()), encoding="utf-8")
+            if exact is not None:
+                stage = later.enter_context(staged(exact.absolute().parent, last=exact.name))
+                write_recording(self.exact, stage / exact.name)
+            write_recording(self.recording, kept, remove=older)
+        given = [path for path in places if path is not None]
+        return tuple(file for path in given for file in (path, written_beside(path)) if file is not None)
 
     def to_dict(self) -> dict[str, Any]:
         """How the motion went, joint by joint, as plain data."""

@@ -75,6 +75,7 @@ from exciter.settings import (
     fill,
     written,
 )
+from exciter.settings.fill import settings_fields
 from exciter.settings.kinds import Flag, Kind
 from exciter.settings.wrong import wrong
 
@@ -142,7 +143,7 @@ class IdentifySettings(Settings):
         if self.evaluation is not None and isinstance(self.formulation, BaseWrench):
             raise ExciterError("evaluation is of joint torques; base-wrench has none: leave evaluation: out")
         given = self.formulation
-        if _word(given) in FORMULATIONS and OneOf(FORMULATIONS).check(written(given), {}) != given:
+        if word_of(given) in FORMULATIONS and OneOf(FORMULATIONS).check(written(given), {}) != given:
             raise ExciterError(
                 f"{type(given).__name__} has a filter or a dead zone of its own, which would not be written "
                 "with the settings; give them as filter and dead_zone"
@@ -182,7 +183,7 @@ class IdentifyConfig:
 
     def overridden(self, **given: Any) -> IdentifyConfig:
         """With words of the command line, or plain data; a word that the file gives with settings keeps them."""
-        changed = {key: word for key, word in given.items() if word not in (None, _word(getattr(self.settings, key)))}
+        changed = {key: word for key, word in given.items() if word not in (None, word_of(getattr(self.settings, key)))}
         found = fill(IdentifySettings, changed, self.where)
         return self.with_settings(**{key: getattr(found, key) for key in changed})
 
@@ -194,10 +195,12 @@ class IdentifyConfig:
         settings = self.settings
         if "loop" in self._estimator.inner and not (planned and settings.control is not None):
             raise ExciterError(
-                f"{_word(self._estimator)} simulates the controlled robot: say which motion was planned (--planned "
+                f"{word_of(self._estimator)} simulates the controlled robot: say which motion was planned (--planned "
                 "TRAJECTORY), and how it was controlled (control: under identify:)"
             )
-        fill(IdentifySettings, written(settings), self.where, robot=robot)  # numbers of joints are of this robot's
+        for key in ("dead_zone", "noise"):
+            if (value := getattr(settings, key)) is not None:  # numbers of joints are of this robot's
+                fill(settings_fields(IdentifySettings)[key], written(value), f"{self.where}: {key}", robot=robot)
         if settings.payload is not None:
             robot.frame(settings.payload)
         self.model(robot)
@@ -255,7 +258,7 @@ class IdentifyConfig:
     @property
     def method_name(self) -> str:
         """Formulation and estimator, by their words."""
-        return f"{_word(self._formulation)}/{_word(self._estimator)}"
+        return f"{word_of(self._formulation)}/{word_of(self._estimator)}"
 
     def judge(self, runs: tuple[Run, ...]) -> InverseDynamic:
         """Joint torques, through the same filter: what every estimate is measured by unless ``evaluation`` is given."""
@@ -284,7 +287,7 @@ class IdentifyConfig:
         if "loop" in found.inner:
             if planned is None:
                 raise ExciterError(
-                    f"{_word(found)} simulates the controlled robot; say which motion was planned (--planned "
+                    f"{word_of(found)} simulates the controlled robot; say which motion was planned (--planned "
                     "TRAJECTORY), and how it was controlled (identify: control:)"
                 )
             loop = ClosedLoop(robot, self.settings.control or ComputedTorque(), planned, periods)
@@ -337,7 +340,7 @@ def terms_of(given: Any, where: str) -> tuple[JointTerm, ...] | None:
     return None if given is None else fill(ListOfTerms().hint, given, where)
 
 
-def _word(setting: object) -> str:
+def word_of(setting: object) -> str:
     """That of a class in a registry; one of the user's own need not have any."""
     return str(getattr(setting, "word", type(setting).__name__))
 

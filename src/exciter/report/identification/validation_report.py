@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from exciter.experiment.quality.finding import Quality
 from exciter.experiment.quality.notes import all_notes
@@ -24,18 +23,17 @@ from exciter.validation.validation import Validation
 from exciter.validation.verdict import Verdict, some_of
 
 
-def write_validation_report(
+def validation_page(
     identified: IdentifiedModel,
     validation: Validation,
-    path: Path,
     *,
     runs: Sequence[Run] = (),
     notes: Sequence[str] = (),
     quality: Mapping[str, Quality] | None = None,
     inertia_matrix: InertiaMatrix | None = None,
     simulation: Sequence[SimulatedRun] = (),
-) -> None:
-    """Write the report to one HTML file.
+) -> Page:
+    """The report.
 
     validation: of runs that the model never saw; runs: the same as they were read, for their hashes and what was done
     with them. notes: to stand at the top. quality: what the check of each log found, by its name.
@@ -62,7 +60,7 @@ def write_validation_report(
     settings = identified.config.to_dict()
     sections.append(repeat_section(values, settings, "identify.yaml", model=identified.model))
     title = f"Validation of {identified.model.robot.name}"
-    Page(title, _headline(identified, verdict, notes, quality or {}), sections).write(Path(path))
+    return Page(title, _headline(identified, verdict, notes, quality or {}), sections)
 
 
 def _headline(
