@@ -37,7 +37,6 @@ from numpy.typing import NDArray
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
 from exciter.excitation.config.robot_part import read_section, robot_options
-from exciter.excitation.config.section import LARGEST_SEED
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.criteria import DOptimality
@@ -66,7 +65,7 @@ from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
 from exciter.settings import Number, OneOf, OneWord, PerJointNumber, Settings, Vector, Whole, fill, keys_of, written
 from exciter.settings.fill import settings_fields
-from exciter.settings.kinds import Kind
+from exciter.settings.kinds import LARGEST_SEED, Kind
 from exciter.settings.wrong import wrong
 
 Array = NDArray[np.float64]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +12,10 @@ from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, shown, unknown_name
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.settings.kinds import LARGEST_SEED as LARGEST_SEED
 from exciter.settings.kinds import says_none as says_none
 
 Array = NDArray[np.float64]
-LARGEST_SEED = 2**63 - 1
-EXPONENT = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 
 @dataclass(frozen=True)
@@ -107,15 +105,6 @@ class Section:
         if not isinstance(given, list):
             raise ExciterError(f"{self.at(key)} is {shown(given)}; give a list, each entry behind a '-'")
         return given
-
-
-def plain(given: Any) -> Any:
-    """Settings as a constructor takes them: lists as tuples, and 1e3, which YAML reads as text, as a number."""
-    if isinstance(given, list):
-        return tuple(plain(value) for value in given)
-    if isinstance(given, Mapping):
-        return {str(key): plain(value) for key, value in given.items()}
-    return float(given) if isinstance(given, str) and EXPONENT.fullmatch(given) else given
 
 
 def number(
