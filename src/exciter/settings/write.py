@@ -35,7 +35,8 @@ def _changed(settings: Any) -> dict[str, Any]:
             continue
         value = getattr(settings, field.name)
         if field.name in settings.flat:
-            inner = {} if value is None else written(value)
+            choice = marker_of(hints[field.name]) is not None
+            inner = {} if value is None else written(value) if choice else _changed(value)
             data |= {inner: {}} if isinstance(inner, str) else inner
             continue
         default = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
