@@ -168,8 +168,8 @@ def panda():
 
 @pytest.fixture(scope="session")
 def panda_report(panda, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from exciter.report.design_report import write_design_report
+    from exciter.report.design_report import design_page
 
     path = tmp_path_factory.mktemp("report") / "new folder" / "report.html"
-    write_design_report(panda, path, settings={"command": "exciter design panda"})
+    design_page(panda, settings={"command": "exciter design panda"}).write(path)
     return path

@@ -30,7 +30,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.spectrum import acceleration_spectrum
 from exciter.parameters.terms import Coulomb, RotorInertia, Tanh, Viscous
 from exciter.parameters.terms.declared import declared_terms
-from exciter.report import write_design_report
+from exciter.report.design_report import design_page
 from exciter.report.markup import Markup, data_block, element, number, packed, percent
 from exciter.report.plot import MOST_POINTS, staircases, thinned
 from exciter.report.projections import multiples, projections, tick_step
@@ -80,7 +80,7 @@ def test_report_stays_small_and_asks_for_nothing_outside(panda_report):
 
 
 def test_broken_limit_is_not_called_certified(tmp_path):
-    write_design_report(designed(library.embedded("tx40"), broken=True), tmp_path / "r.html")
+    design_page(designed(library.embedded("tx40"), broken=True)).write(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "not certified" in text
     assert "of 7 limits, 1 broken; the worst" in text
@@ -132,7 +132,7 @@ def test_parameters_are_told_with_unit_and_share_of_nominal(panda, panda_report)
 
 def test_other_columns_than_the_base_have_no_nominal_value(panda, tmp_path):
     std = np.array([0.5, np.inf])
-    write_design_report(replace(panda, parameters=("MX2", "kd2"), predicted_std=std), tmp_path / "r.html", rate=20.0)
+    design_page(replace(panda, parameters=("MX2", "kd2"), predicted_std=std), rate=20.0).write(tmp_path / "r.html")
     rows = table_rows((tmp_path / "r.html").read_text(encoding="utf-8"), "parameters")
     assert [[text for _, text in row] for row in rows] == [
         ["MX2", "kg·m", "–", "0.5", "–", ""],
@@ -145,7 +145,7 @@ def test_certified_limit_replaces_the_robots_own(panda, tmp_path):
     """A design that may use 60 % of the torque shows that line, not the data sheet's."""
     own = LimitVerdict("torque", "joint_2", "N·m", 52.2, 40.0, 41.0, 0.2, 1.0, "holds", True)
     design = replace(panda, certificate=replace(panda.certificate, limits=(own,)))
-    write_design_report(design, tmp_path / "r.html")
+    design_page(design).write(tmp_path / "r.html")
     plots = {b["title"]: b for b in embedded((tmp_path / "r.html").read_text(encoding="utf-8")) if "title" in b}
     assert [line["upper"] for line in plots["Torque"]["lines"]][:2] == [87.0, 52.2]
 
@@ -195,13 +195,13 @@ def test_jerk_is_drawn_where_it_is_limited(panda, panda_report, tmp_path):
         np.testing.assert_allclose(values, want, rtol=0, atol=1e-2 * np.abs(want).max())
         assert values.max() == pytest.approx(panda.curve.extremum(3).highest[j], rel=1e-3)
         assert line["upper"] == panda.model.robot.joints[j].limits.jerk
-    write_design_report(designed(library.embedded("panda").with_limits(jerk=np.inf)), tmp_path / "r.html")
+    design_page(designed(library.embedded("panda").with_limits(jerk=np.inf))).write(tmp_path / "r.html")
     assert '"Jerk"' not in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_settings_are_a_file_for_config(panda, tmp_path):
     settings = {"limits": {"jerk": {"joint_1": 5.0}}, "prior": (tmp_path / "<a>",), "noise": None, "seed": 3}
-    write_design_report(panda, tmp_path / "r.html", rate=20.0, settings=settings)
+    design_page(panda, rate=20.0, settings=settings).write(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     shown = html.unescape(re.search(r'<pre class="file"[^>]*>(.*?)</pre>', text, re.S)[1])
     assert yaml.safe_load(shown) == {**settings, "prior": [str(tmp_path / "<a>")]}
@@ -255,7 +255,7 @@ def test_what_is_not_checked_is_said():
 @pytest.mark.parametrize("assumed", [True, False])
 def test_the_picture_says_where_its_ground_comes_from(panda, tmp_path, assumed):
     ground = mounting_plane(panda.model.robot, -0.1, assumed=assumed)
-    write_design_report(replace(panda, constraints=(ground,)), tmp_path / "r.html", rate=20.0)
+    design_page(replace(panda, constraints=(ground,)), rate=20.0).write(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "The plane with lines is the one that the robot is mounted on" in text
     assert ("where it is was assumed" in text) is assumed
@@ -315,7 +315,7 @@ def test_nothing_proved_is_not_called_certified(panda, tmp_path):
     assert certificate.certified
     assert verdict(certificate).startswith("nothing to certify: ")
     assert "certified" not in verdict(certificate)
-    write_design_report(replace(panda, certificate=certificate), tmp_path / "r.html")
+    design_page(replace(panda, certificate=certificate)).write(tmp_path / "r.html")
     lead = re.search(r'<p class="lead">(.*?)</p>', (tmp_path / "r.html").read_text(encoding="utf-8"), re.S)[1]
     assert ">nothing to certify</span>" in lead
     assert ">certified</span>" not in lead
@@ -374,14 +374,14 @@ def test_surroundings_are_drawn_where_they_are():
 
 @pytest.mark.parametrize("name", list(CASES))
 def test_report_of_any_robot(name, tmp_path):
-    write_design_report(designed(CASES[name]()), tmp_path / "r.html", rate=50.0)
+    design_page(designed(CASES[name]()), rate=50.0).write(tmp_path / "r.html")
     assert (tmp_path / "r.html").stat().st_size > 10_000
 
 
 def test_names_cannot_break_out(tmp_path):
     robot = library.embedded("panda")
     joints = tuple(replace(j, name=EVIL + str(k)) for k, j in enumerate(robot.joints))
-    write_design_report(designed(replace(robot, name=EVIL, joints=joints)), tmp_path / "r.html")
+    design_page(designed(replace(robot, name=EVIL, joints=joints))).write(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<img" not in text
     assert 'document.title="broken"</script>' not in text
@@ -391,19 +391,19 @@ def test_names_cannot_break_out(tmp_path):
 @pytest.mark.parametrize("rate", [0.0, -1.0, np.nan, np.inf])
 def test_bad_rate_is_refused(panda, tmp_path, rate):
     with pytest.raises(ExciterError, match="rate"):
-        write_design_report(panda, tmp_path / "r.html", rate=rate)
+        design_page(panda, rate=rate).write(tmp_path / "r.html")
     assert not list(tmp_path.iterdir())
 
 
 def test_bad_place_is_one_line(panda, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ExciterError, match="cannot write"):
-        write_design_report(panda, tmp_path / "file" / "r.html", rate=20.0)
+        design_page(panda, rate=20.0).write(tmp_path / "file" / "r.html")
 
 
 def test_unknown_frame_is_named(panda, tmp_path):
     with pytest.raises(ExciterError, match="unknown frame 'hand'; valid names: joint_1"):
-        write_design_report(panda, tmp_path / "r.html", frame="hand")
+        design_page(panda, frame="hand").write(tmp_path / "r.html")
 
 
 # -- the parts -----------------------------------------------------------------------------------------------------

@@ -40,9 +40,9 @@ from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.terms import UserTerm
 from exciter.pipeline.starting_configuration import starting_configuration
-from exciter.report.design_report import write_design_report
+from exciter.report.design_report import design_page
 from exciter.report.identification.report import identification_page
-from exciter.report.identification.validation_report import write_validation_report
+from exciter.report.identification.validation_report import validation_page
 from exciter.robot import library, load
 from exciter.robot.mdh_file import write_mdh
 from exciter.robot.robot import Frame
@@ -306,7 +306,7 @@ class Read(HTMLParser):
 def pages(folder, names, log):
     """The three reports of one robot: names is whatever is to be seen."""
     robot = called(library.embedded("kuka-ir361"), names)
-    write_design_report(designed(robot), folder / "design.html", settings={"command": names[1]})
+    design_page(designed(robot), settings={"command": names[1]}).write(folder / "design.html")
     made = identified(robot)
     quality = {"logs/run 1.csv": quality_of(robot)}
     notes = [f"{log}: {name}" for name in names]
@@ -316,7 +316,7 @@ def pages(folder, names, log):
     model = IdentifiedModel(made.found.problem.model, made.found.estimate, IdentifyConfig(), {}, Path(names[2]))
     never = tuple(replace(run, name=log) for run in made.validation[0].runs)
     seen = validate(made.found.judge, made.found.estimate, never)
-    write_validation_report(model, seen, folder / "validated.html", runs=never, notes=notes)
+    validation_page(model, seen, runs=never, notes=notes).write(folder / "validated.html")
     return [Read((folder / f"{page}.html").read_text(encoding="utf-8")) for page in ("design", "found", "validated")]
 
 

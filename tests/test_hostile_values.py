@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from exciter.excitation.config.section import Section
 
 from exciter.commands.arguments import parser
 from exciter.errors import ExciterError, MotionError, RecordingError, RobotError, shown
@@ -27,7 +26,7 @@ from exciter.parameters.inertial import from_mass_com_inertia
 from exciter.robot import library, load
 from exciter.robot.options import RobotOptions
 from exciter.robot.yaml_file import DEEPEST_DATA, MOST_ALIASED, parse_json, parse_yaml
-from exciter.settings import fill, keys_of
+from exciter.settings import Number, fill, keys_of
 
 ARM = library.embedded("gautier-khalil")
 LISTS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -183,11 +182,9 @@ def test_a_count_of_the_command_line_has_digits_that_can_be_counted(capsys):
     assert len(capsys.readouterr().err) < 300
 
 
-def test_every_count_of_a_section_is_asked_for_its_bound():
-    with pytest.raises(ExciterError, match="a is 6; give a whole number ≥ 1, at most 5"):
-        Section({"a": 6}, "x").whole("a", 1, least=1, most=5)
+def test_a_number_that_no_robot_has_is_refused():
     with pytest.raises(ExciterError, match=r"a is 1e[+]31; give a number, not beyond 1e[+]30"):
-        Section({"a": 1e31}, "x").number("a", 1.0)
+        fill(Number().hint, 1e31, "a")
 
 
 def test_a_motion_is_repeated_as_often_as_it_can_be_looked_at():

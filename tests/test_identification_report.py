@@ -40,7 +40,7 @@ from exciter.report.identification.choices import PARTS
 from exciter.report.identification.drawn import drawn_runs
 from exciter.report.identification.headline import worst_joint
 from exciter.report.identification.report import Answers, identification_page
-from exciter.report.identification.validation_report import write_validation_report
+from exciter.report.identification.validation_report import validation_page
 from exciter.report.plain_words import in_full, named
 from exciter.robot import library
 from exciter.validation.comparison import Method, compare
@@ -294,7 +294,7 @@ def test_validation_report(arm, tmp_path):
     never = arm.validation[0].runs
     validation = validate(found.judge, found.estimate, never)
     quality = {never[0].name: Quality(found.judge.joints, 800, 8.0, RATE, ())}
-    write_validation_report(model, validation, tmp_path / "r.html", runs=never, quality=quality)
+    validation_page(model, validation, runs=never, quality=quality).write(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "were tried on 1 run they never saw (run 2.csv" in words(text)
     keys = re.findall(r'<section id="([^"]+)"', text)

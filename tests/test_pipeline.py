@@ -1,7 +1,6 @@
 """The whole way as functions: the same results as the commands', without a word printed, and nothing half-written."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -9,13 +8,13 @@ from exciter.cli import main
 from exciter.errors import ExciterError
 from exciter.excitation.deadline import Deadline
 from exciter.excitation.design_settings import DesignSettings
+from exciter.excitation.validation_motion.random_spline import RandomSpline
 from exciter.experiment.recording import open_recording
 from exciter.export.write import write_model
 from exciter.pipeline.check import check, slow
 from exciter.pipeline.design import Designed, design
 from exciter.pipeline.inspect import inspect
-from exciter.pipeline.provenance import description_hash
-from exciter.pipeline.saving import save_design, save_simulated, save_slowed
+from exciter.pipeline.saving import save_design, save_slowed
 from exciter.pipeline.simulate import simulate
 from exciter.robot import load
 
@@ -27,7 +26,7 @@ OF_A_RUN = ("seconds", "starts", "sha256", "versions")  # other every time, but 
 
 @pytest.fixture(scope="module")
 def designed() -> Designed:
-    return design(ROBOT, CONFIG, sha256=description_hash(NAME))
+    return design(ROBOT, settings=CONFIG)
 
 
 def run(*words: object) -> None:
@@ -53,10 +52,10 @@ def test_a_design_saved_from_python_is_that_of_the_command(designed, tmp_path, c
 
 
 def test_a_motion_drawn_from_python_needs_no_folder():
-    drawn = design(ROBOT, replace(CONFIG, family="random-spline", time_limit=1e-9))  # a limit is that of a search
+    drawn = design(ROBOT, RandomSpline(), settings=CONFIG, time_limit=1e-9)  # a limit is that of a search
     assert not drawn.design.attempts
     assert drawn.design.certificate.certified
-    assert drawn.sha256 is None
+    assert drawn.sha256 is not None
 
 
 def test_a_folder_that_was_made_for_nothing_is_removed(designed, tmp_path):
@@ -73,7 +72,7 @@ def test_rehearsal_inspection_and_slow_run_of_a_design_without_a_word(designed, 
     assert json.loads((tmp_path / "slow" / "design.json").read_text())["duration"] == 2.0 * curve.duration
     simulated = simulate(ROBOT, curve, seed=3)
     log, truth = tmp_path / "log.csv", tmp_path / "secret" / "truth.json"
-    assert save_simulated(simulated, log, truth) == (log, tmp_path / "log.yaml", truth)
+    assert simulated.save(log, truth) == (log, tmp_path / "log.yaml", truth)
     assert json.loads(truth.read_text())["seed"] == simulated.seed == 3
     assert inspect(ROBOT, open_recording(log), planned=curve).usable
     assert capsys.readouterr() == ("", "")

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from exciter.cli import main
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, RecordingError
+from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment import process as processing
@@ -70,7 +70,7 @@ def test_the_library_gives_what_the_commands_write(folder, tmp_path, capsys):
     run("validate", tmp_path / "found", other, "-o", tmp_path / "checked")
     capsys.readouterr()
     steps = []
-    found = identify(ROBOT, [log], CONFIG, validation=[other], description=library.path(ARM), progress=steps.append)
+    found = identify(ROBOT, [log], CONFIG, validate=[other], progress=steps.append)
     model = IdentifiedModel.read(tmp_path / "found")
     checked = validate(model, [other], progress=steps.append)
     written = [json.loads((tmp_path / name).read_text()) for name in ("found/result.json", "checked/validation.json")]
@@ -87,11 +87,11 @@ def test_the_library_gives_what_the_commands_write(folder, tmp_path, capsys):
 def test_samples_in_memory_are_identified_as_those_of_files(folder):
     """By paths, opened files, samples, and samples with a name; nothing but names and hashes tells them apart."""
     log, other = folder / "log.csv", folder / "other.csv"
-    from_files = identify(ROBOT, [str(log)], CONFIG, validation=[open_recording(other)])
+    from_files = identify(ROBOT, [str(log)], CONFIG, validate=[open_recording(other)])
     samples = [read_recording(path) for path in (log, other)]
     bare = [replace(one, about=replace(one.about, sources=())) for one in samples]
     before = bare[0].torque.copy()
-    in_memory = identify(ROBOT, bare[:1], CONFIG, validation=[NamedLog("evening", bare[1])])
+    in_memory = identify(ROBOT, bare[:1], CONFIG, validate=[NamedLog("evening", bare[1])])
     assert_array_equal(in_memory.estimate.values, from_files.estimate.values)
     assert_array_equal(in_memory.estimate.covariance, from_files.estimate.covariance)
     assert [*from_files.quality] == [str(log), str(other)]
@@ -117,7 +117,7 @@ def test_samples_in_memory_count_once():
 
 def test_without_a_log_nothing_is_identified():
     with pytest.raises(RecordingError, match="at least one"):
-        identify(ROBOT, [], validation=[recorded(1)])  # where settings are chosen from logs, too
+        identify(ROBOT, [], validate=[recorded(1)])  # where settings are chosen from logs, too
 
 
 def test_a_log_is_repaired_once(folder, monkeypatch):
@@ -129,7 +129,7 @@ def test_a_log_is_repaired_once(folder, monkeypatch):
     stream = FilteredDifferences.stream
     monkeypatch.setattr(FilteredDifferences, "stream", lambda *words: routes.append(1) or stream(*words))
     told = {"gravity": ROBOT.gravity.tolist(), "identify": {"friction": "as-given", "folds": 3}}
-    found = identify(ROBOT, [folder / "log.csv"], IdentifyConfig.of(told, "here"), validation=[folder / "other.csv"])
+    found = identify(ROBOT, [folder / "log.csv"], IdentifyConfig.of(told, "here"), validate=[folder / "other.csv"])
     assert any(choice.setting == "route" for choice in found.choices)
     assert len(routes) > 4
     assert len(repaired) == 2
@@ -168,11 +168,11 @@ def test_a_long_log_goes_through_another_route_with_all_its_samples(folder, monk
     assert sum(len(part) for part in bounded.parts) < 0.5 * len(log)
 
 
-def test_a_result_without_the_file_of_its_robot_is_not_saved(folder, tmp_path):
-    """The folder could not be read back; nothing is made."""
-    found = identify(ROBOT, [folder / "log.csv"], CONFIG)
-    with pytest.raises(ExciterError, match="file of its robot"):
-        save_identified(found, tmp_path / "new")
-    assert not (tmp_path / "new").exists()
-    save_identified(replace(found, description=library.path(ARM)), tmp_path / "new")
-    assert_array_equal(IdentifiedModel.read(tmp_path / "new").values, found.estimate.values)
+def test_a_robot_that_python_code_changed_is_kept_with_its_result(folder, tmp_path):
+    changed = ROBOT.with_limits(velocity=1.0)
+    found = identify(changed, folder / "log.csv", CONFIG)
+    save_identified(found, tmp_path / "new")
+    assert not list((tmp_path / "new").glob("robot.*"))
+    back = IdentifiedModel.read(tmp_path / "new")
+    assert_array_equal(back.values, found.estimate.values)
+    assert_array_equal(back.model.robot.limit("velocity"), changed.limit("velocity"))

@@ -15,7 +15,7 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.obstacles import Round, Wall
 from exciter.excitation.constraints.workspace import InsideSphere
-from exciter.report import write_design_report
+from exciter.report import design_report
 from exciter.report.identification.report import identification_page
 from exciter.robot import library
 from exciter.robot.spatial import upright
@@ -160,7 +160,7 @@ def test_surroundings_are_drawn(browser, panda, tmp_path):
     robot = panda.model.robot
     walls = [Wall("floor", np.array([0.0, 0.0, 1.0]), -0.1), Round.sphere("ball", np.array([0.9, 0.0, 0.3]), 0.15)]
     constraints = (CapsuleDistance(robot, obstacles=walls), InsideSphere(robot, "flange", 1.1))
-    write_design_report(replace(panda, constraints=constraints), tmp_path / "r.html", rate=50.0)
+    design_report.design_page(replace(panda, constraints=constraints), rate=50.0).write(tmp_path / "r.html")
     opened(browser, tmp_path / "r.html")
     scene, pictures = "report.scenes[0]", []
     assert browser.evaluate(f"{scene}.scenery.map((s) => s.border)") == [False] * 2 + [False] * 2 + [True]
@@ -174,7 +174,7 @@ def test_surroundings_are_drawn(browser, panda, tmp_path):
 def test_the_ground_is_drawn_as_a_plane_with_lines(browser, panda, tmp_path):
     robot = panda.model.robot
     constraints = (mounting_plane(robot, -0.2),)
-    write_design_report(replace(panda, constraints=constraints), tmp_path / "r.html", rate=50.0)
+    design_report.design_page(replace(panda, constraints=constraints), rate=50.0).write(tmp_path / "r.html")
     pictures = []
     for dark in (False, True):
         opened(browser, tmp_path / "r.html", dark=dark)
@@ -197,7 +197,7 @@ def test_kinematics_of_other_robots_and_evil_names(browser, name, tmp_path):
     joints = tuple(replace(j, name=EVIL + str(k)) for k, j in enumerate(robot.joints))
     robot = replace(robot, name=EVIL, joints=joints)
     design = designed(robot)
-    write_design_report(design, tmp_path / "r.html", rate=50.0)
+    design_report.design_page(design, rate=50.0).write(tmp_path / "r.html")
     opened(browser, tmp_path / "r.html")
     view = upright(robot.gravity)
     bodies = browser.evaluate("report.scenes[0].placements(2).map((b) => [...b.r, ...b.p])")

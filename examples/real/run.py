@@ -91,9 +91,8 @@ def run_robot(robot: str, data: Path, output: Path, estimator: str | None = None
         load(description, config.robot),
         [mine / "recording.yaml"],
         config,
-        validation=[mine / "held_out.yaml"],
+        validate=[mine / "held_out.yaml"],
         data=data,
-        description=description,
     )
     save_identified(identified, output)
     seconds = time.perf_counter() - clock

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.archive import opened
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown
 from exciter.files import Seal, inside
@@ -97,7 +98,8 @@ class IdentifiedModel:
             through = {"filter": data["judged_through"], "dead_zone": data["dead_zone"]}
             judge = fill(IdentifySettings, through, where)
             config = config.with_settings(filter=judge.filter, dead_zone=judge.dead_zone)
-        copy = description if folder is None else inside(folder, data["robot"]["file"])
+        file = data["robot"]["file"]
+        copy = description if folder is None or file is None else inside(folder, file)
         return cls(model, estimate, replace(config, terms=model.terms), data, folder, copy)
 
     @property
@@ -151,6 +153,10 @@ def read_result(folder: Path) -> dict[str, Any]:
 
 
 def _robot(folder: Path, config: IdentifyConfig, about: Mapping[str, Any]) -> Robot:
+    if about["file"] is None:  # Python code made the robot, or changed it
+        kept: Any = opened(folder, SEALED, ARCHIVE, object)
+        robot: Robot = kept.robot
+        return robot
     path = inside(folder, about["file"])
     if not isfile(path):
         raise ExciterError(f"there is no copy of the robot's description ('{path.name}') in '{folder}'; identify again")

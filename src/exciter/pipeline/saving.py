@@ -125,15 +125,15 @@ def _same(a: Path, b: Path) -> bool:
 
 
 def save_identified(found: Identified, folder: Path) -> dict[str, Any]:
-    """Write result.json, a copy of the description, the report and, of a full set, identified.urdf; the content of
-    result.json."""
-    if found.description is None:
-        raise ExciterError("the result does not know the file of its robot, which belongs to it; identify with it")
+    """Write result.json, result.npz, a copy of the description where there is one, the report and, of a full set,
+    identified.urdf; the content of result.json."""
     prepare(folder)
-    refuse_copy(found.description, folder)
+    if found.description is not None:
+        refuse_copy(found.description, folder)
     data = result_data(found)
     with staged(folder, SEALED, remove=unsealed_result(folder)) as stage:
-        shutil.copyfile(found.description, stage / copy_name(found.description))
+        if found.description is not None:
+            shutil.copyfile(found.description, stage / copy_name(found.description))
         if found.identification.physically_consistent:
             model, standard = found.identification.problem.model, found.estimate.standard
             text = identified_urdf(model, standard, found.description)

@@ -99,6 +99,8 @@ def _rebuilt(robot: Robot, joints: list[Joint], carried: Mapping[int, _Carried],
         shapes=tuple(place_shape(s, *where(s.joint)) for s in robot.shapes),
         friction={term: values[kept] for term, values in robot.friction.items()},
         notes=(*robot.notes, f"locked: {told}"),
+        file=None,
+        options=None,
     )
     return replace(locked, lacking=(*robot.lacking, *_forgotten(robot, locked, carried)))
 

@@ -109,7 +109,7 @@ class Robot:
     other shapes, or with a shape that cannot be read; the latter on the base, too.
     source: where kinematics and limits come from. notes: what a reader had to leave out or assume, in words; lacking:
     forces among it, without which no torque is the robot's. unlimited: kinds of limits to be told of where a joint has
-    none. file, options: what ``load`` made it from (``RobotOptions``), None where Python code made it.
+    none. file, options: what ``load`` made it from (``RobotOptions``), None where Python code made or changed it.
     """
 
     name: str
@@ -306,7 +306,7 @@ class Robot:
         """The same robot with (n, 10) other inertial parameters, in the joint frames."""
         values = frozen_array(inertias, (self.n, 10), "inertias")
         joints = tuple(replace(j, inertia=row) for j, row in zip(self.joints, values, strict=True))
-        return replace(self, joints=joints, nominal=nominal)
+        return replace(self, joints=joints, nominal=nominal, file=None, options=None)
 
     def with_limits(self, **limits: ArrayLike | Mapping[str, float]) -> Self:
         """Replace limits, by kind: a number for all joints, a list per joint, or a mapping from joint names.
@@ -320,7 +320,8 @@ class Robot:
             for index, value in self._per_joint(which, given).items():
                 changes[index][which] = value
         pairs = zip(self.joints, changes, strict=True)
-        return replace(self, joints=tuple(replace(j, limits=j.limits.replaced(j.name, **c)) for j, c in pairs))
+        joints = tuple(replace(j, limits=j.limits.replaced(j.name, **c)) for j, c in pairs)
+        return replace(self, joints=joints, file=None, options=None)
 
     def _per_joint(self, what: str, given: ArrayLike | Mapping[str, float]) -> dict[int, float]:
         """One number for all joints, one per joint, or by joint name → value by joint index."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
 
-LARGEST_SEED = 2**63 - 1
 LARGEST_OF_A_ROBOT = 1e30  #: in SI units; products of several such numbers are still finite
 LARGEST_SEED = 2**63 - 1
 
