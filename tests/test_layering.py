@@ -6,6 +6,7 @@ from pathlib import Path
 import exciter
 
 FLOW = (
+    "typing",
     "errors",
     "notes",
     "settings",

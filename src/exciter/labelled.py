@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, unknown_name
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 MOST_ROWS_SHOWN = 12  #: of a table in a notebook; more are cut in the middle
 
 

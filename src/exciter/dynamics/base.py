@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numpy_engine import NumpyEngine
@@ -15,8 +14,8 @@ from exciter.parameters.base_symbolic import prismatic_links, symbolic_base, sym
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 #: Joint terms the closed form knows: a rotor beside the inertias, an offset beside the weight, friction beside nothing.
 WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck)
 SECOND_MOMENTS = ("XX", "XY", "YY", "XZ", "YZ", "ZZ")

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.robot.limits import Limits
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Joint, JointKind, Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SIX = 6
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import inertia_transform, rotation_to
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.chain import Chain
 from exciter.dynamics.engine import Engine, LagrangeRows, default_engine
@@ -17,8 +17,7 @@ from exciter.dynamics.layout import ColumnLayout, RowBatch
 from exciter.errors import MotionError, ParameterError
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def samples_last(array: Array) -> Array:

@@ -12,14 +12,10 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.dynamics.chain import Chain
 from exciter.dynamics.layout import RowBatch
 from exciter.errors import ExciterError
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

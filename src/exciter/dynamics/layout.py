@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.chain import Chain
 from exciter.errors import ParameterError
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 

@@ -25,8 +25,8 @@ from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import transform_inertia
 from exciter.robot.to_mdh import in_mdh_frames
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 #: [rad] Axes of a calibrated robot miss being parallel by a little, and their common perpendicular lies kilometres
 #: away: no place for an origin. Frames treat such axes as parallel; the geometry stays exact.
 NEARLY_PARALLEL = 0.02

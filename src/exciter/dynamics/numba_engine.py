@@ -12,8 +12,8 @@ from exciter.dynamics.chain import Chain
 from exciter.dynamics.engine import LagrangeRows, Placements
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.layout import RowBatch
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 BLOCK = 64  # parts are cut at multiples of the kernels' block, so that threads change no rounding inside one
 NOTHING = np.zeros((0, 0))
 

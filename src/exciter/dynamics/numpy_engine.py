@@ -21,8 +21,8 @@ from exciter.dynamics.reference import (
     regressor_rows_adjoint,
     wrench,
 )
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 BATCH = 1024  # samples at a time: keeps every temporary in the cache, and memory flat for long logs
 
 

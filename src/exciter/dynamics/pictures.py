@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.dynamics import Dynamics
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 PICTURES = 60.0  #: [Hz] per second of motion; what shows them interpolates
 MOST_PICTURES = 3000
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.chain import Chain
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def cross(u: Array, v: Array) -> Array:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from exciter.dynamics.dynamics import Dynamics
@@ -33,8 +33,8 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 TIMED_SHARE = 10  # figures of one in so many samples are timed, before a search that has a time limit
 AFTERWARDS = 1.4  # times what was timed is kept free for what comes after the search
 TIGHT_CERTIFICATE = 4.0  # times that of a modest motion is a certificate of the best one, whose margins are narrow

@@ -32,7 +32,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
@@ -66,8 +65,8 @@ from exciter.settings import Number, OneOf, OneWord, PerJointNumber, Settings, V
 from exciter.settings.fill import settings_fields
 from exciter.settings.kinds import LARGEST_SEED, Kind
 from exciter.settings.wrong import wrong
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 USUAL = Fourier(at_rest=True)
 HOME = "home"
 HIGHEST_ROW_RATE = 100_000.0  # [Hz]

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.pictures import Pictures
 from exciter.errors import ExciterError
 from exciter.excitation.design import Design
 from exciter.robot.motion import Motion
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

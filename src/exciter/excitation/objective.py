@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -16,8 +16,7 @@ from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
 from exciter.excitation.criteria.observed import Observed
 from exciter.excitation.criteria.unexcited import unexcited
 from exciter.robot.motion import Motion, MotionGradient
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

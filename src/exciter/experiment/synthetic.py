@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError, ParameterError
 from exciter.experiment.recording import About, Recording
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 EVEN = 1e-6  # of an interval, by which samples of a period may miss being equally far apart
 
 

@@ -21,8 +21,8 @@ from exciter.errors import ParameterError
 from exciter.export.term_expressions import Helper, expressions, number, used_helpers, used_words
 from exciter.parameters import inertial
 from exciter.parameters.terms import LoadFriction
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ASCII_UNITS = str.maketrans({"·": "*", "²": "^2", "½": "(1/2)"})
 WIDTH = 100  #: of lines of numbers
 

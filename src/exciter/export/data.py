@@ -19,9 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
-from numpy.typing import NDArray
 
 from exciter import __version__
 from exciter.dynamics.model import DynamicModel
@@ -33,8 +31,8 @@ from exciter.identification.physical.verdict import physical_problems
 from exciter.parameters.inertial import inertia_matrix, mass_com_inertia
 from exciter.robot.robot import BASE
 from exciter.settings import written
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FORMAT = {"name": "exciter model", "version": 1}
 CONVENTIONS = {
     "units": "SI; angles in rad, torques in N·m (forces in N and positions in m for prismatic joints)",

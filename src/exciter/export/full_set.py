@@ -10,15 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import NOMINAL, DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.physical.verdict import physical_problems
 from exciter.parameters.body_parts import presentable
 from exciter.robot.robot import Robot
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def full_set(model: DynamicModel, chi: ArrayLike | None, form: str) -> Array:

@@ -17,10 +17,11 @@ from scipy.spatial.transform import Rotation
 
 from exciter.dynamics.model import DynamicModel
 from exciter.export.full_set import identified_robot, provenance
-from exciter.export.xml_text import Array, bounded, document, drawn, link_names, number, numbers
+from exciter.export.xml_text import bounded, document, drawn, link_names, number, numbers
 from exciter.parameters.conventions import to_mujoco
 from exciter.robot.geometry import Shape
 from exciter.robot.robot import BASE, Robot
+from exciter.typing import Array
 
 HELD = ("Fv", "Fs", "Ia")  #: symbols of the joint terms that MJCF holds: damping, frictionloss, armature
 HARD = "0.9999 0.9999 0.001 0.5 2"  #: solimp of dry friction: next to no creep at rest

@@ -18,7 +18,6 @@ from exciter.export.full_set import identified_robot, provenance
 from exciter.export.urdf_patch import HELD
 from exciter.export.xml_text import (
     MOMENTS,
-    Array,
     about_centre,
     bounded,
     document,
@@ -33,6 +32,7 @@ from exciter.export.xml_text import (
 )
 from exciter.robot.geometry import Shape
 from exciter.robot.robot import BASE, Robot
+from exciter.typing import Array
 
 VERSION = "1.9"
 

@@ -17,7 +17,6 @@ from exciter.export.urdf_patch import HELD, patched_urdf
 from exciter.export.xml_edit import xml_of
 from exciter.export.xml_text import (
     MOMENTS,
-    Array,
     about_centre,
     bounded,
     document,
@@ -30,6 +29,7 @@ from exciter.export.xml_text import (
 )
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.xml_safety import parse_xml
+from exciter.typing import Array
 
 __all__ = ["identified_robot", "identified_urdf", "left_out", "patched_urdf", "roll_pitch_yaw", "urdf_text"]
 UNLIMITED = 1e9  #: URDF wants a number for effort and velocity

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RobotError
@@ -28,8 +28,8 @@ from exciter.parameters.conventions import UrdfInertia, from_urdf
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import transform_inertia
 from exciter.robot.xml_safety import number, numbers
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 HELD = ("Fv", "Fs")  #: symbols of the joint terms that URDF holds: damping, friction
 ORIGIN = (0.0, 0.0, 0.0)
 

@@ -9,15 +9,15 @@ from dataclasses import replace
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import visible
 from exciter.parameters.conventions import UrdfInertia, to_urdf
 from exciter.parameters.inertial import UPPER_TRIANGLE, checked
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.robot import BASE, Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 RESERVED = ("world", "universe")  #: names that readers take for the ground
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 

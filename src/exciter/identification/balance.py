@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.errors import ParameterError
 from exciter.identification.compressed import Compressed
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROUNDS = 10
 FEWEST = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
 EXACT = 1e-9  # of the torque: less is rounding, not noise

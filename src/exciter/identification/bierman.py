@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.engine import default_engine
 from exciter.dynamics.kernels.cache import kernels
 from exciter.errors import ParameterError
 from exciter.identification.information import Information
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 class SequentialEstimator:

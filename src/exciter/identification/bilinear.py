@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, optimize
 
 from exciter.identification.compressed import Compressed
 from exciter.identification.known_parameters import Conditions
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SINGULAR = 1e-9  # relative singular value below which the equations say nothing
 WORSE = 1.5  # times the best quotient: a start that leaves more is none
 

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from exciter.errors import ParameterError, shown
 from exciter.identification.information import Information
 from exciter.identification.one_thread import one_thread
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
 from exciter.identification.compressed import Compressed
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Fit = Callable[[Compressed], Array]
 
 

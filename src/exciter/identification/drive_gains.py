@@ -32,8 +32,8 @@ from exciter.identification.known_parameters import Conditions, KnownParameter, 
 from exciter.identification.load import load_chi
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROUNDS, SETTLED = 20, 1e-4  # of the noise: rounds at most, and the relative change that ends them
 LEAST = 1e-6  # of the currents: a smaller noise is not believed, and would hide conditions with errors
 TAKES_PART = 1e-6  # of a unit vector: more, and a gain belongs to a direction

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.identification.information import Information
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 POORLY = 10.0  #: relative σ over the smallest one, beyond which a parameter counts as poorly identified [12.10]
 WELL, POOR, INSIGNIFICANT = "well identified", "poorly identified", "not significant"
 WHITE = "every equation has an error of its own, of one variance per joint, and W is exact"

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -22,8 +21,8 @@ from exciter.identification.friction_equations import FrictionEquations, frictio
 from exciter.identification.physical.reference import Reference
 from exciter.identification.problem import Problem
 from exciter.parameters.terms import JointTerm
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SWEEPS = 4  # over all joints, at most
 NOTHING = 1e-6  #: of mean squares: a smaller difference is rounding
 

@@ -25,8 +25,8 @@ from exciter.identification.physical.reference import Reference
 from exciter.identification.problem import Problem
 from exciter.parameters.terms import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 ROUNDS = 5  # of noise and weights
 SINGULAR = 1e-11

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-Array = NDArray[np.float64]
+from exciter.typing import Array
+
 PANEL = 32  # columns that LAPACK may reduce at a time
 
 

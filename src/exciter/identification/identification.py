@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.identification.estimate import Estimate
@@ -21,8 +20,8 @@ from exciter.identification.residuals import Residuals
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.conditioning import Conditioning
 from exciter.identification.uncertainty.explain import explain
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Uncertainty = Callable[[Problem, Estimate], Estimate]
 
 

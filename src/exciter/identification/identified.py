@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.archive import opened
 from exciter.dynamics.model import DynamicModel
@@ -21,8 +20,8 @@ from exciter.identification.estimate import Estimate
 from exciter.robot import Motion, Robot, load
 from exciter.robot.yaml_file import parse_json
 from exciter.settings import fill
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 COPY = "robot"  #: the description beside the result, with the suffix it had
 URDF = "identified.urdf"
 ARCHIVE = "result.npz"  #: the whole result, to be opened again

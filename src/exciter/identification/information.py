@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 
 from exciter.errors import ParameterError
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SINGULAR = 1e-11  #: singular value of R with columns of length one, below which a direction says nothing
 STILL = 1e-15  #: length of a column over the longest one, below which it is rounding; units may differ by 1e12
 NAMED = 12  # parameters in a message

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.errors import ParameterError, unknown_name
 from exciter.parameters.base import BaseParameters
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 RANK = 1e-10  # relative singular value below which a direction is none
 EXACT = 1e-12  # of the largest variance: less is none
 AGREE = 1e-6  # of their size, by which exact values may contradict each other

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.base_reaction import BaseReaction
 from exciter.dynamics.model import DynamicModel
@@ -16,8 +15,7 @@ from exciter.parameters import inertial
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE
 from exciter.robot.spatial import transform_inertia
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def load_parameters(model: DynamicModel, payload: Payload) -> tuple[int, Array]:

@@ -29,8 +29,8 @@ from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
 from exciter.robot.robot import BASE
 from exciter.robot.spatial import inertia_transform
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROUNDS, SETTLED = 50, 1e-6  # of the noise: rounds at most, and the relative change that ends them
 RANK = 1e-8  # of A with columns of length one: a smaller diagonal of its factor is none
 SURELY, NOTABLY = 0.999, 1.3  # that residuals grow with the load, and by how much, before a word is said

@@ -20,8 +20,8 @@ from exciter.identification.physical.whitening import svec
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency
 from exciter.robot.spatial import pseudo_inertia
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 QUANTITIES = ("mass", "cx", "cy", "cz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 UNITS = ("kg", *("m",) * 3, *("kg·m²",) * 6)
 LEVEL = 0.95

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
@@ -22,8 +21,8 @@ from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.load import without_load
 from exciter.identification.run import Run
 from exciter.parameters.base import BaseParameters
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
 
 

@@ -19,8 +19,8 @@ from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 BINS = 2000  # instants that are enough to see a period
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import Estimate
 from exciter.identification.problem import Problem
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 TINY = 1e-13  # of the torque: what rounding leaves of exact data
 
 

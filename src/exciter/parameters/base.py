@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import ParameterError
 from exciter.parameters.base_names import is_inertial, reading_order, regrouped_name, split_name
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 CLEAR_GAP = 1e3  #: a rank is clear when what was kept exceeds what was dropped by this factor

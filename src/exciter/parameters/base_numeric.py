@@ -16,8 +16,7 @@ from exciter.errors import ParameterError
 from exciter.parameters.base import BaseParameters, RankDecision
 from exciter.parameters.base_names import FIRST_MOMENT_SYMBOLS, INERTIA_SYMBOLS, split_name
 from exciter.parameters.base_selection import EPS, ROUNDING, select
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 SILENT = 1e-12  #: a column shorter than this, relative to the longest, is rounding noise: nothing was excited
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.parameters.base import BaseParameters, RankDecision
 from exciter.parameters.base_names import keeping_order, reading_order
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 EPS = float(np.finfo(float).eps)
 ROUNDING = 1e-9  #: coefficients below this, in comparable units, are rounding noise and become exactly zero

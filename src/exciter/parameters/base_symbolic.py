@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.parameters import inertial
@@ -21,8 +20,7 @@ from exciter.parameters.base_names import split_name
 from exciter.parameters.base_selection import judged, orthonormal_rows, select
 from exciter.parameters.link_mobility import OFFSET, ROTOR, Mobility, mobility
 from exciter.robot.robot import BASE, Robot
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 ROTOR_SYMBOL, OFFSET_SYMBOL = "Ia", "off"
 #: Joint terms that are odd in the joint's velocity: no inertia and no weight can look like them.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.parameters.consistency import consistency_margin
 from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 THINNEST = 1e-9  #: of the size of a body: rods and plates, which rounding may put outside, are made that thick
 SMALLEST_BODY = 1e-12  #: [kg, kg·m²] instead of zero, which simulators refuse for a body that moves
 KEPT_SHARE = 0.1  #: of its pseudo-inertia that the main part keeps at least when it alone gets the difference

@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
 from exciter.parameters.inertial import checked, has_centre, mass_com_inertia
 from exciter.robot.spatial import pseudo_inertia
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 #: A scaled eigenvalue above −TOLERANCE counts as zero: rods, plates and point masses are on the boundary.
 TOLERANCE = 1e-9

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
 from exciter.parameters.inertial import (
@@ -34,8 +34,8 @@ from exciter.parameters.inertial import (
     upper_triangle,
 )
 from exciter.robot.spatial import axis_rotation
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Triple = tuple[float, float, float]
 Quadruple = tuple[float, float, float, float]
 Sextuple = tuple[float, float, float, float, float, float]

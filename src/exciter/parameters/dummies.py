@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.parameters.inertial import has_centre, mass_com_inertia
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ALIKE = 1e-6  # relative difference of what counts as the same number
 POINT = 1e-5  # [m] radius of gyration of what counts as a point
 BALL = 1e-3  # relative difference of the principal moments of what counts as a ball

@@ -8,13 +8,12 @@ those of Khalil and Dombre; off-diagonal entries are matrix entries, XY = −∫
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
 from exciter.robot.spatial import transform_inertia
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 NAMES = ("M", "MX", "MY", "MZ", "XX", "XY", "YY", "XZ", "YZ", "ZZ")
 UNITS = ("kg", *("kg·m",) * 3, *("kg·m²",) * 6)

@@ -27,7 +27,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.parameters.base_selection import orthonormal_rows
 from exciter.robot.robot import BASE, Joint, Robot
@@ -37,8 +36,7 @@ from exciter.robot.spatial import (
     pseudo_inertia,
     skew,
 )
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 ROTOR, OFFSET = (
     10,

@@ -14,13 +14,12 @@ one θ, so an optimiser may move θ without constraints.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
 from exciter.parameters.inertial import checked
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 NAMES = ("alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3")
 _DIAGONAL = ((0, 0), (1, 1), (2, 2))  # of d1, d2, d3

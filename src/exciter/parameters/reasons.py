@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.parameters import inertial
 from exciter.parameters.base_names import FIRST_MOMENT_SYMBOLS, INERTIA_SYMBOLS, is_inertial, split_name
@@ -14,8 +13,8 @@ from exciter.parameters.base_selection import orthonormal_rows
 from exciter.parameters.base_symbolic import OFFSET_SYMBOL, ROTOR_SYMBOL, TOLERANCE, square_up
 from exciter.parameters.link_mobility import mobility
 from exciter.robot.robot import BASE, Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 _SMALL = 1e-7
 SINE_SYMBOLS = ("Rs", "Rc", "Gs", "Gc")  #: of Ripple and GravitySpring
 

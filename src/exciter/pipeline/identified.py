@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.archive import opened
 from exciter.dynamics.model import DynamicModel
@@ -33,6 +33,7 @@ from exciter.report.identification.report import Answers, identification_page
 from exciter.report.page import Page
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 from exciter.validation.comparison import Comparison
 from exciter.validation.friction_curves import FrictionCurve
 from exciter.validation.inertia_matrix import InertiaMatrix
@@ -40,7 +41,6 @@ from exciter.validation.known_load import KnownLoad
 from exciter.validation.validation import Validation, validate_both
 from exciter.validation.verdict import Verdict
 
-Array = NDArray[np.float64]
 UNIT_INTERVAL = 1.0  #: [s] between the samples of a motion that has no time
 
 

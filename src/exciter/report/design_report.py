@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.design import Design
@@ -27,8 +26,8 @@ from exciter.report.section import Section, folded
 from exciter.report.surroundings import surroundings
 from exciter.robot.robot import Robot
 from exciter.settings import written
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 DRAWN_RATE = 500.0  #: [Hz]
 MOST_STARTS = 24  #: starts whose history is drawn, the best ones
 

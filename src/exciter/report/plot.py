@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.report.markup import Markup, data_block, element, packed
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 MOST_POINTS = 2000  #: per line; more cannot be seen and only make the file larger
 
 

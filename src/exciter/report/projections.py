@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.report.markup import Markup, element, number
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Place = Callable[[float, float], tuple[float, float]]  # metres → drawing units
 SIDES = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
 AXES = ("x", "y", "z")

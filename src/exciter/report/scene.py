@@ -10,15 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.report.markup import Markup, data_block, element, packed
 from exciter.robot.geometry import Shape
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import upright
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

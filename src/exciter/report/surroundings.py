@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import Ground
@@ -25,8 +24,7 @@ from exciter.report.scene import shape_data
 from exciter.robot.geometry import Shape
 from exciter.robot.robot import BASE
 from exciter.robot.spatial import rotation_to
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def surroundings(constraints: Iterable[Constraint]) -> list[dict[str, Any]]:

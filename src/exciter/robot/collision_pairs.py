@@ -8,14 +8,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.robot.geometry import Capsule
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.plain import bodies_have
 from exciter.robot.robot import BASE, Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 POSTURES = 300
 CLOSE = 0.02  # [m] what is always closer than this cannot be kept apart by any useful clearance
 ALWAYS = 0.95  # part of the postures

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.files import scratch
@@ -31,8 +30,8 @@ from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physica
 from exciter.robot.plain import PlainDescription, bodies_have, named
 from exciter.robot.robot import BASE, Frame, Joint, Robot
 from exciter.robot.urdf import plain_urdf
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 LEVEL_OF_BASE = 1e-3  # [m] a base that ends this little below its origin stands at it
 MASS_OF_A_FRAME = 1e-3  # [kg] up to which a link is a mere frame that some tools do not accept without a mass
 

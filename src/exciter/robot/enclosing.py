@@ -8,13 +8,12 @@ from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
 from exciter.errors import RobotError
 from exciter.robot.geometry import Capsule, Shape
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 MAX_MESH_BYTES = 100_000_000
 LARGEST = 1e6  # [m] nothing on a robot is larger or farther away
 SMALLEST_RADIUS = 1e-6  # [m] of a mesh that is a line or a point

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.spatial import rotation_to
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Role = Literal["both", "visual", "collision"]
 ROLES: tuple[Role, ...] = ("both", "visual", "collision")
 

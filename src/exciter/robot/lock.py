@@ -10,15 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.place import place_capsule, place_frame, place_shape
 from exciter.robot.placeholders import bare_bodies, unreal_bodies
 from exciter.robot.robot import BASE, Frame, Joint, Robot
 from exciter.robot.spatial import axis_rotation, transform_inertia
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,14 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import RobotError
 from exciter.robot.geometry import frozen_array
 from exciter.robot.limits import Limits
 from exciter.robot.robot import BASE, Joint, JointKind, Robot
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 _NUMBERS = ("alpha", "d", "theta", "r", "gamma", "b")
 _QUARTER_COS = (1.0, 0.0, -1.0, 0.0)

@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError, shown, unknown_name
 from exciter.robot.geometry import ROLES, Capsule, Shape
@@ -36,8 +35,7 @@ from exciter.robot.spatial import transform_inertia
 from exciter.robot.to_mdh import in_mdh_frames
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 TOP_KEYS = (
     "name", "source", "nominal", "notes", "lacking", "gravity", "home", "joints",

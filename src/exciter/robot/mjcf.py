@@ -14,7 +14,6 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.geometry import Role, Shape
@@ -40,8 +39,8 @@ from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, r
 from exciter.robot.robot import Frame
 from exciter.robot.spatial import axis_rotation, homogeneous
 from exciter.robot.xml_safety import number, numbers, parse_xml
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 WORLD = "world"
 UNLIMITED = (
     Unlimited("velocity", "(MJCF has none)", "give limits: velocity"),

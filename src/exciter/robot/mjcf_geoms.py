@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.geometry import Shape
@@ -19,8 +18,8 @@ from exciter.robot.mjcf_settings import Compiler, orientation, rotation_to_axis
 from exciter.robot.place import place_shape
 from exciter.robot.spatial import from_pseudo_inertia, rotation_to, transform_inertia
 from exciter.robot.xml_safety import number, numbers
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 WEIGHTLESS = ("plane", "hfield", "mesh")  # all but planes are noted
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 SMALLEST_SIZE = 1e-30  # [m] whose cube is still a number

@@ -5,15 +5,14 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.mjcf_geoms import geom_inertia, weighs_by_mesh
 from exciter.robot.mjcf_settings import Compiler, orientation
 from exciter.robot.spatial import transform_inertia
 from exciter.robot.xml_safety import number, numbers
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Central = tuple[Array, Array]  # (10,) about the centre of mass in the body's axes, and the centre of mass (3,)
 LIGHTEST_GEOM = 1e-14  # [kg] below which MuJoCo takes no inertia from a geom
 MASSLESS: Central = (np.zeros(10), np.zeros(3))

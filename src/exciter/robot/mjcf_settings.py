@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from exciter.errors import RobotError, unknown_name
 from exciter.robot.robot import STANDARD_GRAVITY
 from exciter.robot.spatial import SINE_OF_OPPOSITE, axis_rotation, rotation_to
 from exciter.robot.xml_safety import number, numbers
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Classes = dict[str, dict[str, dict[str, str]]]  # class → tag → attributes
 # kinds of one thing, which share their defaults
 ACTUATORS = (

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.robot import Robot
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def to_pinocchio(robot: Robot) -> Any:

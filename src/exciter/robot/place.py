@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.robot import Frame
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def place_frame(frame: Frame, joint: int, rotation: Array, translation: Array) -> Frame:

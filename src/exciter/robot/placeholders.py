@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Robot
 from exciter.robot.spatial import pseudo_inertia, transform_inertia
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 #: Of the mass of all bodies that move: half a gram of a 50 kg arm. No part that has a joint or a shape weighs less.
 PLACEHOLDER_MASS_FRACTION = 1e-5

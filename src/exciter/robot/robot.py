@@ -22,11 +22,11 @@ from exciter.errors import RobotError, unknown_name, unseen, visible
 from exciter.labelled import table_html
 from exciter.robot.geometry import Capsule, Shape, frozen_array
 from exciter.robot.limits import TIME_TO_FULL_SPEED, Limits, Unlimited
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.robot.mdh import MDHTable
 
-Array = NDArray[np.float64]
 JointKind = Literal["revolute", "continuous", "prismatic"]
 BASE = -1
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)

@@ -8,9 +8,10 @@ homogeneous placement T, it is T J Tᵀ; everything else follows from that.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from exciter.typing import Array
+
 SINE_OF_OPPOSITE = 1e-10  # of the angle to −ẑ, below which it counts as −ẑ
 
 

@@ -21,14 +21,12 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.robot.mdh import MDHRow, MDHTable
 from exciter.robot.place import place_capsule, place_frame, place_shape
 from exciter.robot.robot import BASE, Joint, Robot
 from exciter.robot.spatial import homogeneous, transform_inertia
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 PARALLEL = 1e-5  #: [rad] twice what 3.1416 lacks of π
 SAME_PLACE = 1e-9  #: [m], and [rad] when frames are recognised as being of the table's form

@@ -7,14 +7,13 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.robot.geometry import Shape
 from exciter.robot.spatial import axis_rotation
 from exciter.robot.xml_safety import asset_path, number, numbers
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Colour = tuple[float, float, float, float]
 LinkShapes = tuple[tuple[str, Shape], ...]
 GREY: Colour = (0.7, 0.7, 0.7, 1.0)

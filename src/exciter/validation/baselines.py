@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
 from exciter.identification.estimate import Estimate
 from exciter.identification.problem import Problem
+from exciter.typing import Array
 from exciter.validation.prediction import Prediction, predictions
 
-Array = NDArray[np.float64]
 IDENTIFIED, DESCRIPTION, GRAVITY, ZERO = "identified", "description", "gravity only", "zero"
 MODELS = (IDENTIFIED, DESCRIPTION, GRAVITY, ZERO)
 

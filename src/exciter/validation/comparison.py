@@ -15,7 +15,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.dynamics.model import DynamicModel
@@ -28,8 +27,8 @@ from exciter.identification.identification import Judged, Uncertainty, judged
 from exciter.identification.one_thread import one_thread
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 LEVEL = 0.95  # of the whole set of parameters of a pair
 NAMED = 3  # parameters named in a sentence, at most
 ALIKE = 1.0  # [%] of the torque: methods that differ by less are the same for most uses

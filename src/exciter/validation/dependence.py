@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, stats
 
-Array = NDArray[np.float64]
+from exciter.typing import Array
+
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 BINS = 16  #: of a quantity, with as many samples each

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from exciter.errors import RecordingError
@@ -24,10 +23,10 @@ from exciter.identification.formulations.base_wrench import EQUATIONS
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 from exciter.validation.baselines import plain
 from exciter.validation.prediction import NO_COLUMNS
 
-Array = NDArray[np.float64]
 MOST = 200_000  #: samples that are looked at
 GAP = 2.5  #: intervals: a longer one has to be guessed, and is not
 JUMP = 5.0  #: σ: more is no noise

@@ -28,10 +28,10 @@ from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.run import Run
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi, inertia_matrices
 from exciter.validation.simulated_arm import SimulatedArm
 
-Array = NDArray[np.float64]
 TICKS = 1000.0  # [Hz] at least, of the controller that follows
 FASTER = 5.0  # times the motion's own frequency: the bandwidth unless given
 SLOWEST, PER_TICK = 10.0, 0.05  # [Hz] and of the ticks: least and largest bandwidth then

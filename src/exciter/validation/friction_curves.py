@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.identification.estimate import Estimate
 from exciter.labelled import Labelled
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, LoadFriction, Offset, Ripple
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 from exciter.validation.prediction import Prediction
 
-Array = NDArray[np.float64]
 CURVE_VELOCITIES = 41  #: of either sign at which friction is computed
 SLOWEST_SHARE = 2e-3  #: of the fastest velocity: the first of them
 SLIDING_TRAVEL, SLIDING_SAMPLES = 0.2, 60  #: [rad, m] and samples at constant velocity, after which pre-sliding is over

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from exciter.typing import Array
 from exciter.validation.prediction import Prediction
 
-Array = NDArray[np.float64]
 MOST_BINS = 200
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
@@ -24,8 +24,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.closed_loop.simulated_run import dry_friction
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 CHUNK = 1024  # postures at a time
 ROUNDING = 1e-12  # a smaller eigenvalue counts as zero
 SURE = 2.0  # σ from zero, from which on an eigenvalue counts as surely positive

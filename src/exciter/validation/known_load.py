@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg, stats
 
 from exciter.dynamics.model import DynamicModel
@@ -31,8 +31,8 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.parameters import inertial
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 CLOSE = 10.0  # [%] of the load's own torque, within which a load counts as nearly recovered
 WEAK = 10.0  # [%] of the load's own torque: an uncertainty beyond it makes agreement worth little
 RECOVERED, WEAKLY, NEARLY, MISSED = "recovered", "recovered, but weakly", "nearly recovered", "not recovered"

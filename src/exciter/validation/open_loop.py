@@ -19,10 +19,10 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.processed import Processed
 from exciter.identification.run import Run
+from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi
 from exciter.validation.simulated_arm import SimulatedArm
 
-Array = NDArray[np.float64]
 HELD = 2e-3  # [s] over which the measured torque is averaged and held, unless the log is slower
 STEP = 1e-3  # [s] of the integration at most
 LOST = 1e3  # [rad or m] from the recording, beyond which a simulation has lost its way

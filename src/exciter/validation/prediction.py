@@ -28,8 +28,8 @@ from exciter.identification.run import Run
 from exciter.identification.uncertainty.equations import by_time
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 MOST = 200_000  #: instants that are held in memory
 LEVEL = 0.95  #: of the confidence band
 NO_COLUMNS = np.zeros(0, dtype=np.int64)

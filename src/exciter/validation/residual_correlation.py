@@ -15,9 +15,9 @@ from exciter.identification.compress import compress
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import Estimate
 from exciter.identification.uncertainty.whiteness import Whiteness, whiteness
+from exciter.typing import Array
 from exciter.validation.prediction import Prediction
 
-Array = NDArray[np.float64]
 ONE = ("one",)
 FEWEST = 8  #: instants: fewer have no correlation to speak of
 STRONG, SURE = 0.3, 4.0  #: a correlation that is worth a word: so large, and so many standard errors from zero

@@ -6,13 +6,12 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.identification.uncertainty.equations import GAP
+from exciter.typing import Array
 from exciter.validation.prediction import Prediction
 
-Array = NDArray[np.float64]
 LONGEST_SEGMENT = 1024  #: samples
 FEWEST_FOR_SPECTRUM = 32  #: samples without a gap
 EMPTIED_SHARE = 1e-4  #: of the largest density: frequencies beyond the last that has more were emptied by filters

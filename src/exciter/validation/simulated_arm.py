@@ -19,8 +19,7 @@ from exciter.identification.load import load_chi
 from exciter.parameters.terms import JointTerm, Sign
 from exciter.parameters.terms.dry_friction import DryFriction
 from exciter.robot.motion import Motion
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

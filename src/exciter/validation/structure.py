@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.typing import Array
 from exciter.validation.dependence import Dependence, on_motion, on_slow
 from exciter.validation.prediction import Prediction
 
-Array = NDArray[np.float64]
 LEVEL = 0.01  #: chance that anything is found in a run whose residuals depend on nothing (Bonferroni)
 LEAST = 0.01  #: of the residual's variance: less is not worth a word
 DOUBT = 4.0  #: times the mean square that the parameters' own uncertainty makes: less may be an error of theirs

@@ -10,7 +10,6 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.signals.parallel_filter import ParallelFilter
@@ -21,6 +20,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.whiteness import Whiteness
 from exciter.labelled import Labelled
+from exciter.typing import Array
 from exciter.validation.baselines import DESCRIPTION, Baselines, Sums
 from exciter.validation.floor import Floor, noise_floor
 from exciter.validation.histogram import Histogram, histograms
@@ -29,7 +29,6 @@ from exciter.validation.residual_correlation import JointCorrelation, joint_corr
 from exciter.validation.residual_spectrum import ResidualSpectrum, residual_spectrum
 from exciter.validation.structure import Structure, structures
 
-Array = NDArray[np.float64]
 DOWN_TO = 1.2  #: times the noise floor: a model that leaves no more explains all there is
 JOINT = 1.3  #: times its own noise floor: a joint that leaves more is named
 SLOW = 0.2  #: of the power in the lowest tenth of the band: twice that of noise

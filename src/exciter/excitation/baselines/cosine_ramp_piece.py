@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Extremum
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError
 from exciter.excitation.baselines.straight_moves import chained, cruising_move, quick_move
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.robot import Robot
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

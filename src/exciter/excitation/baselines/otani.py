@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
@@ -19,8 +19,7 @@ from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.joint_limits import limit_ranges
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.robot import Robot
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError
 from exciter.excitation.optimiser.joint_limits import KINDS, limit_ranges
@@ -11,8 +11,8 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROUNDING = 1e-12  # by which a motion stays inside the limit that it is scaled up to
 
 

@@ -22,8 +22,8 @@ from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Allowed = Callable[[Array], NDArray[np.bool_]]  # positions (N, n) ↦ which of them (N,) may be taken
 
 

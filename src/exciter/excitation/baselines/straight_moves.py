@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Curve, Piece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 RATES = ("velocity", "acceleration", "jerk")
 #: Largest derivatives of the quintic from 0 to 1 in one second.
 PEAKS = np.array([15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0])

@@ -27,8 +27,8 @@ from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Purpose = Literal["inertia", "centrifugal coupling", "inertial coupling", "gravity"]
 #: Share of a joint's range between the two points: short ways need hard accelerations, long ones reach high speeds.
 WAYS: dict[Purpose, tuple[float, float]] = {

@@ -24,8 +24,8 @@ from exciter.excitation.constraints.constraint import Constraint, RowName
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 BLOCK = 1024  #: intervals at a time: temporaries stay in the cache
 PARTS = 4  #: into which an interval is split

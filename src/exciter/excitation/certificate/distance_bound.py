@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.certificate.mesh_bound import mesh_lower_bounds
 from exciter.excitation.certificate.spans import Spans
@@ -21,13 +20,13 @@ from exciter.excitation.constraints.region import Region
 from exciter.excitation.constraints.segments import closest_points
 from exciter.excitation.constraints.workspace import OutsideCylinder, OutsideSphere
 from exciter.robot.robot import BASE, Robot
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.excitation.constraints.collision import CapsuleDistance
 
 __all__ = ["capsule_lower_bounds", "mesh_lower_bounds", "region_lower_bounds"]
 
-Array = NDArray[np.float64]
 ROUNDING = 1e-9  #: relative, and absolute [m]; errors of double precision stay a factor 10⁴ below
 OUTSIDE_CONVEX = (OutsideSphere, OutsideCylinder)  #: their distance is a convex function of x
 

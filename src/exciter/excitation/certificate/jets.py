@@ -9,9 +9,8 @@ from __future__ import annotations
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def product(x: Array, y: Array, order: int) -> Array:

@@ -14,14 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.chain import Chain
 from exciter.excitation.certificate.jets import largest, product, tighten, turning
 from exciter.excitation.certificate.node_kinematics import NodeKinematics
 from exciter.parameters.terms.ranges import Ranges
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.chain import Chain
 from exciter.excitation.certificate.link_jets import distances
@@ -19,11 +18,11 @@ from exciter.excitation.constraints.constraint import LENGTH
 from exciter.excitation.constraints.kinematics import robot_dynamics
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.excitation.constraints.mesh import MeshDistance
 
-Array = NDArray[np.float64]
 ACCURACY = 1e-6  #: [m] to which distances of general shapes are trusted
 
 

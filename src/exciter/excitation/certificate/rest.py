@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.certificate.certificate import LimitVerdict
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 #: Velocity and acceleration below this part of their limit are none. A controller that interpolates positions and
 #: velocities starts a motion from rest with a small acceleration, of the order of the square of its sampling time.
 AT_REST = {"velocity": 1e-6, "acceleration": 1e-3}

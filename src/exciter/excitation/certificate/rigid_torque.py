@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.chain import Chain
 from exciter.dynamics.reference import cross
@@ -26,8 +25,7 @@ from exciter.excitation.certificate.node_kinematics import NodeKinematics
 from exciter.excitation.certificate.spans import Spans
 from exciter.parameters.inertial import inertia_matrix
 from exciter.robot.spatial import transform_inertia
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ from exciter.excitation.certificate.node_kinematics import NodeKinematics
 from exciter.excitation.trajectories.curve import Curve
 from exciter.parameters.terms.ranges import Ranges
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 

@@ -16,11 +16,11 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.rigid_torque import rigid_torque
 from exciter.excitation.certificate.spans import Spans
 from exciter.parameters.terms.ranges import Interval
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.excitation.constraints.torque import TorqueLimits
 
-Array = NDArray[np.float64]
 ROUNDING = 1e-9  #: relative and absolute; errors of double precision stay a factor 10⁴ below
 
 

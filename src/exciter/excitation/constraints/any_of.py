@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.excitation.certificate.spans import Spans
@@ -15,8 +14,7 @@ from exciter.excitation.constraints.constraint import Constraint, RowName, Rows
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Settings
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown, unknown_name
@@ -55,8 +54,8 @@ from exciter.settings import Name, Names, Number, OneOf, Registry, Settings, Swi
 from exciter.settings.fill import adapter
 from exciter.settings.kinds import Kind, says_none
 from exciter.settings.wrong import below, wrong
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Triple = tuple[float, float, float]
 Point = Annotated[Triple, Vector(3, "m")]
 Direction = Annotated[Triple, Vector(3)]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
 from exciter.excitation.constraints.collision import CapsuleDistance
@@ -25,8 +25,8 @@ from exciter.excitation.constraints.region import direction
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Frame, Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 OUT_OF_THE_MOUNTING = (0.0, 0.0, 1.0)
 POINT_RADIUS = 1e-6  # [m] of a frame's origin taken as a capsule
 LEVEL_AXIS = 1e-4  # [rad] descriptions print π/2 with few digits: 0.1 mm of height for 1 m of arm, below any clearance

@@ -8,7 +8,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.kernels.cache import kernels
@@ -16,8 +15,7 @@ from exciter.dynamics.numba_engine import writable
 from exciter.dynamics.reference import cross, matvec
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @lru_cache(maxsize=16)

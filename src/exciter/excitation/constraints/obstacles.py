@@ -6,14 +6,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.excitation.constraints.region import checked_radius, direction, vector
 from exciter.robot.geometry import Capsule
 from exciter.robot.robot import BASE
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError, shown
 from exciter.excitation.certificate.spans import Spans
@@ -17,8 +17,8 @@ from exciter.excitation.constraints.kinematics import kinematics
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Frame, Robot
 from exciter.settings import Number, Settings, Text, Vector
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FrameName = Annotated[str, Text("a frame")]
 Point = Annotated[Array, Vector(3, "m")]
 Direction = Annotated[Array, Vector(3)]

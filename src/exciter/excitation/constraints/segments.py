@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from exciter.typing import Array
+
 TINY = 1e-30  # [m²] a segment shorter than the root of this is a point
 PARALLEL = 1e-8  # sin² of the angle below which the crossing point of two lines is mostly rounding
 

@@ -27,8 +27,7 @@ from exciter.robot.motion import Motion
 from exciter.robot.placeholders import bare_bodies, placeholder_torques, unreal_bodies
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import pseudo_inertia
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 #: Part of the torque limit. Gears lose percents of it; rolling bearings and seals alone do not go below this.
 PLACEHOLDER_FRICTION = 1e-3

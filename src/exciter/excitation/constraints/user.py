@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import RowName, Rows
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 STEP = 1e-5  # of central differences, relative to max(1, |x|): errors of 1e-10 of a smooth function
 
 

@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.excitation.constraints.constraint import LENGTH, RowName
@@ -32,8 +31,8 @@ from exciter.excitation.constraints.region import (
     vector,
 )
 from exciter.settings import Vector
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 UP = (0.0, 0.0, 1.0)
 COORDINATES = ("x", "y", "height")
 

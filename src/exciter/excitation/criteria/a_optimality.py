@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.criteria.criterion import CriterionSettings
 from exciter.excitation.criteria.matrices import checked_scale, inverse, singular
 from exciter.settings import Amount
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

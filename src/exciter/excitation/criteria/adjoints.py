@@ -9,14 +9,13 @@ values a finite way off (M. Riesz' formula, and the central difference), with no
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import backward, forward, regressor_rows_adjoint
 from exciter.errors import ParameterError
 from exciter.robot.motion import Motion, MotionGradient
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Stencil = tuple[tuple[float, float], ...]  # (shift, factor)
 #: f′(0) of a trigonometric polynomial of degree 2
 RIESZ: Stencil = tuple(

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from exciter.dynamics.layout import ColumnLayout
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, unknown_name
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

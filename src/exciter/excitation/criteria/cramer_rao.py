@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from exciter.dynamics.model import DynamicModel
@@ -33,8 +32,8 @@ from exciter.excitation.criteria.observed import Observed
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import MotionGradient
 from exciter.settings import Amount, Numbers, OneOf, Registry
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 #: functions of H alone that a file can name here
 GRAM = Registry[Any]("criterion", DOptimality, AOptimality, EOptimality, ConditionNumber)
 

@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria.observed import Observed
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import MotionGradient
 from exciter.settings import Settings
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 class CriterionSettings(Settings):

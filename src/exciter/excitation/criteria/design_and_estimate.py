@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Plan = TypeVar("Plan")
 
 

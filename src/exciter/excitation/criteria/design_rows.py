@@ -18,8 +18,8 @@ from exciter.excitation.criteria.adjoints import regressor_pullback
 from exciter.excitation.criteria.columns import coefficient_rows
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Settings
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 

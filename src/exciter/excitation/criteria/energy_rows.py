@@ -21,8 +21,8 @@ from exciter.errors import ParameterError
 from exciter.excitation.criteria.columns import coefficient_rows
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Number, Settings, Whole
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 

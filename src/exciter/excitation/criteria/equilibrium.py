@@ -16,7 +16,6 @@ from exciter.excitation.criteria.criterion import CriterionSettings, Evaluation
 from exciter.excitation.criteria.design_rows import DesignRows
 from exciter.excitation.criteria.observed import Observed
 
-Array = NDArray[np.float64]
 PROBES = 40  # rows of each kind at which an element must be non-zero at least once
 NOTHING = 1e-9  # an element below this along a random motion, relative to the largest of its column, is zero
 ROUNDED = 1e-12  # the same for the motion at hand: zero but for rounding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import qr, solve_triangular
 
 from exciter.dynamics.model import DynamicModel
@@ -13,8 +13,8 @@ from exciter.excitation.criteria.columns import Columns
 from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
 from exciter.excitation.criteria.observed import Observed
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SINGULAR = 1e14  # a condition number with unit columns above this is rounding
 
 

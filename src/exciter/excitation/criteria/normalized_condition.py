@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.criteria.condition_number import ConditionNumber
 from exciter.excitation.criteria.criterion import Criterion, CriterionSettings
 from exciter.excitation.criteria.matrices import singular
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria.columns import Columns
 from exciter.excitation.criteria.design_rows import DesignRows, ObservedRows
 from exciter.robot.motion import Motion, MotionGradient
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -15,8 +14,7 @@ from exciter.excitation.criteria.criterion import Criterion, CriterionSettings
 from exciter.excitation.criteria.matrices import checked_scale, nominal_sizes
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.settings import Amount
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

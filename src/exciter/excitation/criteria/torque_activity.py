@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.criteria.criterion import CriterionSettings, Evaluation
 from exciter.excitation.criteria.observed import Observed
 from exciter.settings import Amount
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.excitation.criteria.matrices import rounding
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ZERO_COLUMN = 1e-28  # of H's largest diagonal element: the square of what rounding leaves of a zero column
 TAKES_PART = 0.3  # of the largest share in a direction that is not excited
 

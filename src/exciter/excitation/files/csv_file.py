@@ -10,14 +10,13 @@ import io
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import MotionError
 from exciter.excitation.files.samples import Samples
 from exciter.files import csv_cells, csv_line, lines_of
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 QUOTED = re.compile(r'"[^"]*"')
 TIME = ("time", "t", "time_from_start", "timestamp")
 WORDS = {

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, MotionError, shown
 from exciter.excitation.families import trajectory_from
@@ -29,8 +28,8 @@ from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.robot import Robot
 from exciter.settings import written
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SAME_MOTION = 1e-6  # [rad, m and per s, s²], and relative: what other machines compute from the same coefficients
 PIECES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "polynomial": (PolynomialPiece, ("knots", "coefficients")),

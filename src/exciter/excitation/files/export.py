@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
@@ -22,8 +21,8 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.files import json_text, scratch
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 RATE = 200.0  # [Hz] rows per second unless asked otherwise
 NODES_PER_ROW = 1.2  # of the certificate of a file: one to begin with, some more where it must be split
 HIGHEST_RATE = 1000.0  # [Hz] up to which more rows are tried

@@ -9,13 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import MotionError, shown
 from exciter.excitation.files.samples import NANOSECONDS, Samples
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 WRAPPERS = ("trajectory", "joint_trajectory")  # FollowJointTrajectory goal, RobotTrajectory
 MESSAGE = ("joint_names", "points")
 OTHER_MOTIONS = ("joints", "pieces", "coefficients")  # of a trajectory.json

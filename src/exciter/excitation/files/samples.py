@@ -12,15 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 NANOSECONDS = 1_000_000_000  # per second: the resolution of time in a ROS 2 message
 MOST_ROWS = 1_000_000  # of a file: a quarter of an hour at 1 kHz, some hundred megabytes
 SHORTEST_STEP = 0.5 / NANOSECONDS  # [s] between rows: less is no time at all to a controller

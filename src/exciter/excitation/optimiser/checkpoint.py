@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.base import random_states
 from exciter.errors import ExciterError
@@ -29,8 +28,8 @@ from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.files import unique_keys
 from exciter.settings import written
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 LONGEST_LINE = 20_000_000  # bytes of a start: thousands of coefficients, and of iterations
 BEGINNING_OF_HEADER = b'{"exciter": "checkpoint", "fingerprint": "'
 SAME_VALUE = 1e-6  # to which the value of a motion is the same whenever it is computed

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.optimiser.joint_limits import JointLimits
 from exciter.excitation.optimiser.nonlinear import NonlinearLimits
@@ -19,8 +18,8 @@ from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.optimiser.start import shrunk
 from exciter.excitation.optimiser.variables import Grid, Variables
 from exciter.excitation.trajectories.curve import Curve
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FINE = 2000  # instants of the check between the grid points
 ROUNDS = 4
 REPAIR = 12  # iterations after margins have grown

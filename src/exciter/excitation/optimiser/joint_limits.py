@@ -17,8 +17,8 @@ from exciter.errors import ExciterError
 from exciter.excitation.optimiser.variables import Grid, Variables
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 LEAST_SWING = 0.01  # [rad or m] that a joint must be able to move to and fro, or nothing can be learnt from it
 LEAST_RANGE = 1e-3  # [rad or m] between its position limits

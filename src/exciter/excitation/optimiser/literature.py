@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-Array = NDArray[np.float64]
+from exciter.typing import Array
+
 Function = Callable[[Array], tuple[float, Array]]  # x ↦ f and ∂f/∂x
 HUGE = 1e10  # stands for an infinite value where a method cannot bear infinity
 

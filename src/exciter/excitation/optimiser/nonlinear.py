@@ -13,8 +13,8 @@ from exciter.excitation.constraints.constraint import Constraint, Rows
 from exciter.excitation.deadline import NEVER, Deadline
 from exciter.excitation.optimiser.variables import Grid, Variables
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 

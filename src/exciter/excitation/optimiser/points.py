@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
@@ -24,8 +24,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.segment_times import Interpolated, interpolate_points
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import daqp
 import numpy as np
 import piqp
-from numpy.typing import NDArray
 
 from exciter.excitation.deadline import OutOfTime
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 TIME_UP = -7  # exit flag of DAQP
 
 

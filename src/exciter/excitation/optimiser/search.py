@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from exciter.dynamics.model import DynamicModel
@@ -28,8 +27,8 @@ from exciter.excitation.optimiser.stages import stages
 from exciter.excitation.optimiser.start import Infeasible, random_start, roomy_posture
 from exciter.excitation.optimiser.variables import Grid, Variables
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SMOOTHING = 0.03  # [rad/s or m/s] width of sign(q̇) while optimising; results are judged with the true sign
 JOINT_MARGINS = (0.003, 0.01, 0.01, 0.01)  # of half ranges: position, velocity, acceleration, jerk between grid points
 OTHER_MARGIN = 0.01  # of a nonlinear row: 1 % of a torque limit, 1 mm

@@ -19,8 +19,8 @@ from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.joint_limits import JointLimits
 from exciter.excitation.optimiser.nonlinear import Linearised, NonlinearLimits
 from exciter.excitation.optimiser.qp import Step, solve
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Pairs = tuple[Index, Index]
 LEAST_RATIO = 1e-4  # of the predicted decrease that a step must really give

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.criteria import (
     AnyCriterion,
@@ -24,8 +23,8 @@ from exciter.excitation.criteria import (
 )
 from exciter.excitation.criteria.soft_condition import SoftCondition
 from exciter.excitation.criteria.weighted_sum import scaled
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 POWERS = (4.0, 16.0)  # of the stand-ins for a condition number, one stage each
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError
 from exciter.excitation.optimiser.joint_limits import JointLimits
 from exciter.excitation.optimiser.nonlinear import NonlinearLimits
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 POSTURES = 2000
 AMPLITUDE = 0.5  # of the joint limits, where nothing else is in the way
 CLEARANCE = 0.02  # of a start, beyond the margins of the nonlinear limits

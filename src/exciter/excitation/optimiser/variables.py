@@ -17,8 +17,8 @@ from scipy.linalg import lstsq
 
 from exciter.excitation.trajectories.trajectory import Trajectory, retimed
 from exciter.robot.motion import Motion, MotionGradient
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 

@@ -18,8 +18,7 @@ from exciter.excitation.trajectories.piecewise import MOST_SPANS, PiecewisePolyn
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.trajectory import Duration
 from exciter.settings import Whole
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

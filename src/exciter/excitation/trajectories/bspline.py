@@ -20,8 +20,8 @@ from exciter.excitation.trajectories.piecewise import MOST_SPANS, PiecewisePolyn
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.trajectory import Duration
 from exciter.settings import OneWord, Whole
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Variables = Literal["waypoints", "control"]
 
 

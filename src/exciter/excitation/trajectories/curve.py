@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import MotionError, shown
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 #: Values on the two sides of a knot that differ by less than this are one value: of accelerations relative to their

@@ -23,8 +23,8 @@ from exciter.excitation.trajectories.trajectory import Duration, Family, as_coef
 from exciter.settings import Switch
 from exciter.settings.kinds import Kind
 from exciter.settings.wrong import wrong
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 MOST_HARMONICS = 10_000  # of a series that is fitted to data; a motion for a robot has fewer (``fourier_piece``)
 
 

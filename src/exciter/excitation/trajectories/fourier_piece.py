@@ -11,8 +11,8 @@ from scipy import linalg
 
 from exciter.errors import MotionError, shown
 from exciter.excitation.trajectories.curve import Extremum
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 LARGEST_PHASE = 1e9  # [rad]
 LEAST_OMEGA = 1e-9  # [rad/s]

@@ -11,9 +11,7 @@ from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.trajectory import Family, as_coefficients
-
-Array = NDArray[np.float64]
-
+from exciter.typing import Array
 
 SHORTEST_MOTION, LONGEST_MOTION = 1e-3, 1e6  # [s] beyond which no robot is meant, and numbers overflow
 MOST_SPANS = 1000  # of a family: its basis has the square of their number in entries

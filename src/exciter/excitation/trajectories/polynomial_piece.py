@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Extremum
 from exciter.excitation.trajectories.polynomials import derivative, evaluate, hull, stationary_points
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 MAX_DEGREE = 9

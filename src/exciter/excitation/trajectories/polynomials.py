@@ -9,9 +9,8 @@ from functools import cache
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 #: Where the reciprocal variable of ``stationary_points`` may be centred: outside [0, 1], close to it.
 CENTRES = np.array([-0.25, 1.25, -0.5, 1.5, -0.75, 1.75, -1.0, 2.0, -1.25, 2.25])

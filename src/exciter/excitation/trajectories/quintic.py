@@ -16,8 +16,7 @@ from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.trajectory import Duration
 from exciter.settings import Amount, Settings, Switch, Whole, keys_of
 from exciter.settings.fill import adapter
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

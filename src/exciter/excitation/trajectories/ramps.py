@@ -21,8 +21,8 @@ from exciter.excitation.trajectories.polynomials import derivative, evaluate, hu
 from exciter.excitation.trajectories.segment_times import ROUNDING, Segments, shortest_times
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Allowed = Callable[[Curve], bool]
 

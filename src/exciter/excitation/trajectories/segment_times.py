@@ -15,13 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.polynomials import derivative, evaluate, stationary_points
 from exciter.excitation.trajectories.quintic import Quintic
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 #: φ, ψ_a, ψ_b in increasing powers of x.
 PHI = np.array([0.0, 0.0, 30.0, -60.0, 30.0])

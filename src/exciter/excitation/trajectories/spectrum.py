@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SAMPLES = 4096
 SHOWN = 0.999  #: share of the acceleration's power that lies below the highest frequency shown
 

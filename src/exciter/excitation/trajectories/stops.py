@@ -20,8 +20,8 @@ from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.piecewise import MOST_SPANS, PiecewisePolynomial, positive_duration
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.settings import Number, Vector
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SIGNS = (1.0, 0.0, -1.0, 0.0, -1.0, 0.0, 1.0)  # of the jerk, phase by phase
 
 

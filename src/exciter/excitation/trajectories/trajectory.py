@@ -17,8 +17,8 @@ from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Number, Settings
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Duration = Annotated[float, Number(above=0.0, unit="s")]
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
@@ -18,8 +17,8 @@ from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.validation_motion.judge import Judge
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 MOST_DRAWS = 1_000_000  # of random points or motions
 LONGEST = 3600.0  # [s] of a motion: beyond, files and reports would grow without bound
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
@@ -11,8 +10,7 @@ from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
 from exciter.excitation.design import RATE, Design, promises
 from exciter.excitation.objective import Objective
 from exciter.excitation.validation_motion.draw import Drawn
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def drawn_design(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Times = tuple[float, float, float]
 HAIR = 1e-6  # of a limit that stays free: what resampling to the rows of a file needs
 SHORTEST = 1e-3  # [s] of a phase: positions have too few digits for the jerk of shorter ones

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import Effort, certify, remembers
@@ -16,8 +15,8 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 QUICK = Effort(refine=0)  # a verdict is wanted, not how close it was
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import LimitVerdict
@@ -17,8 +16,8 @@ from exciter.excitation.validation_motion.fastest_move import SHORTEST, Times, c
 from exciter.excitation.validation_motion.judge import Judge
 from exciter.robot.motion import Motion
 from exciter.settings import Number, Whole
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 MOST_POINTS = 200
 LONGEST_REST = 60.0  # [s]
 LONGEST_RISE = 1.0  # [s]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError
 from exciter.excitation.baselines.random_motion import random_trajectory
@@ -17,8 +16,8 @@ from exciter.excitation.validation_motion.draw import MOST_DRAWS, Candidate
 from exciter.excitation.validation_motion.judge import Judge
 from exciter.robot.motion import Motion
 from exciter.settings import Whole
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 MOST_SEGMENTS = 200
 POSTURES = 200  # drawn for each motion, one of them is its centre
 ROOMY = 0.2  # 20 % of a torque limit, 2 cm: room enough about a posture

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.experiment.quality.tally import Array, Index
+from exciter.experiment.quality.tally import Index
 from exciter.experiment.recording.recording import Recording
+from exciter.typing import Array
 
 BIN = 0.02  # [s]
 MOST = 2**18  # bins; beyond it neighbours are merged

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from exciter.experiment.quality.finding import Finding, problem, warning
-from exciter.experiment.quality.tally import Array, runs
+from exciter.experiment.quality.tally import runs
 from exciter.experiment.quality.words import number, percent
 from exciter.experiment.recording.recording import Recording
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

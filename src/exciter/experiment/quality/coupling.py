@@ -14,8 +14,8 @@ import numpy as np
 
 from exciter.experiment.quality.finding import Finding, warning
 from exciter.experiment.quality.smooth import Smooth
-from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.words import percent
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

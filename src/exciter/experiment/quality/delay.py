@@ -20,9 +20,9 @@ from scipy.signal import butter
 from exciter.experiment.quality.finding import Finding, note, warning
 from exciter.experiment.quality.shifted_fit import BLOCKS, ShiftedFit
 from exciter.experiment.quality.smooth import Smooth
-from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.words import number, percent, span
 from exciter.experiment.recording.about import AnalogFilter
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

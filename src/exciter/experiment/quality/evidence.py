@@ -17,7 +17,6 @@ from exciter.experiment.quality.order import found_order
 from exciter.experiment.quality.rest import Rest, rest_of
 from exciter.experiment.quality.smooth import Piece, Smooth, smooth, uniform_pieces
 from exciter.experiment.quality.survey import Survey
-from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.units import foreign_units
 from exciter.experiment.recording.recording import Recording
@@ -25,6 +24,7 @@ from exciter.parameters.consistency import consistency
 from exciter.parameters.dummies import dummies
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
 RARE = 0.01  # share of positions at either end that may be outliers
 USUAL_TERMS = (RotorInertia(), Viscous(), Coulomb(), Offset())

@@ -16,7 +16,7 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.finding import Finding, Severity, note, problem, warning
 from exciter.experiment.quality.match import unknown_terms
-from exciter.experiment.quality.tally import Array
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.experiment.quality.finding import Finding, problem
-from exciter.experiment.quality.tally import Array, Index
+from exciter.experiment.quality.tally import Index
 from exciter.experiment.quality.words import count, number, unit
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

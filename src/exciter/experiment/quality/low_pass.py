@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from exciter.experiment.quality.finding import Finding, note, warning
 from exciter.experiment.quality.smooth import Smooth
-from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.words import number, percent
 from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.noise import earlier_low_pass
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.quality.tally import Array
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
 VISIBLE = 1e-6  # of a joint's own largest torque: a model torque below is rounding
 

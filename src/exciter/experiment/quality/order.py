@@ -17,10 +17,10 @@ from scipy.optimize import linear_sum_assignment
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.finding import Finding, problem
 from exciter.experiment.quality.match import Match, match, unknown_terms
-from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.words import number, unit
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

@@ -13,8 +13,8 @@ from scipy.signal import fftconvolve, find_peaks
 
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.finding import Finding, note, problem, warning
-from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.words import listed, number, percent, span, unit
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from exciter.experiment.quality.finding import Finding, note, warning
-from exciter.experiment.quality.tally import Array, runs
+from exciter.experiment.quality.tally import runs
 from exciter.experiment.quality.words import number, unit
 from exciter.experiment.signals.noise import quantisation_step
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

@@ -17,11 +17,12 @@ from exciter.experiment.quality.jumps import turns_of, unwrapped
 from exciter.experiment.quality.missing import sane
 from exciter.experiment.quality.spikes import isolated
 from exciter.experiment.quality.survey import CHUNK, survey
-from exciter.experiment.quality.tally import Array, runs
+from exciter.experiment.quality.tally import runs
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.words import count as counted
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.repairs import Repairs
+from exciter.typing import Array
 
 CUBIC = 3
 BESIDE = 8  # samples on either side, at least, that a filled run is fitted to

@@ -12,8 +12,8 @@ from scipy.ndimage import binary_dilation, maximum_filter1d, minimum_filter1d
 
 from exciter.experiment.quality.coarse import Coarse
 from exciter.experiment.quality.finding import Finding, note, problem
-from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.thresholds import Thresholds
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

@@ -9,10 +9,11 @@ import numpy as np
 
 from exciter.experiment.quality.constant import BESIDE, DEAD_STOP
 from exciter.experiment.quality.finding import Finding, note, problem, warning
-from exciter.experiment.quality.tally import Array, runs
+from exciter.experiment.quality.tally import runs
 from exciter.experiment.quality.values import placeholder
 from exciter.experiment.quality.words import count as counted
 from exciter.experiment.quality.words import number, percent, unit
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

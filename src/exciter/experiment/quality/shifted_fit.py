@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.experiment.quality.smooth import Smooth
-from exciter.experiment.quality.tally import Array, Index
+from exciter.experiment.quality.tally import Index
+from exciter.typing import Array
 
 BLOCKS = 20
 SINGULAR = 1e-8  # relative singular value that is none

@@ -15,9 +15,9 @@ from scipy.interpolate import CubicSpline
 from scipy.signal import butter, sosfiltfilt, welch
 
 from exciter.experiment.quality.spikes import isolated
-from exciter.experiment.quality.tally import Array
 from exciter.experiment.recording.recording import Recording
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
 ORDER = 4  # of the Butterworth filter, one pass
 POWER = 0.9999  # of the position's power lies within the band of the motion

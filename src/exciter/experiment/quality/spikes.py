@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from exciter.experiment.quality.finding import Finding, note, warning
 from exciter.experiment.quality.jumps import Steps, steps_of, turns_of, unwrapped
-from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.words import count as counted
 from exciter.experiment.recording.recording import Recording
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from exciter.experiment.recording.recording import Recording
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from exciter.experiment.quality.finding import Finding, problem, warning
-from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.words import listed, number, unit
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

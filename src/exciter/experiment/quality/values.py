@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from exciter.experiment.quality.tally import Array, Index
+from exciter.experiment.quality.tally import Index
 from exciter.experiment.recording.recording import Recording
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
 TINY = 1e-300  # a gain of zero has no limit
 

@@ -16,10 +16,10 @@ from scipy.optimize import minimize_scalar
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.finding import Finding, problem
 from exciter.experiment.quality.match import unknown_terms
-from exciter.experiment.quality.tally import Array
 from exciter.experiment.quality.words import number
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.signal import TimeSource
 from exciter.experiment.recording.units import UNITS
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 LATEST_INSTANT = 1e30  # [s]; times in another unit are far below, and told as such where logs are judged
 
 

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.units import UNITS, UnitOf
 from exciter.settings import Number, Settings, Vector
 from exciter.settings.kinds import Kind
 from exciter.settings.wrong import wrong
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,13 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.errors import RecordingError
 from exciter.experiment.sources.source import Source
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from exciter.experiment.recording.about import MOTOR, About
 from exciter.experiment.recording.repairs import Repairs
 from exciter.labelled import Labelled, table_html
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SIGNALS = ("q", "qd", "torque", "current")  # of the joints
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")  #: columns of the wrench on the base
 CHANNEL_UNITS = {"q": "rad or m", "qd": "rad/s or m/s", "torque": "N·m or N", "current": "A", "temperature": "°C"}

@@ -19,8 +19,8 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.recording.repeats import explained
 from exciter.experiment.recording.shelf import fingerprints
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROWS = 65_536
 MOST_BYTES = 1_000_000_000  # of samples in memory at once; joining them takes three times as much for a moment
 FIELDS = {"position": "q", "velocity": "qd"} | {name: name for name in ("torque", "current", "wrench", "temperature")}

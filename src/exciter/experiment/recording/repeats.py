@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from exciter.errors import RecordingError
 from exciter.experiment.recording.lockstep import Lockstep
 from exciter.experiment.sources.pieces import equal_blocks
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROWS = 16_384
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import SIDES
@@ -21,8 +20,8 @@ from exciter.experiment.recording.units import LARGEST, UNITS, Unit, UnitOf, col
 from exciter.parameters.terms.per_joint import PerJoint, per_joint
 from exciter.settings import Number, OneWord, PerJointNumber, Settings, Switch, Text
 from exciter.settings.wrong import wrong
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Units = str | tuple[str, ...] | None
 File = Annotated[str | None, Text()]
 Side = Annotated[str | None, OneWord(SIDES)]

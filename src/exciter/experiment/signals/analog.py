@@ -8,8 +8,8 @@ from scipy import signal
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import About, AnalogFilter
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 UNTOUCHED = 0.99  # gain up to which a filter is said to pass
 NOTE = "torque bandwidth [Hz]"  # in About.notes, so that it is written and read with the recording
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def first_difference(q: Array, rate: float) -> Array:

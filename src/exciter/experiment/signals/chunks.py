@@ -13,11 +13,9 @@ from operator import itemgetter
 from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.experiment.recording.recording import Recording
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 class Series(Protocol):

@@ -20,8 +20,8 @@ from scipy.ndimage import maximum_filter1d
 from scipy.signal import welch
 
 from exciter.errors import RecordingError
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Shares = Callable[[Array, float], tuple[Array, Array]]
 MAIN = 0.99  # of the power: the main motion
 HALF_OCTAVE = 3  # bands

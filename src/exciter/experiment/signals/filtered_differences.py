@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
@@ -27,8 +26,8 @@ from exciter.experiment.signals.resample import REACH, check_complete, resample,
 from exciter.experiment.signals.route import Bridge, Frequency, StreamingRoute
 from exciter.robot.motion import Motion
 from exciter.settings import Number, Switch, Whole
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 CLEARLY = 1.25  # times the cut-off: less is the same band, measured twice
 HIGHEST = 0.2  #: of the rate: a cut-off that leaves differences room
 

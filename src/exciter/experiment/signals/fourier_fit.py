@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.errors import RecordingError
@@ -26,8 +25,8 @@ from exciter.experiment.signals.prewhitening import Prewhitening
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
 from exciter.settings import Number, Whole
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 PENALTY = 4.6  # times its noise: what a harmonic must exceed; noise alone does so once in a hundred (e^−4.6)
 EXACT = 1e-9  # of the motion: less is rounding, not motion
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.robot.motion import Motion
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

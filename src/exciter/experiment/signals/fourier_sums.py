@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 BLOCK = 1 << 12  # samples at a time: they stay in the cache
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from exciter.typing import Array
+
 BLOCK = 1 << 16  # instants at a time: bounds memory
 
 

@@ -13,13 +13,12 @@ from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.about import HIGHEST_ORDER
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Design = tuple[Any, Any, float]
 NEGLIGIBLE = 1e-16  #: what a margin may leave of an edge's influence: nothing that counts after two differences
 EDGE = 1e-3  #: what may be left of an edge's influence where samples are kept

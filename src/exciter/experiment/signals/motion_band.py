@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.experiment.signals.processed import Processed
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 BAND = 0.999  #: of the power of velocities
 
 

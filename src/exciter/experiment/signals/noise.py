@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import signal, stats
 
 from exciter.errors import RecordingError
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ORDERS = range(2, 9)  # of the differences
 FEWEST = 2 * (ORDERS[-1] + 1)  # samples
 MOST = 200_000  # samples looked at: more do not sharpen the estimate

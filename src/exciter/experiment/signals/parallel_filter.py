@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
@@ -20,8 +20,8 @@ from exciter.experiment.signals.chunks import Margin, overlapped, peeked, segmen
 from exciter.experiment.signals.low_pass import EDGE, FINEST_EDGE, NEGLIGIBLE, LowPass
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows, model_rows
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 DECIMATION = 10  #: factor of [12.21]ff.
 ROUNDING = 1e-9
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import About
 from exciter.experiment.recording.recording import WRENCH, Recording
 from exciter.experiment.signals.local_cubic import local_cubic
 from exciter.experiment.signals.resample import LONG, check_complete, sampling_rate
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 STILL = 1e-3  # of the largest motion: a joint that moves less is not asked whether it repeats
 BEYOND = 2  # samples behind the last instant of a period that its interpolation needs
 MOST_SAMPLES = 10_000_000  # per period

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.local_cubic import local_cubic
 from exciter.experiment.signals.resample import check_complete
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 COARSE = 1 << 14  # samples of the first look
 REPEATS = 0.05  # of the motion's variance: a shift that leaves more is no period
 

@@ -19,8 +19,8 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.analog import noted_bandwidth
 from exciter.experiment.signals.chunks import peeked
 from exciter.experiment.signals.period_averager import PeriodAverager
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Chunks = Callable[[], Iterable[Recording]]
 BEGINNING = 10_000  # samples from which the rate is taken
 LOUDER = 1.5  # a step between periods this much above the usual one, in variance, is no noise

@@ -32,8 +32,8 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.analog import NOTE, named, noted_bandwidth, passes, response
 from exciter.experiment.signals.periods import PeriodAverage
 from exciter.experiment.signals.resample import resample
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 USUAL = 10.0  # times: noise is amplified up to this at a frequency unless a bandwidth is given
 LARGEST = 30.0  # times: and never more than this

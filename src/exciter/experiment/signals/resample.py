@@ -15,14 +15,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.chunks import Margin, overlapped, segments
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 REACH = 56  #: samples to each side beyond which a spline does not notice: 2⁻⁵⁶ is below the last digit
 MOST_INSTANTS = 100  #: for one sample: beyond that there is hardly anything measured in the result
 LONG = 10.0  #: intervals: a gap, not lost samples

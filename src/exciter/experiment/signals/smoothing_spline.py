@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import interpolate, linalg
 
 from exciter.errors import RecordingError, shown
@@ -26,8 +25,8 @@ from exciter.experiment.signals.resample import REACH, check_complete, resample,
 from exciter.experiment.signals.route import Bridge, Frequency, StreamingRoute
 from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Number, Whole
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FEWEST = 64  # samples
 PER_KNOT = 3.0  # samples at least
 TRIED = 200  # knot densities

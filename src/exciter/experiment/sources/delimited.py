@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.pieces import equal_blocks
@@ -15,8 +14,7 @@ from exciter.experiment.sources.source import MOST_COLUMNS, Source
 from exciter.experiment.sources.text_layout import DECIMAL_COMMA, TextSettings, decimal_comma, find_layout
 from exciter.experiment.sources.text_lines import HIDDEN_ENDS, Notation, cells, numbered_lines, text_pieces
 from exciter.files import HIDDEN_END
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 class DelimitedText(Source):

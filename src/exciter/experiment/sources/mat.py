@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.limits import brief, check_unpacked, check_whole
 from exciter.experiment.sources.mat_elements import PIECE, Cursor, unpacking
 from exciter.experiment.sources.pieces import equal_blocks
 from exciter.experiment.sources.source import MOST_COLUMNS, Source
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 HEADER = 128  # bytes
 MATRIX, COMPRESSED = 14, 15  # types of elements
 STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}

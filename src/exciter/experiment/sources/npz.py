@@ -17,14 +17,13 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.limits import brief, check_unpacked, check_whole
 from exciter.experiment.sources.pieces import equal_blocks
 from exciter.experiment.sources.source import MOST_COLUMNS, Source
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 PIECE = 1 << 20  # bytes of one array read at once, about
 MOST_HEADER = 10_000  # bytes of an array's header
 MOST_DIRECTORY = 1 << 24  # bytes of the archive's table of contents

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def equal_blocks(tables: Iterable[Array], rows: int) -> Iterator[Array]:

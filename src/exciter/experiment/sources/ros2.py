@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, RecordingError, shown
 from exciter.experiment.sources.bag_limits import MOST_MESSAGE, check_index, check_mcap, unpack
@@ -20,8 +19,8 @@ from exciter.experiment.sources.bag_metadata import bag_files
 from exciter.experiment.sources.limits import brief
 from exciter.experiment.sources.pieces import equal_blocks
 from exciter.experiment.sources.source import MOST_COLUMNS, Source
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 JOINT_STATE = "sensor_msgs/msg/JointState"
 QUANTITIES = ("position", "velocity", "effort")
 STEP = 4096  # messages gathered at once

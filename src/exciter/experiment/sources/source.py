@@ -6,12 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.errors import RecordingError
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 MOST_COLUMNS = 10_000  # a log of a robot has some dozens
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.experiment.recording.about import AnalogFilter
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 

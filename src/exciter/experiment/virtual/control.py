@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ParameterError
@@ -18,8 +17,8 @@ from exciter.robot.motion import Motion
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
 from exciter.settings import Number, OneOf, PerJointNumber, Registry, Settings
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Law = Callable[[int, Array, Array], Array]  #: (number of the tick, q, q̇) → τ (n,)
 PATH = 200  # postures of the motion that gains are chosen for
 SLOW = 0.05  # [rad/s] below which the feed-forward of dry friction fades

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ParameterError
@@ -19,8 +18,8 @@ from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
 from exciter.settings import Number, Settings
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FLOOR = 1e-3  # smallest eigenvalue, in scaled units, of a body that the description gets wrong
 POSTURES = 64
 USUAL_ACCELERATION, USUAL_VELOCITY = 5.0, 2.0  # [rad/s², rad/s] where a description has no limits

@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.experiment.virtual.numbers import resolved
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.robot import Robot
 from exciter.settings import PerJointNumber, Settings
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.experiment.virtual.drive import Drive
 from exciter.experiment.virtual.numbers import resolved, stream
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.robot import Robot
 from exciter.settings import OneWord, PerJointNumber, Settings
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

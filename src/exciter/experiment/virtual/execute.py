@@ -13,8 +13,8 @@ from exciter.errors import ExciterError
 from exciter.experiment.virtual.control import Law
 from exciter.experiment.virtual.plant import Plant, engine
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Progress = Callable[[float], None]
 FASTEST = 1e6  # [rad/s] beyond which a simulation has lost its way
 TELL = 500  # steps between two reports

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.experiment.recording.about import SIDES
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.settings import OneWord, PerJointNumber, Settings
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

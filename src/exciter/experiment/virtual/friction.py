@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.experiment.virtual.numbers import resolved
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FIELDS = ("viscous", "coulomb", "stribeck", "stribeck_velocity")
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.experiment.recording.about import SIDES, AnalogFilter
@@ -18,8 +17,7 @@ from exciter.experiment.virtual.ripple import Ripple
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.robot import Robot
 from exciter.settings import OneWord, PerJointNumber, Settings, Switch
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

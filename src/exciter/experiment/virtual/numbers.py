@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.parameters.terms.per_joint import PerJoint, check_within, per_joint
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 LARGEST = 1e12
 SMALLEST_POSITIVE = 1.0 / LARGEST  # a quotient of two settings is finite
 STREAMS = ("truth", "instants", "dropped", "position", "velocity", "torque", "ripple")

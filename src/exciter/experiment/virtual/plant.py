@@ -25,8 +25,8 @@ from exciter.experiment.virtual.truth import Truth
 from exciter.parameters.conventions import to_mujoco
 from exciter.robot.robot import Joint, Robot
 from exciter.robot.spatial import axis_rotation, rotation_to
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 NOTHING = 1e-12  # [kg, kg·m²] what MuJoCo gets instead of zero
 STIFF = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: as hard as MuJoCo makes a constraint

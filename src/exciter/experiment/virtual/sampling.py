@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from exciter.errors import ParameterError
 from exciter.experiment.virtual.numbers import stream
 from exciter.settings import Fraction, Number, Settings, Switch
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 WIDEST = 0.45  # of an interval: instants keep their order
 JITTER = WIDEST / 3.0  # of an interval: three standard deviations are as wide
 

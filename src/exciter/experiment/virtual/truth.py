@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError
@@ -25,8 +24,8 @@ from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import transform_inertia
 from exciter.robot.xml_safety import read_bytes
 from exciter.robot.yaml_file import parse_json
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 MOST_BYTES = 20_000_000  # of a truth.json
 
 

@@ -37,8 +37,8 @@ from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import PerJointNumber, Settings, Switch, written
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SIMULATION_RATE = 4000.0  # [Hz] at least, and
 STEPS_PER_SAMPLE = 4  # at least
 FINEST = 50_000.0  # [Hz] beyond which nobody wants to wait

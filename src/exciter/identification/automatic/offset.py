@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.trial import Trial
 from exciter.identification.automatic.weight import strongest_as_good
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 OFFSETS = (0.03, 0.1, 0.3, 1.0, None)  #: σ over the rms torque of the joint, from the nearest to zero; None: free
 
 

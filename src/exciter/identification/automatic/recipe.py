@@ -17,7 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording.about import LINK
@@ -47,8 +46,8 @@ from exciter.identification.physical.reference import BestKnown, PriorValues
 from exciter.identification.problem import FOLDS, Problem
 from exciter.identification.run import Run, common_side
 from exciter.parameters.terms import JointTerm, Offset
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROUNDS = 2  #: of friction and the weight of the prior
 FIRST_WEIGHT = 10.0  #: of the prior, until it is chosen
 WEAK = 1e-3  #: weight with which noise is estimated: residuals of a strong prior would be its own errors

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
 from exciter.experiment.signals.butterworth import Butterworth
@@ -21,8 +20,8 @@ from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.trial import Trial
 from exciter.identification.cross_validation import Score, simplest_within_error
 from exciter.identification.run import Run
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 MULTIPLES = (5.0, 10.0, 20.0, 40.0)  #: of the motion's band
 LOST = 0.05  #: of the shortest run, at each end: a lower cut-off would cost more
 WEIGHTS = np.array([10.0, 1.0, 0.1])  # of the prior, while cut-offs are compared

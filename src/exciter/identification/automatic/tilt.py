@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.trial import Trial
 from exciter.identification.cross_validation import Score, simplest_within_error
 from exciter.robot.spatial import rotation_to
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FIRST = np.radians(0.5)  #: [rad] from the middle, where leaning is tried first; then half of it
 FARTHEST = np.radians(2.0)  #: [rad] so much is no error of mounting, but something else that leaning stands for
 ROUNDS = 3

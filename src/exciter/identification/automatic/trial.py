@@ -21,8 +21,8 @@ from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.nonnegative_base import nonnegative_base
 from exciter.identification.physical.reference import PriorValues, Reference
 from exciter.identification.problem import Problem
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROUNDS = 4  # of weights and residuals
 EXACT = 1e-6  # of the torque: less noise than this is not believed
 

@@ -16,13 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.trial import Trial
 from exciter.identification.cross_validation import Score
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 WEIGHTS = 10.0 ** np.arange(1.5, -0.1, -0.5)  #: λ, from the strongest; a link is known to 1/√λ of its size
 FAINT = 10.0 ** np.arange(-0.5, -3.1, -0.5)  #: λ where links of the prior have not even the right size
 FAR = 2.0  #: times the mean square that a faint prior leaves: then the prior has not

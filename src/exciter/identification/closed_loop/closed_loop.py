@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError, ParameterError
@@ -20,8 +20,8 @@ from exciter.experiment.virtual.virtual_robot import FINEST, SIMULATION_RATE, St
 from exciter.identification.closed_loop.simulation import Simulated, Simulation, Ticks
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 MOST = 20_000_000  # ticks × joints whose reference is kept in memory
 
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 from scipy.signal.windows import hann, parzen
 
-Array = NDArray[np.float64]
+from exciter.typing import Array
+
 BLOCK = 4096  # instants that are looked at together; what is farther apart counts as independent
 SHARE = 4  # lags of the autocovariance are at most so small a part of the instants
 MOST_LAGS = 256

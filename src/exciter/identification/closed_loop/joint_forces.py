@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -27,8 +26,8 @@ from exciter.parameters.terms import (
 from exciter.parameters.terms.dry_friction import DryFriction
 from exciter.parameters.terms.per_joint import per_joint
 from exciter.parameters.terms.shape import Sign
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 #: term → rows that its kinds of columns add to, one after the other
 PLACES: dict[type[JointTerm], tuple[tuple[int, ...], ...]] = {
     RotorInertia: ((row.ROTOR,),),

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
@@ -14,8 +13,8 @@ from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.simulated_run import SimulatedPieces
 from exciter.identification.closed_loop.simulation import Unmovable
 from exciter.identification.problem import Problem
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SHORTEST = 0.02  # part of a step towards parameters that no arm can be simulated with
 BLOCKED = 4  # steps in a row that had to be shortened
 NOTHING = 1e-9  # of the torque: a change this small is none

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
@@ -15,8 +14,8 @@ from exciter.errors import MotionError, ParameterError
 from exciter.experiment.virtual.control import Law
 from exciter.identification.closed_loop.joint_forces import joint_forces
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 KERNELS = "exciter.identification.closed_loop.kernels"
 FASTEST = 1e6  # [rad/s] beyond which a simulation has lost its way
 ON_TICK = 1e-6  # of a tick, by which an instant counts as on it

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.identification.estimators.estimator import Estimator
@@ -24,8 +23,8 @@ from exciter.identification.physical.settle import PhysicalEstimate, Settled, ph
 from exciter.identification.physical.whitening import whitened_links
 from exciter.identification.problem import Problem
 from exciter.settings import NonNegative
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 UNBOUNDED = (
     "covariance of the estimate without bounds: a robot that exists is never farther from the bounded estimate than "
     "from the unbounded one, in the measure of that covariance"

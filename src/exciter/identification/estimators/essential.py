@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.errors import ParameterError, unknown_name
@@ -21,8 +20,8 @@ from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, linear_estimate
 from exciter.settings import Names, Positive
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 LEVEL = 0.05
 ASSUMPTION = (
     "; chosen by the same data: intervals of the parameters kept hold given that those dropped are zero, which a test "

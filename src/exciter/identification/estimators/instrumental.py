@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
@@ -27,8 +26,8 @@ from exciter.identification.estimators.weighted import ROUNDS, SETTLED, reweight
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, noise_of
 from exciter.settings import Positive
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ASSUMPTION = (
     "errors of the equations are stationary, of any colour and correlated between joints; the simulated motion knows "
     "nothing of them, so controller and reference are known"

@@ -6,13 +6,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.errors import ParameterError
 from exciter.settings import Positive, Registry, Settings
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 class Loss(Settings, ABC):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
@@ -22,8 +21,8 @@ from exciter.identification.maximum_likelihood.measured import Measured
 from exciter.identification.problem import Problem
 from exciter.parameters.terms.per_joint import PerJoint, per_joint
 from exciter.settings import PerJointNumber
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 LARGE, LARGEST = 300, 2000  # coefficients of a trajectory
 ROUNDS = 20  # of noise from residuals
 ROUGHLY = 3  # iterations, after which residuals tell the noise

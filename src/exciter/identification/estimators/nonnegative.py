@@ -17,8 +17,8 @@ from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.nonnegative_base import nonnegative_base
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, linear_estimate, noise_of
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 UNBOUNDED = (
     "covariance of the estimate without bounds: true values ≥ 0 are never farther from the bounded estimate than from "
     "the unbounded one, in the measure of that covariance"

@@ -10,9 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.errors import ParameterError
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.physical.base_prior import base_prior
@@ -34,8 +31,8 @@ from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows
 from exciter.parameters.consistency import consistency
 from exciter.settings import Number, OneOf, Switch
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Limits = Callable[[Equations, Reference], Sequence[Cone]]
 AUTO = "auto"  #: weight of a prior: by cross-validation
 

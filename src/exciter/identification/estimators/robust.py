@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
@@ -32,8 +31,8 @@ from exciter.identification.solution import TINY, enough_rows
 from exciter.identification.solution import taken as taken_of
 from exciter.settings import OneOf, Positive
 from exciter.settings.fill import adapter
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 TOLERANCE = 0.01  #: of a standard deviation of each parameter
 STEADY = 0.01  # relative change of a scale, below which it stays
 RESCALED, PASSES = 10, 50

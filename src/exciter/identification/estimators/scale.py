@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-Array = NDArray[np.float64]
+from exciter.typing import Array
+
 DECADES, PER_DECADE = 6, 250  # on both sides of a guess; the median is interpolated within its bin
 GAUSSIAN = float(stats.norm.ppf(0.75))  #: median of |e| of Gaussian errors with σ = 1
 

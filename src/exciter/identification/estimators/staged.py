@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError, RecordingError
 from exciter.identification.estimate import Estimate
@@ -19,8 +18,8 @@ from exciter.identification.problem import Problem
 from exciter.identification.stages.cells import Cells, cells_of
 from exciter.identification.stages.propagation import State, Step, refuse_few_rows
 from exciter.identification.stages.stage import Stage
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ASSUMPTION = (
     "every equation has an error of its own, of one variance per joint and stage, and W is exact; what earlier stages "
     "leave uncertain is carried into later ones"

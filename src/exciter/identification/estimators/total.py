@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, optimize
 
 from exciter.errors import ParameterError, unknown_name
@@ -36,8 +35,8 @@ from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, noise_of
 from exciter.parameters.base_names import split_name
 from exciter.settings import ByName, Names, Number
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROUNDS, SETTLED = 100, 1e-9
 ASSUMPTION = (
     "the errors of every row of [W y], W included, are independent and Gaussian, and compare with each other as "

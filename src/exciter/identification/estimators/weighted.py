@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import WHITE, Estimate
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, linear_estimate, noise_of
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROUNDS = 100
 SETTLED = 1e-10  # relative change of noise
 

@@ -27,7 +27,6 @@ from exciter.parameters.base import BaseParameters
 from exciter.parameters.base_numeric import numeric_base
 from exciter.parameters.base_symbolic import prismatic_links
 
-Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 EQUATIONS = tuple(f"base.{name}" for name in WRENCH)
 OFFSETS = tuple(f"off.{name}" for name in WRENCH)

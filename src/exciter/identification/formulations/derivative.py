@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.experiment.signals.chunks import Margin, overlapped, peeked, segments
 from exciter.experiment.signals.rows import Rows
 
-Array = NDArray[np.float64]
 WEIGHTS = (45.0 / 60.0, -9.0 / 60.0, 1.0 / 60.0)  # of x(k + i) − x(k − i), i = 1, 2, 3
 REACH = len(WEIGHTS)
 CONTINUED = 1.5  #: intervals: what follows within belongs to the same segment

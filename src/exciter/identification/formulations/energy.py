@@ -21,8 +21,8 @@ from exciter.identification.formulations.derivative import CONTINUED
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.power_balance import balance_rows, even, uneven
 from exciter.settings import Number, Switch
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 NAME = "energy"
 REACH = 1  # samples beyond an interval that its integral looks at
 

@@ -16,8 +16,7 @@ from exciter.experiment.signals.rows import Rows, model_rows
 from exciter.identification.formulations.formulation import Formulation
 from exciter.parameters.terms.dry_friction import BoundDryFriction
 from exciter.parameters.terms.per_joint import PerJoint, per_joint
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.formulations.dissipation import dissipation
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 SLOW = 0.01  #: of the velocity limit (of 1 rad/s or m/s without one): below, errors are not taken as getting smaller
 ERROR = "error²"  #: the last column: variance of q̇ᵀ e for torque errors e of mean square one

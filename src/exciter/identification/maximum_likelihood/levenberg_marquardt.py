@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.errors import ParameterError
 from exciter.identification.information import Information
 from exciter.identification.maximum_likelihood.measured import Measured
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROUNDS = 60
 SETTLED, NEARLY = 1e-10, 1e-3  # squared length of a Gauss–Newton step, in σ of the estimate
 FIRST, FACTOR, MOST = 1e-4, 10.0, 1e10  # damping

@@ -18,8 +18,8 @@ from exciter.identification.maximum_likelihood.spectrum import Spectrum
 from exciter.identification.maximum_likelihood.torque_derivatives import torque_derivatives
 from exciter.identification.run import Run
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 SIZE = 2048  # instants at a time
 TINY = 1e-9  # of a signal: noise below it is rounding

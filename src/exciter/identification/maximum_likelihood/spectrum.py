@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.about import AnalogFilter
 from exciter.experiment.signals.analog import response
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,12 @@ over the dependent χ_D is least squares in β again: rows in which χ_D does no
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.identification.physical.reference import Reference
 from exciter.identification.physical.whitening import svec
 from exciter.parameters.base import BaseParameters
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def base_prior(base: BaseParameters, reference: Reference, weight: float = 1.0) -> Array:

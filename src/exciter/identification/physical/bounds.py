@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
@@ -24,8 +23,8 @@ from exciter.settings import Number, Settings, Text, Vector
 from exciter.settings.fill import adapter
 from exciter.settings.kinds import Kind
 from exciter.settings.wrong import wrong
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ConeKind = Literal["nonnegative", "second-order", "semidefinite"]
 KNOWN_TO = 0.01  # a mass given as one number
 INF = float("inf")

@@ -11,13 +11,12 @@ from typing import Any
 
 import clarabel  # type: ignore[import-untyped]
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from exciter.errors import ParameterError
 from exciter.identification.physical.bounds import Cone
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 TOLERANCE = 1e-9
 OUTSIDE = 1e-6  #: scaled violation that is put right afterwards; more means that the solver failed
 FAR = 1e3  # units of noise

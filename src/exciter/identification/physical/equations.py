@@ -6,15 +6,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.compressed import Compressed
 from exciter.identification.problem import Problem
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 EXACT = 1e-6  #: of the torque: less noise than this is not believed, so that numbers stay within what solvers bear
 TINY = 1e-13  # of the torque: what rounding leaves of exact data
 

@@ -12,14 +12,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.identification.physical.reference import Reference
 from exciter.identification.physical.whitening import svec, whitened_links, whitening
 from exciter.robot.spatial import pseudo_inertia
 from exciter.settings import Registry, Settings
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FLAT = 1e-12  # of the reference: beyond it rounding decides whether a body is one
 
 

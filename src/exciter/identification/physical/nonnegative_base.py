@@ -14,8 +14,8 @@ from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.reference import nonnegative_terms
 from exciter.identification.problem import Problem
 from exciter.robot.spatial import from_pseudo_inertia
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROUNDING = 1e-9
 
 

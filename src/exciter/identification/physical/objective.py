@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.identification.physical.bounds import Cone
@@ -14,8 +13,8 @@ from exciter.identification.physical.cone_program import nearest
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import Metric, PseudoInertia
 from exciter.identification.physical.reference import Reference
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Sides = tuple[Array, Array]
 TRACE = 1e-4  #: λ of what is always there: every number of a link known to 100 times its size, terms likewise
 EASY, EASIER = 100.0, 10.0  # weight at which Newton's method starts at the reference; from one weight to the next

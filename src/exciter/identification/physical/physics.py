@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.identification.physical.bounds import Cone
@@ -11,8 +10,7 @@ from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.reference import Reference, nonnegative_terms
 from exciter.identification.physical.whitening import svec
 from exciter.robot.motion import Motion
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def physics(equations: Equations, reference: Reference, margin: float) -> list[Cone]:

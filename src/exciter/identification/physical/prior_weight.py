@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.identification.compressed import Compressed
 from exciter.identification.cross_validation import Score, cross_validate
@@ -15,8 +14,8 @@ from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import Metric
 from exciter.identification.physical.objective import Objective, Sides
 from exciter.identification.physical.reference import Reference
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 LOWEST = -4  # log10 λ: as little as is always there
 
 

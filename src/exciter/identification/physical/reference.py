@@ -18,8 +18,8 @@ from exciter.parameters.dummies import dummies
 from exciter.parameters.terms import Offset
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, transform_inertia
 from exciter.settings import Number, Registry, Settings
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 OFF = 10.0  #: masses that are wrong by more than this factor are scaled
 WORSE = 2.0  # times the residuals, which a wrong factor must cause
 LEAST = 1e-3  # of the torque: a smaller share of the links is not believed

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.parameters import inertial
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import rotation_to
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 THICK = 1.0 / 3.0  #: radius of a rod over the mean length of the links
 STUB = 0.5  #: shortest rod over the mean length: axes that cross leave no length, but there is a body
 UNKNOWN = 0.1  # [m] mean length of a robot whose axes all cross in one point

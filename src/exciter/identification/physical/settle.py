@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.identification.estimate import WHITE, Estimate
@@ -18,8 +17,8 @@ from exciter.identification.physical.prior_weight import WeightChoice
 from exciter.identification.physical.reference import Reference
 from exciter.identification.problem import Problem
 from exciter.identification.residuals import Residuals
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROUNDS = 100
 SETTLED = 1e-9  # relative change of noise
 NOTABLE = 0.05  #: relative rise of a joint's residual that deserves a word

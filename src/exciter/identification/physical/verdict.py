@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.identification.physical.physics import rotor_matrices
 from exciter.parameters.consistency import consistency
 
-Array = NDArray[np.float64]
 ROUNDING = 1e-9  # of the largest rotor
 
 

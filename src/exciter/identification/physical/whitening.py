@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.robot.spatial import pseudo_inertia
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 UNIT = pseudo_inertia(np.eye(10))  # (10, 4, 4): J of each of the ten parameters
 
 

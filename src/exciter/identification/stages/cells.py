@@ -14,8 +14,8 @@ from exciter.identification.stages.instants import Instants, rows_with_motion
 from exciter.identification.stages.selection import Everything, Unused
 from exciter.identification.stages.stage import Stage
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 STEP = 0.01  # [rad or m] a joint moved from one instant to the next: another pose, without the way there

@@ -17,8 +17,8 @@ from exciter.identification.problem import Problem
 from exciter.identification.stages.reach import reach
 from exciter.identification.stages.selection import Selection
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 EARLY = 0.51  # of a sampling interval, by which equations may miss a sample
 CONTINUED = 1.5  # sampling intervals: what follows within belongs to the same segment, beyond it a filter starts anew

@@ -24,8 +24,8 @@ from exciter.errors import ParameterError
 from exciter.identification.information import SINGULAR
 from exciter.identification.solution import TINY
 from exciter.identification.stages.cells import Cells
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 ROUNDS, SETTLED = 100, 1e-10
 UNCLEAR = 1e-6  # share of a parameter in directions the equations say nothing of

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.estimate import Estimate
 from exciter.robot.motion import Motion
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

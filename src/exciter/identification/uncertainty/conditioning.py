@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import Estimate
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 CORRELATED_PAIR = 0.9  #: correlation of two estimates beyond which they are listed
 MOST_PAIRS = 20
 

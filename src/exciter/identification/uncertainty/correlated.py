@@ -23,10 +23,10 @@ from exciter.identification.uncertainty.equations import Equations, by_time, str
 from exciter.identification.uncertainty.lags import Taper
 from exciter.identification.uncertainty.linear_fit import LinearFit, linear_fit
 from exciter.settings import Settings, Switch, Whole
+from exciter.typing import Array
 
 BLOCK = 0.01  # s: rows within it are put together where there are many, for W does not change so fast
 LONG = 20_000  # rows of a joint that are many
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 

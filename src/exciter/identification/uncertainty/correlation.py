@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.uncertainty.equations import Equations, by_time, stretches
 from exciter.identification.uncertainty.lags import REACH, Fading, Taper, fading, most_lags
 from exciter.identification.uncertainty.linear_fit import LinearFit
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 PROBES = 16  # random combinations of columns that stand for all of them; fewer columns than this stand for themselves
 LONG = 100_000  # rows of a joint, from which on two are enough: they average over more frequencies, and matter less
 LEAST = 0.1  # of the noise's power: that much is always taken as left by the fit

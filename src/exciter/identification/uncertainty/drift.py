@@ -13,7 +13,6 @@ from functools import cached_property
 from itertools import repeat
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.errors import ParameterError
@@ -25,8 +24,8 @@ from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, StationaryErrors, sandwich
 from exciter.identification.uncertainty.linear_fit import LinearFit
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 LEVEL = 0.01  #: chance of a false alarm, of all parameters together
 KINDS = {"Fv": "viscous friction", "Fs": "Coulomb friction", "off": "offset"}
 OFFSET = "off"

@@ -9,13 +9,12 @@ from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.experiment.signals.chunks import peeked, segments
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.compressed import Compressed
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 GAP = 1.5  #: intervals between samples, beyond which errors have nothing to do with each other
 
 

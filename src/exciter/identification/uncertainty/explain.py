@@ -4,13 +4,11 @@ same."""
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import WELL, Estimate
 
-Array = NDArray[np.float64]
 SHARED = 3.0  # times: σ over what it would be with all others known, from which on others are the reason
 ALIKE = 0.5  # correlation of estimates, from which on a parameter is named
 NAMED = 3  # at most

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, Residuals
 from exciter.identification.uncertainty.equations import Equations, by_time, stretches
 from exciter.identification.uncertainty.lags import Taper
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

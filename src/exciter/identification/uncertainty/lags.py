@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from exciter.typing import Array
+
 LONGEST = 2048  #: lags that are looked at; errors that are alike for longer are said to be so
 SHARE = 8  #: and at most so many of the rows
 REACH = 6  #: times the lag where correlation has faded, that the taper reaches at least

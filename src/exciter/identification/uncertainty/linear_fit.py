@@ -12,8 +12,8 @@ from exciter.errors import ParameterError
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import Estimate
 from exciter.identification.uncertainty.equations import Equations
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SAME = 0.01  # σ: an estimate this close to that of least squares is the one of least squares
 ROUNDING = 1e-9  # of the parameters over their σ: the same for data without noise
 

@@ -11,15 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, optimize
 
 from exciter.identification.physical.settle import PhysicalEstimate
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, sandwich
 from exciter.identification.uncertainty.equations import Equations
 from exciter.identification.uncertainty.linear_fit import LinearFit
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 UNSEEN = 1e-6  # 1 − H: there the data say nothing
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.errors import ParameterError
@@ -15,7 +14,6 @@ from exciter.identification.uncertainty.equations import Equations
 from exciter.identification.uncertainty.lags import Taper
 from exciter.identification.uncertainty.linear_fit import LinearFit
 
-Array = NDArray[np.float64]
 LAGS = 20  # that the test looks at
 LEVEL = 0.01  # of the test
 SLOW = 0.1  # of the band: the share of power there is told

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.parameters.terms.columns import Columns, Joint
 from exciter.parameters.terms.drive_coupling import check_coupling, coupled_indices, motor_range, of_motor
@@ -18,8 +17,7 @@ from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque, sca
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.settings import Amount
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.parameters.terms.per_joint import OfNamedJoints, PerJoint, Travel, check_positive, check_within, per_joint
 from exciter.parameters.terms.ranges import Interval
 from exciter.parameters.terms.shape import BoundShape, FrictionShape
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.parameters.terms.columns import Column, Columns, joint_columns, joint_indices
 from exciter.parameters.terms.dahl import Dahl
 from exciter.parameters.terms.pointwise import Samples
@@ -17,8 +14,8 @@ from exciter.parameters.terms.term import BoundTerm, JointTerm
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Names, OneOf, Registry
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SHAPES = Registry[FrictionShape]("shape", Sign, Tanh, Dahl)
 Shape = Annotated[FrictionShape, OneOf(SHAPES)]
 

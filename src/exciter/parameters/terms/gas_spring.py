@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.parameters.terms.columns import Column, Joint, joint_columns, revolute_index
@@ -17,8 +16,8 @@ from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, times
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
 from exciter.settings import Number
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FORCE = Column("Fg", ("N", ""), nonnegative=True, conservative=True)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.parameters.terms.gas_spring import GasSpring
@@ -23,8 +22,8 @@ from exciter.robot.robot import Robot
 from exciter.settings import Numbers, OneOf, Registry, Settings, Vector
 from exciter.settings.fill import adapter
 from exciter.settings.kinds import Kind
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Links = tuple[Annotated[tuple[float, ...], Vector(10)], ...]
 #: Known springs: a term of position, and the value of its parameter, or one value for each of its parameters.
 Springs = tuple[tuple[JointTerm, float | tuple[float, ...]], ...]

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.parameters.terms.per_joint import check_positive
 from exciter.parameters.terms.ranges import Interval, cosine, sine, times
 from exciter.settings import Number
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Arm = Annotated[float, Number(above=0.0, unit="m")]
 Angle = Annotated[float, Number(unit="rad")]
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.parameters.terms.columns import Column
@@ -16,8 +15,8 @@ from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, absolut
 from exciter.parameters.terms.term import BoundTerm, RigidTorque, scatter
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FL = Column("Fl", ("1", "1"), nonnegative=True)
 
 

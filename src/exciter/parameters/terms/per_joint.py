@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError, shown
 from exciter.settings import PerJointNumber
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 PerJoint = float | Mapping[str, float] | Sequence[float]
 
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.parameters.terms.term import BoundTerm, scatter
 from exciter.robot.motion import Motion, MotionGradient
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

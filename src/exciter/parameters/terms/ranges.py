@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from exciter.typing import Array
+
 Interval = tuple[Array, Array]
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.parameters.terms.columns import Column, joint_columns, joint_indices
 from exciter.parameters.terms.pointwise import Partials, PointwiseTerm, Samples
@@ -14,8 +13,8 @@ from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Names
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 IA = Column("Ia", ("kg·m²", "kg"), nonnegative=True, conservative=True)
 
 

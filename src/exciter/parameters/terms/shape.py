@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import MotionError
 from exciter.parameters.terms.per_joint import Speed, check_positive, per_joint
 from exciter.parameters.terms.ranges import Interval
 from exciter.settings import Settings
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 REST = 1e-9  # [rad/s or m/s] a slower joint stands still
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.parameters.terms.pointwise import Partials, PotentialTerm, Samples
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, cosine, sine
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.parameters.terms.columns import Column, Joint, joint_columns, revolute_index
 from exciter.parameters.terms.lever import Angle, Arm, Lever
@@ -16,8 +15,8 @@ from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, times
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
 from exciter.settings import Number
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 STIFFNESS = Column("Ks", ("N/m", ""), nonnegative=True, conservative=True)
 PRELOAD = Column("Ps", ("N", ""), conservative=True)
 

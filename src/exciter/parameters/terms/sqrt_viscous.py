@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.parameters.terms.columns import Column, joint_columns, joint_indices
 from exciter.parameters.terms.per_joint import Speed, check_positive, per_joint
 from exciter.parameters.terms.pointwise import Partials, PointwiseTerm, Samples
@@ -15,8 +12,8 @@ from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
 from exciter.settings import Names
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FR = Column("Fr", ("N·m·(s/rad)^½", "N·(s/m)^½"), nonnegative=True)
 
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, MotionError
 from exciter.parameters.terms.columns import Columns
@@ -25,8 +24,7 @@ from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.settings import Settings
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 class RigidTorque(Protocol):

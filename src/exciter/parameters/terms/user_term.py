@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
 from exciter.parameters.terms.columns import Columns, joint_indices
@@ -27,8 +26,8 @@ from exciter.parameters.terms.pointwise import Samples
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque, scatter
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Function = Callable[[Array, Array, Array], Array]
 WITH_RESPECT_TO = ("q", "qd", "qdd")
 STEP = 6e-6  # about the cube root of the machine precision, the best step of central differences

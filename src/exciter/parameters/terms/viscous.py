@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.parameters.terms.columns import Column, joint_columns, joint_indices
 from exciter.parameters.terms.pointwise import Partials, PointwiseTerm, Samples
 from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque
 from exciter.robot.robot import Robot
 from exciter.settings import Names
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FV = Column("Fv", ("N·m·s/rad", "N·s/m"), nonnegative=True)
 
 

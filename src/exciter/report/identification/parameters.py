@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.identification import Identification
 from exciter.identification.problem import Problem
@@ -15,8 +12,8 @@ from exciter.parameters.parameter_words import meaning, reading_order
 from exciter.report.markup import Markup, element, number, percent
 from exciter.report.section import Section, folded
 from exciter.report.table import Bar, Table, Word
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 TONES = {WELL: "good", POOR: "fair", INSIGNIFICANT: "poor"}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.reproduction.finding import Finding, claim, same, shown
 from exciter.reproduction.gautier_khalil.point_sequences import true_parameters
@@ -23,7 +22,6 @@ from exciter.reproduction.gautier_khalil.sequences import robot_model
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.validation.inertia_matrix import base_chi, inertia_matrices
 
-Array = NDArray[np.float64]
 POSTURES, SEED = 4000, 0
 ROUNDED = 1e-9  # of a number: what binary rounding adds to the rounding in print
 

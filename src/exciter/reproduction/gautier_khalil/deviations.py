@@ -31,8 +31,8 @@ from exciter.reproduction.gautier_khalil.printed import (
 from exciter.reproduction.gautier_khalil.sequences import robot_model
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Made = dict[tuple[int, str], tuple[Array, Draws]]
 ALARM = 1e-3  # chance of a false alarm of each test of a distribution
 TWO_SIGMA = float(2 * stats.norm.cdf(2.0) - 1.0)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.criteria import Columns, EnergyRows, WeightedSum
 from exciter.excitation.criteria.soft_condition import SoftCondition
@@ -21,8 +20,8 @@ from exciter.reproduction.gautier_khalil.sequences import assumed_limits, chaine
 from exciter.reproduction.gautier_khalil.soft_equilibrium import SoftEquilibrium
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 POWERS = ((1.0, 4.0), (4.0, 8.0), (16.0, 16.0), (64.0, 32.0))  # of the stand-ins for S and for cond(W), by stage
 NUDGE = 0.03  # standard deviation of x about the optimum; points on a limit have no slope, and elements of W vanish
 

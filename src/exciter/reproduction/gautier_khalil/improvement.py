@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.reproduction.finding import Finding, claim, shown, typical
 from exciter.reproduction.gautier_khalil.perturbed import Draws
 from exciter.reproduction.gautier_khalil.printed import NoiseTable, noise_levels
 from exciter.reproduction.paper import Part
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 Made = dict[tuple[int, str], tuple[Array, Draws]]
 SEED = 0  # of the pairs
 CALM = 0.1  # relative change of cond(W) that counts as none

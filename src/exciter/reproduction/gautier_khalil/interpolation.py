@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
@@ -28,8 +27,8 @@ from exciter.reproduction.gautier_khalil.segments import segments_part
 from exciter.reproduction.gautier_khalil.sequences import PUBLISHED, assumed_limits, energies, robot_model
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 EQUATIONS, SEED = 30, 0
 ACCELERATIONS = (1.0, 2.0, 5.0, 20.0)  # [rad/s²]
 SMALLER = 0.8  # by which the limits of the points are reduced, each time

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from exciter.excitation.optimiser.points import PointSearch, optimise_points
@@ -23,8 +22,8 @@ from exciter.reproduction.gautier_khalil.sequences import (
 )
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 RANDOM: dict[int, list[float]] = PUBLISHED["table_2"]["random"]
 TEN: int = PUBLISHED["table_2"]["sequences"]
 ROUNDS = 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from exciter.excitation.criteria import (
@@ -25,8 +24,8 @@ from exciter.reproduction.finding import Finding, claim, same, shown
 from exciter.reproduction.gautier_khalil.search import Descent, PointProblem, descend
 from exciter.reproduction.gautier_khalil.sequences import PUBLISHED, assumed_limits, robot_model
 from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 OPTIMUM: dict[int, float] = PUBLISHED["table_2"]["optimum"]
 MEASURES: dict[str, AnyCriterion] = {"SVD": ConditionNumber(), "QR": QrCondition(), "Frobenius": FrobeniusCondition()}
 DIFFERENCES = "quasi-Newton, differences"

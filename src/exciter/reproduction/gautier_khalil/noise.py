@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.reproduction.finding import Finding, shown, typical
 from exciter.reproduction.gautier_khalil.deviations import deviation_parts
@@ -26,8 +25,8 @@ from exciter.reproduction.gautier_khalil.printed import IDENTIFIED, NoiseTable, 
 from exciter.reproduction.gautier_khalil.readings import mean_over_k, readings_part
 from exciter.reproduction.gautier_khalil.sequences import assumed_limits, equilibria
 from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SEED = 1992
 CHANCE = 0.02  # of a false alarm per figure
 BOTH, NORMAL = "optimum of cond(W) and S", "random, normal x"  # sequences as in the paper

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.identification.information import Information
 from exciter.reproduction.gautier_khalil.point_sequences import Sequences, true_parameters
 from exciter.reproduction.gautier_khalil.printed import data
 from exciter.reproduction.gautier_khalil.sequences import robot_model
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

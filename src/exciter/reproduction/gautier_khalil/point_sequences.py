@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.optimiser.literature import QuasiNewton
 from exciter.excitation.optimiser.points import OptimalPoints, PointSearch, optimise_points
@@ -20,8 +19,8 @@ from exciter.reproduction.gautier_khalil.sequences import (
     uniform_points,
 )
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 STARTS = 3  #: of the search for one optimum; after ``EXPLORE`` iterations the best of them is chosen
 EXPLORE, ITERATIONS = 60, 100  #: at first, and then in every stage
 WEIGHT = 0.3  #: w of log cond + w log S

@@ -8,11 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.reproduction.published import published
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FOLDER, FILE = "gautier_khalil", "published_noise"
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, Verdict, claim, same, shown, typical
@@ -24,8 +23,8 @@ from exciter.reproduction.gautier_khalil.sequences import (
     uniform_points,
 )
 from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 RANDOM: dict[int, list[float]] = PUBLISHED["table_2"]["random"]
 TEN: int = PUBLISHED["table_2"]["sequences"]
 HUNDRED = 100

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.reproduction.finding import Finding, shown, typical
 from exciter.reproduction.gautier_khalil.perturbed import TEXT, Draws, LeftDraws, Reading, left_draws
 from exciter.reproduction.gautier_khalil.point_sequences import Sequences
 from exciter.reproduction.gautier_khalil.printed import NoiseTable, noise_levels
 from exciter.reproduction.paper import DataTable, Part
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 READINGS = (
     TEXT,
     Reading("half of it on positions, k/4 of q_F", q=0.5),

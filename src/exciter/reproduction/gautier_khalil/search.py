@@ -13,8 +13,7 @@ from exciter.excitation.criteria import AnyCriterion, Columns, EnergyRows, evalu
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.literature import Method
 from exciter.excitation.optimiser.points import PointVariables
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 class BudgetSpentError(Exception):

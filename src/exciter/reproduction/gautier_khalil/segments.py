@@ -10,8 +10,8 @@ from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, claim, same, shown
 from exciter.reproduction.gautier_khalil.sequences import assumed_limits, robot_model
 from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SEED = 5
 TIMES = np.geomspace(0.05, 100.0, 200)  # u_f [s] at which extrema are compared
 FINE = 1e-9  # relative: less is rounding

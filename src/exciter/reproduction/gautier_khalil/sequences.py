@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.baselines.random_motion import random_points
@@ -14,8 +14,8 @@ from exciter.excitation.optimiser.points import PointVariables
 from exciter.reproduction.published import published
 from exciter.robot import load
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 PUBLISHED = published("gautier_khalil")
 BLOCK = 50_000  # points whose energies are computed at once
 

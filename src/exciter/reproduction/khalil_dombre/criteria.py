@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify
@@ -29,8 +28,8 @@ from exciter.reproduction.khalil_dombre.four_models import SAID
 from exciter.reproduction.khalil_dombre.steps import counted
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.swevers_asme.continued import Continued
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SAMPLES = 1000  # of one period, in all figures but S
 POINTS = 40  # instants for [12.13]
 K1 = 1e-3  # of [12.13]; the chapter says that it is positive

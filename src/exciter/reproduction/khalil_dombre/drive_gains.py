@@ -13,8 +13,9 @@ from exciter.identification.drive_gains import DriveGains, current_run, identify
 from exciter.identification.run import Run
 from exciter.reproduction.finding import claim, shown
 from exciter.reproduction.khalil_dombre import set_up, virtual
-from exciter.reproduction.khalil_dombre.steps import DATA, Array, percent, recovered
+from exciter.reproduction.khalil_dombre.steps import DATA, percent, recovered
 from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.typing import Array
 
 SETTINGS = DATA["validation"]
 FIRST = 5000  # seed of the first log

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.experiment.signals.chebyshev import Chebyshev
@@ -21,8 +20,8 @@ from exciter.reproduction.finding import Finding, claim, shown
 from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.four_models import GIVEN, SAID
 from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 RULE: int = GIVEN["equations_per_parameter"]
 COUNTS = (5, 10, 20, 50, 100, 200, RULE, 1000, 2000)  # equations per parameter
 PERCENT: float = GIVEN["noise"]["usual"]["torque"]

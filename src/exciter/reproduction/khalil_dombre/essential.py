@@ -14,8 +14,9 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.reproduction.finding import Finding, claim, shown
 from exciter.reproduction.khalil_dombre import set_up
-from exciter.reproduction.khalil_dombre.steps import DATA, Array, percent
+from exciter.reproduction.khalil_dombre.steps import DATA, percent
 from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.typing import Array
 
 SETTINGS = DATA["essential"]
 POORLY = float(DATA["printed"]["poorly"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
 from exciter.experiment.signals.butterworth import Butterworth
@@ -21,8 +20,8 @@ from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.four_models import DECIMATE, GIVEN, SAID, estimate
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.robot import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 DECIMATED = GIVEN["decimate"]
 SECOND = GIVEN["second_order"]
 MIDDLE: float = GIVEN["noise"]["cutoffs"][1]  # [Hz], for positions

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.base import random_motion
 from exciter.dynamics.model import DynamicModel
@@ -37,8 +36,7 @@ from exciter.reproduction.finding import claim, shown
 from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.published import published
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 GIVEN = published("khalil_dombre")
 SAID: dict[str, str] = GIVEN["statements"]

@@ -24,7 +24,6 @@ from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.steps import (
     DATA,
     RARE,
-    Array,
     Found,
     Repeated,
     Step,
@@ -38,6 +37,7 @@ from exciter.reproduction.khalil_dombre.steps import (
 )
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.robot import Motion
+from exciter.typing import Array
 
 SETTINGS = DATA["friction"]
 RATE = float(SETTINGS["rate"])

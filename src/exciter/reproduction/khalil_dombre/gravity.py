@@ -34,7 +34,6 @@ from exciter.reproduction.khalil_dombre.friction import (
 from exciter.reproduction.khalil_dombre.steps import (
     DATA,
     RARE,
-    Array,
     Found,
     Repeated,
     Step,
@@ -45,6 +44,7 @@ from exciter.reproduction.khalil_dombre.steps import (
     repeat,
 )
 from exciter.reproduction.paper import Effort, Part
+from exciter.typing import Array
 
 
 def run(effort: Effort) -> Sequence[Part]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
@@ -26,8 +25,8 @@ from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.four_models import DECIMATE, FOUR, GIVEN, INTERVAL, SAID
 from exciter.reproduction.khalil_dombre.uncertainty import printed_std
 from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 NOISE = GIVEN["noise"]
 USUAL, OTHER = NOISE["usual"], NOISE["other"]
 LOW, MIDDLE, HIGH = NOISE["cutoffs"]

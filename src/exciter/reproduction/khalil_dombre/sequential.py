@@ -24,7 +24,6 @@ from exciter.reproduction.khalil_dombre.steps import (
     GLOBAL,
     RARE,
     WEIGHTED,
-    Array,
     Chosen,
     Found,
     IntArray,
@@ -40,6 +39,7 @@ from exciter.reproduction.khalil_dombre.steps import (
 )
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.robot import Motion
+from exciter.typing import Array
 
 SETTINGS = DATA["sequential"]
 EARLY = 2.0  # s, when the live estimate is looked at

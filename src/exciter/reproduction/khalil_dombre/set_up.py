@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
@@ -19,8 +19,7 @@ from exciter.experiment.signals.processed import Processed
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.reproduction.published import published
 from exciter.robot import Motion, load
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 SET_UP = published("khalil_dombre")["set_up"]
 RATE: float = SET_UP["rate"]  #: [Hz]

@@ -14,8 +14,8 @@ from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.problem import Problem
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.published import published
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 DATA = published("khalil_dombre", "published_procedures")
 RARE = 3.29  #: standard errors that chance alone exceeds once in a thousand

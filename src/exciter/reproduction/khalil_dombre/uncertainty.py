@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.experiment.signals.chebyshev import Chebyshev
@@ -22,8 +21,8 @@ from exciter.reproduction.finding import Value, claim, shown
 from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.four_models import DECIMATE, GIVEN, SAID
 from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 DECIMATED = GIVEN["decimate"]
 MIDDLE_A: float = GIVEN["second_order"]["compared"][1]  # rad/s
 RAW, KEPT, THINNED, SLOW = "as measured", "filtered, all kept", "filtered, decimated", "F(s), all kept"

@@ -20,8 +20,9 @@ from exciter.parameters.terms import Viscous
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, claim, shown
 from exciter.reproduction.khalil_dombre import drive_gains, set_up, virtual
-from exciter.reproduction.khalil_dombre.steps import DATA, Array, counted, percent, recovered
+from exciter.reproduction.khalil_dombre.steps import DATA, counted, percent, recovered
 from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.typing import Array
 from exciter.validation.comparison import Comparison, Method, compare
 from exciter.validation.followed import Followed, simulate_closed_loop
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix

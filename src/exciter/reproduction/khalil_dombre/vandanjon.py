@@ -20,9 +20,10 @@ from exciter.identification.run import Run
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, claim, shown
 from exciter.reproduction.khalil_dombre import set_up
-from exciter.reproduction.khalil_dombre.steps import DATA, Array, Repeated, error_plot, estimator, percent, repeat
+from exciter.reproduction.khalil_dombre.steps import DATA, Repeated, error_plot, estimator, percent, repeat
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.robot import Motion
+from exciter.typing import Array
 
 SETTINGS = DATA["vandanjon"]
 RATE = float(SETTINGS["rate"])

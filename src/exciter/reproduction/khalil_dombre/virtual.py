@@ -32,7 +32,8 @@ from exciter.experiment.virtual import (
 )
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.reproduction.khalil_dombre import set_up
-from exciter.reproduction.khalil_dombre.steps import DATA, Array
+from exciter.reproduction.khalil_dombre.steps import DATA
+from exciter.typing import Array
 
 SETTINGS = DATA["validation"]
 ENCODER = Encoder()

@@ -23,7 +23,6 @@ from exciter.reproduction.khalil_dombre.steps import (
     GLOBAL,
     RARE,
     WEIGHTED,
-    Array,
     Found,
     IntArray,
     Repeated,
@@ -36,6 +35,7 @@ from exciter.reproduction.khalil_dombre.steps import (
 )
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.robot import Motion, load
+from exciter.typing import Array
 
 SETTINGS = DATA["wrist"]
 FAMILY = Fourier(float(SETTINGS["period"]), int(SETTINGS["harmonics"]))

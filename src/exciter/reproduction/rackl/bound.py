@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.criteria import evaluate
 from exciter.excitation.design import Design
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.reproduction.rackl.set_up import columns, names_16
 from exciter.robot.motion import Motion
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True)

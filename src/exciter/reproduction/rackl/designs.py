@@ -12,6 +12,7 @@ from exciter.excitation.criteria.weighted_sum import ConditionAndTorque
 from exciter.excitation.design import Design, design
 from exciter.reproduction.rackl import set_up
 from exciter.reproduction.rackl.bound import ColumnRatio
+from exciter.typing import Array
 
 SEED = 0
 
@@ -49,7 +50,7 @@ def search(
     names: tuple[str, ...],
     starts: int,
     *,
-    chi: set_up.Array | None = None,
+    chi: Array | None = None,
     free: bool = False,
 ) -> Design:
     return design(
@@ -69,7 +70,7 @@ def equal_summands(condition: float, torque: float) -> float:
     return set_up.XI_1 * condition * torque
 
 
-def torque_sum(found: Design, chi: set_up.Array) -> float:
+def torque_sum(found: Design, chi: Array) -> float:
     """Σ_j mean |τ_j| [N·m] over the motion, whose reciprocal is the second summand of (15)."""
     times = found.trajectory.sample_times(found.samples)
     torque = found.model.torque(found.curve.motion(times), chi)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.design import Design
 from exciter.excitation.trajectories.bspline import BSpline
@@ -16,7 +15,6 @@ from exciter.reproduction.published import published
 from exciter.reproduction.rackl import designs, labels, loaded_design, random_splines, set_up, torque_term
 from exciter.reproduction.rackl.bound import Weighted, weighted
 
-Array = NDArray[np.float64]
 AXIS = 1  # the one that Figure 3 shows, from 0
 LIMITS = "joint limits, torque limits, box and sphere"
 

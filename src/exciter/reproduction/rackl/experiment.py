@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
@@ -28,8 +27,8 @@ from exciter.identification.run import Run
 from exciter.identification.stages.sequences import StaticThenDynamic
 from exciter.reproduction.published import published
 from exciter.reproduction.rackl import designs, set_up, static
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 DWELL = 0.4  # [s] in every pose
 VALIDATION = RandomSpline(duration=10.0, segments=8, degree=4)
 VALIDATION_SEED = 1

@@ -10,6 +10,7 @@ from exciter.reproduction.finding import claim, shown
 from exciter.reproduction.paper import DataTable, Part
 from exciter.reproduction.rackl import designs, set_up
 from exciter.reproduction.rackl.bound import weighted
+from exciter.typing import Array
 
 
 def part(loaded: Design, bare: Design) -> Part:
@@ -80,6 +81,6 @@ def ends(found: Design) -> str:
     return f"{min(values):.1f}" if len(values) == 1 else f"{min(values):.1f} … {max(values):.1f}"
 
 
-def snr(torque: set_up.Array, noise: set_up.Array) -> set_up.Array:
+def snr(torque: Array, noise: Array) -> Array:
     """(n,) rms torque over σ."""
     return np.asarray(np.sqrt((torque**2).mean(axis=0)) / noise)

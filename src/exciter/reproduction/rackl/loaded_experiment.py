@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.dynamics.model import DynamicModel
@@ -19,7 +18,6 @@ from exciter.reproduction.rackl.repetition import Repetition
 from exciter.reproduction.rackl.table_1 import CHANCE
 from exciter.validation.known_load import KnownLoad
 
-Array = NDArray[np.float64]
 DISTAL = 5  # parameters of links from this one on
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.trajectories.trajectory import motion
@@ -14,8 +13,8 @@ from exciter.reproduction.finding import claim, shown, text_of, typical
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.published import published
 from exciter.reproduction.rackl import set_up
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 RATE = 25.0  # [1/s] samples
 #: Segments and durations [s], for the paper gives neither
 KINDS = ((6, 5.0), (8, 10.0), (12, 20.0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.base import inertia_base, numeric_model_base, random_states, static_base
 from exciter.dynamics.model import DynamicModel
@@ -14,8 +13,8 @@ from exciter.reproduction.finding import shown
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.rackl import labels, spline
 from exciter.reproduction.rackl.set_up import names_16, names_31, paper_model
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SEED, STATES = 0, 200
 #: Links 2 to 7 mirror-symmetric about their y–z plane, 6 and 7 about a second plane, 7 of equal moments across its axis
 MIRRORED, TWICE, ROUND = tuple(range(2, 8)), (6, 7), 7

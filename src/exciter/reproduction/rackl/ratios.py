@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
@@ -17,8 +16,8 @@ from exciter.reproduction.paper import DataTable
 from exciter.reproduction.published import published
 from exciter.reproduction.rackl import set_up
 from exciter.reproduction.rackl.experiment import true_chi
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROBOTS = 200  # seeds 1 … 200
 INSTANTS = 200  # of the trajectory
 CLEARLY = 0.9  # of the CAD model's error: less is clearly smaller

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.signals.parallel_filter import ParallelFilter
@@ -17,10 +16,9 @@ from exciter.identification.run import Run
 from exciter.reproduction.rackl import set_up
 from exciter.reproduction.rackl.experiment import Experiment, Motions, loaded_run, route, synthetic_experiment
 from exciter.reproduction.rackl.ratios import torque_rms
+from exciter.typing import Array
 from exciter.validation.baselines import Baselines, baselines
 from exciter.validation.known_load import KnownLoad, recover_known_load
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,8 +25,8 @@ from exciter.identification.load import load_chi
 from exciter.reproduction.finding import text_of
 from exciter.reproduction.published import published
 from exciter.robot import load
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 TOOL = "flange"
 SEGMENTS, DURATION = 8, 10.0  # way-points less one, and [s] where the search begins: not published
 DURATIONS = 5.0, 20.0  # [s] within which the duration is free

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.trajectories.bspline import BSpline
 from exciter.report.plot import Line, Plot
@@ -11,8 +10,8 @@ from exciter.reproduction.finding import claim, same, shown
 from exciter.reproduction.paper import Part
 from exciter.reproduction.published import published
 from exciter.reproduction.rackl import set_up
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 POINTS, MANY, SEED = 6, 20, 0  # n of the example, of n + 1 way-points; and of a longer one
 ROUNDING = 1e-9  # of the largest derivative: less is no jump, and no change
 

@@ -21,8 +21,8 @@ from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.published import published
 from exciter.reproduction.rackl import set_up
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 POSES, SEED = 12, 0
 CHANCE = 0.01  # of a false alarm, of every test of a distribution
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.dynamics.base import inertia_base
@@ -18,8 +17,8 @@ from exciter.reproduction.published import published
 from exciter.reproduction.rackl import set_up
 from exciter.reproduction.rackl.experiment import Experiment
 from exciter.reproduction.rackl.repetition import Repetition
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 CHANCE = 0.01  # of a false alarm, of every test
 LEVEL = 0.95
 LIGHTEST = "ZZ7"

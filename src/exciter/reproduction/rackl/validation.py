@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.experiment.signals.parallel_filter import DECIMATION
 from exciter.report.plot import Line, Plot
@@ -21,11 +20,11 @@ from exciter.reproduction.rackl.experiment import (
     virtual_experiment,
 )
 from exciter.reproduction.rackl.repetition import Repetition, judged, repetition
+from exciter.typing import Array
 from exciter.validation.baselines import DESCRIPTION, IDENTIFIED, Baselines, baselines
 from exciter.validation.histogram import Histogram, histograms
 from exciter.validation.prediction import Prediction, predictions
 
-Array = NDArray[np.float64]
 ROBOT = 0  # seed of the virtual robot
 APART = 3.0  # times more and less noise, to see what hangs on it
 

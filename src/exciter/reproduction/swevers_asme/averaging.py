@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.experiment.recording import Recording
@@ -31,8 +30,8 @@ from exciter.reproduction.swevers_asme.set_up import (
     table_1,
 )
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 PERIODS = (1, 4, 16)
 TORQUE_NOISE = 5.0  # [N·m] σ of one sample, about that of the authors' IEEE paper
 POSITION_NOISE = 1e-4  # [rad]

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.excitation.optimiser.finish import finish
 from exciter.excitation.optimiser.joint_limits import JointLimits
 from exciter.excitation.optimiser.nonlinear import NonlinearLimits
@@ -15,8 +12,7 @@ from exciter.excitation.optimiser.search import Search
 from exciter.excitation.optimiser.sqp import minimise
 from exciter.excitation.optimiser.stages import stages
 from exciter.excitation.optimiser.start import shrunk
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.criteria import NormalizedCondition
 from exciter.report.plot import Line, Plot
@@ -25,8 +24,8 @@ from exciter.reproduction.swevers_asme.set_up import (
     sampled,
     table_1,
 )
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 PUBLISHED = PAPER["condition_number"]
 ONE_DIGIT = 0.5  # what prints as 4
 DISTINCT = 0.01  # optima that differ by more, relative, are two

@@ -9,13 +9,12 @@ from collections.abc import Collection
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.reproduction.swevers_asme.set_up import EXPERIMENT
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 L: float = EXPERIMENT["joint_distance"]  #: [m] l_z^23
 G = 9.81  #: [m/s²]
 NAMES = (

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.trajectories.spectrum import acceleration_spectrum
 from exciter.report.plot import Line, Plot
@@ -15,8 +14,8 @@ from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.swevers_asme.averaging import averaging
 from exciter.reproduction.swevers_asme.optimum import SEED, Case, Optimum, best_of
 from exciter.reproduction.swevers_asme.set_up import ALL, EXPERIMENT, FAMILY, PAPER, model, model_words, sampled
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 COUNTS = tuple(range(1, 8))
 BAND = (3, 4, 5)  #: harmonics without the low ones
 #: Sets with omitted harmonics: three of the five, two of them, every other one

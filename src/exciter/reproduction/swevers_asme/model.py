@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.reproduction.finding import Finding, claim, same, shown
 from exciter.reproduction.paper import DataTable, Effort, Part
@@ -23,8 +22,8 @@ from exciter.reproduction.swevers_asme.set_up import (
     table_1,
 )
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ROUNDING = 1e-9  # [N·m, J] above which a difference is an error
 
 

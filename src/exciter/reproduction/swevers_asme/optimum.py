@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
@@ -18,8 +17,8 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.reproduction.swevers_asme.continued import Continued
 from exciter.reproduction.swevers_asme.set_up import FAMILY, SAMPLES, columns, figures, model, robot, sampled, workspace
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SEED = 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.pictures import picture_times
 from exciter.report.plot import Line, Plot
@@ -12,8 +11,8 @@ from exciter.reproduction.finding import claim
 from exciter.reproduction.paper import Part
 from exciter.reproduction.swevers_asme.optimum import Optimum
 from exciter.reproduction.swevers_asme.set_up import FAMILY, PAPER, heights, robot, table_1
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 OURS, TABLE = "ours, with friction", "Table 1, a and b swapped"
 DRAWN = 500  # samples of a plot
 PERIODS = 2  # of the check that a motion repeats

@@ -14,8 +14,8 @@ from exciter.reproduction.finding import Value, claim, shown
 from exciter.reproduction.paper import DataTable, Part
 from exciter.reproduction.swevers_asme.equations import NONE, G, L, Misprint, regressor
 from exciter.reproduction.swevers_asme.set_up import ALL, FAMILY, INERT, INERTIAL, PAPER, SAMPLES, model_words, table_1
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 MEASURES = ("friction", "friction, unit columns", "inertial", "inertial, unit columns")
 PUBLISHED: float = PAPER["condition_number"]["friction"]
 PRINTED = 0.005  # half a unit of its last digit

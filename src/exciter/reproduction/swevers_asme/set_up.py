@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.constraints.constraint import Constraint
@@ -19,8 +18,8 @@ from exciter.reproduction.published import published
 from exciter.robot import load
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 PAPER = published("swevers_asme")
 EXPERIMENT = PAPER["experiment"]
 SAMPLES: int = EXPERIMENT["samples"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
@@ -26,8 +25,8 @@ from exciter.reproduction.swevers_asme.set_up import (
     table_1,
     workspace,
 )
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 SAME = 1e-9  # [rad/s] two extrema that differ by less are one
 ORDERS = {"velocity": 1, "acceleration": 2}  # of the derivative
 FINE = 20_000  # samples that show the tool's reach

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.excitation.criteria import CramerRao, DOptimality
 from exciter.excitation.design import Design
@@ -14,8 +13,8 @@ from exciter.reproduction.swevers_ieee.experiment import C2, POSITION_VARIANCE, 
 from exciter.reproduction.swevers_ieee.repetitions import CHANCE, Case, two_sided
 from exciter.reproduction.swevers_ieee.set_up import FAMILY, chi, model, sampled
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 WRONG = (0.5, 2.0)  # times the true parameters: believed when a motion is designed
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import AnyCriterion, DOptimality, NormalizedCondition
@@ -29,8 +28,8 @@ from exciter.reproduction.swevers_ieee.set_up import (
     sampled,
 )
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 STARTS_C1 = (16, 96)  #: quick, full
 STARTS_C2 = (16, 64)
 STARTS_UPRIGHT = (4, 16)

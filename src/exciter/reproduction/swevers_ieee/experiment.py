@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import ramped
@@ -24,8 +24,8 @@ from exciter.identification.run import Run
 from exciter.reproduction.published import published
 from exciter.reproduction.swevers_ieee.set_up import FAMILY, chi, model
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 PRINTED: dict[str, Any] = published("swevers_ieee", "published_experiment")
 PERIODS: int = PRINTED["periods"]
 RATE: float = float(PRINTED["rate"])  #: [Hz]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, claim, shown
@@ -13,8 +12,8 @@ from exciter.reproduction.paper import DataTable, Part
 from exciter.reproduction.swevers_ieee.experiment import C2, PERIODS, POSITION_VARIANCE, TORQUE_VARIANCE
 from exciter.reproduction.swevers_ieee.repetitions import CHANCE, Case, on_machine, repeated
 from exciter.reproduction.swevers_ieee.set_up import FAMILY, NOISE, SAMPLES, model, sampled, theta
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ANGLES = (1e-10, 1e-8, 1e-6, 1e-4)  # [rad²] of the average; the last lies beyond any encoder
 LOUD = 1e-6  # [rad²], of these: the largest that an encoder may have
 QUIET = 0.1  # of the paper's torque noise: what angles then matter beside

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.excitation.criteria import CramerRao, NormalizedCondition, Rounds, iterate
@@ -32,8 +31,8 @@ from exciter.reproduction.swevers_ieee.set_up import (
     theta,
     workspace,
 )
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 QUIET = 0.1  # of the paper's torque noise: ours, so that angles matter
 ANGLES = 1e-5  # [rad²] variance of the averaged angles: ours, so that they do
 COARSE = 100  # samples of a period while designing, each standing for fifteen

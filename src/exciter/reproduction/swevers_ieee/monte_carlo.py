@@ -14,8 +14,8 @@ from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.swevers_ieee import table_2
 from exciter.reproduction.swevers_ieee.record import RUNS, Record, Repeated, mean_probability, ratio_probability
 from exciter.reproduction.swevers_ieee.set_up import NOISE, PAPER, SAMPLES, chi, model, sampled
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 TABLE = PAPER["table_2"]
 SHORT: int = TABLE["short_record"]
 REPETITIONS = (40, 1000)  #: quick, full

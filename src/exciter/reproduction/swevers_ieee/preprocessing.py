@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.experiment.recording import About, AnalogFilter, Recording
@@ -27,8 +26,8 @@ from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.swevers_ieee.experiment import C2, PERIODS, POSITION_VARIANCE, PRINTED, RATE, logged
 from exciter.reproduction.swevers_ieee.set_up import FAMILY, NOISE, SAMPLES, chi, model, sampled
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 ANALOG = AnalogFilter(**PRINTED["filter"])
 FINE = 10  # steps of the continuous torque per sample
 RIPPLE = Ripple(amplitude=10.0, per_turn=6.0)  # [N·m]: ours, to have something above half the rate

@@ -14,8 +14,8 @@ from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.swevers_ieee import table_1
 from exciter.reproduction.swevers_ieee.record import RUNS, Record, ratio_probability
 from exciter.reproduction.swevers_ieee.set_up import MOTION_SEED, NOISE, PAPER, chi, model, sampled, some_motion, theta
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 TABLE: dict[str, Any] = {
     key: np.array(value) if isinstance(value, list) else value for key, value in PAPER["table_2"].items()
 }

@@ -12,8 +12,8 @@ from scipy import stats
 from exciter.identification.information import Information
 from exciter.reproduction.swevers_ieee.set_up import NOISE, PAPER, model
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 TABLE = PAPER["table_2"]
 RUNS: int = TABLE["runs"]  #: N_s, estimates of one Monte Carlo
 

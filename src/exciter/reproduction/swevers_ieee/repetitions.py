@@ -29,8 +29,8 @@ from exciter.reproduction.swevers_ieee.experiment import (
 )
 from exciter.reproduction.swevers_ieee.set_up import NOISE, SAMPLES, model, theta
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 CHANCE = 1e-3  # of a false alarm, two-sided
 
 

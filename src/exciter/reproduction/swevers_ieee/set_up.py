@@ -18,8 +18,8 @@ from exciter.reproduction.published import published
 from exciter.robot import load
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 PAPER = published("swevers_ieee")
 SIMULATION = PAPER["simulation"]
 USUAL = (Viscous(), Coulomb())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.reproduction.finding import same, shown
 from exciter.reproduction.paper import DataTable, Part
@@ -19,8 +18,8 @@ from exciter.reproduction.swevers_ieee.set_up import (
     some_motion,
     theta,
 )
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 LINES: list[dict[str, Any]] = PAPER["table_1"]["rows"]
 SEED = 0  #: of random inertias
 

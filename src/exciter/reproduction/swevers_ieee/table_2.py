@@ -14,8 +14,8 @@ from exciter.reproduction.finding import Finding, claim, shown, typical
 from exciter.reproduction.paper import DataTable, Part
 from exciter.reproduction.swevers_ieee.set_up import FAMILY, NOISE, PAPER, chi, model, order, sampled, theta
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 TABLE = PAPER["table_2"]
 RUNS: int = TABLE["runs"]  #: N_s
 SLOW = "Fv3"  # the larger its σ, the slower joint 3

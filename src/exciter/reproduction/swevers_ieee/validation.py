@@ -32,8 +32,8 @@ from exciter.reproduction.swevers_ieee.virtual_robots import (
     Bench,
     Outcome,
 )
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 UNSEEN: Array = np.array(PRINTED["validation"]["residual"])  #: (3,) [(N·m)²]
 LARGER: float = PRINTED["validation"]["model_1_over_model_2"]
 RANGE: float = float(PRINTED["sigma_range"])

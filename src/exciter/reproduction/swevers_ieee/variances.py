@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.reproduction.finding import claim, shown
 from exciter.reproduction.paper import DataTable, Part
 from exciter.reproduction.swevers_ieee.experiment import C2, PERIODS, POSITION_VARIANCE, TORQUE_VARIANCE
 from exciter.reproduction.swevers_ieee.repetitions import CHANCE, Case, two_sided
 from exciter.reproduction.swevers_ieee.set_up import NOISE, SAMPLES
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def variance_part(case: Case) -> Part:

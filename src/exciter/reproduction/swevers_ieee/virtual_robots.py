@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
@@ -30,8 +29,8 @@ from exciter.reproduction.swevers_ieee.experiment import (
 from exciter.reproduction.swevers_ieee.record import Record
 from exciter.reproduction.swevers_ieee.set_up import FAMILY, NOISE, chi, model, sampled, theta, workspace
 from exciter.robot.motion import Motion
+from exciter.typing import Array
 
-Array = NDArray[np.float64]
 FITTED: Array = np.array(PRINTED["estimation_residual"])  #: (3,) [(N·m)²]
 POINTS = RandomPoints(points=PRINTED["validation"]["points"], rest=0.0)
 LOW_PASS = ParallelFilter(Butterworth(float(PRINTED["validation"]["cutoff"])), 1)

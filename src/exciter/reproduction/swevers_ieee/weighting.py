@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.reproduction.finding import claim, shown
 from exciter.reproduction.paper import DataTable, Part
 from exciter.reproduction.swevers_ieee.set_up import NOISE, model, order, sampled
-
-Array = NDArray[np.float64]
+from exciter.typing import Array
 
 
 def part(c1: Array, c2: Array) -> Part:

@@ -1,0 +1,8 @@
+"""Types that every part of Exciter shares."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]  #: of numbers in SI units
