@@ -48,14 +48,14 @@ def test_a_mutant_takes_the_place_of_code_that_others_have_imported(script: Modu
 
 def test_a_mutant_that_no_longer_calls_super_takes_its_place_too(script: ModuleType) -> None:
     module = "excitation/constraints/workspace.py"
-    wanted = next(m for m in script.mutants(module) if m.function == "Box.__post_init__" and "super()" in m.change)
+    wanted = next(m for m in script.mutants(module) if m.function == "Box.settle" and "super()" in m.change)
     loaded = importlib.import_module(script.name_of(module))
-    original = loaded.Box.__post_init__
+    original = loaded.Box.settle
     script.graft(loaded, wanted.code())
     try:
         box = loaded.Box(library.embedded("panda"), "nowhere", np.zeros(3))
     finally:
-        loaded.Box.__post_init__ = original
+        loaded.Box.settle = original
     assert box.frame == "nowhere"
     with pytest.raises(RobotError, match="unknown frame 'nowhere'"):
         loaded.Box(library.embedded("panda"), "nowhere", np.zeros(3))

@@ -7,7 +7,15 @@ from scipy.optimize import linprog
 
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numpy_engine import NumpyEngine
-from exciter.excitation.criteria import ConditionNumber, DOptimality, NormalizedCondition, ScaledCondition, WeightedSum
+from exciter.excitation.criteria import (
+    ConditionAndEquilibrium,
+    ConditionAndTorque,
+    ConditionNumber,
+    DOptimality,
+    NormalizedCondition,
+    ScaledCondition,
+    WeightedSum,
+)
 from exciter.excitation.criteria.soft_condition import SoftCondition
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser import qp
@@ -223,3 +231,11 @@ def test_soft_condition_numbers_close_in_from_above(criterion):
     difference = (softened(criterion, 4.0)(h + e * step)[0] - softened(criterion, 4.0)(h - e * step)[0]) / (2 * e)
     assert_allclose((slope * step).sum(), difference, rtol=1e-6)
     assert value > true
+
+
+@pytest.mark.parametrize("criterion", [ConditionAndTorque((1.0, 2.0)), ConditionAndEquilibrium()])
+def test_a_sum_that_has_a_word_is_softened_in_its_parts(criterion):
+    """Else the search would minimise its condition number with all its kinks, and end far from the best."""
+    first = stages(criterion)[0]
+    assert stages(criterion) == stages(criterion.sum)
+    assert first != criterion

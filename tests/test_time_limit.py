@@ -285,8 +285,8 @@ def test_files_have_overtime_and_no_more_unless_a_checkpoint_has_the_motion(monk
     before = (tmp_path / "design.json").read_bytes()
     kept = command.design
 
-    def late(robot, config, *, deadline, **settings):
-        found = kept(robot, config, deadline=NEVER, **settings)
+    def late(robot, *, deadline, **settings):
+        found = kept(robot, deadline=NEVER, **settings)
         deadline.clock.now += 1000.0
         return found
 

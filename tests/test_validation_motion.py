@@ -295,6 +295,7 @@ def test_design_check_and_the_settings_to_repeat_it(capsys, tmp_path, robot, tex
         "trajectory.csv",
         "trajectory.json",
         "trajectory.ros2.yaml",
+        "design.npz",
         "trajectory.ros2.json",
         "design.json",
         "report.html",

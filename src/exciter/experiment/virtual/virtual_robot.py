@@ -32,7 +32,7 @@ from exciter.experiment.virtual.plan import Plan, plan
 from exciter.experiment.virtual.plant import Plant, build
 from exciter.experiment.virtual.sampling import Sampling
 from exciter.experiment.virtual.truth import Truth
-from exciter.files import json_text, staged
+from exciter.files import json_text, prepare, staged
 from exciter.parameters.terms.per_joint import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
@@ -307,6 +307,8 @@ class Simulated:
         places = [None if path is None else Path(path) for path in (log, truth, motion)]
         kept, secret, exact = places
         assert kept is not None
+        for path in filter(None, places):
+            prepare(path.absolute().parent)
         older = [path for path in (secret, exact, exact and written_beside(exact)) if path is not None]
         with ExitStack() as later:
             if secret is not None:

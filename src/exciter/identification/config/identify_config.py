@@ -75,7 +75,6 @@ from exciter.settings import (
     fill,
     written,
 )
-from exciter.settings.fill import settings_fields
 from exciter.settings.kinds import Flag, Kind
 from exciter.settings.wrong import wrong
 
@@ -198,9 +197,8 @@ class IdentifyConfig:
                 f"{word_of(self._estimator)} simulates the controlled robot: say which motion was planned (--planned "
                 "TRAJECTORY), and how it was controlled (control: under identify:)"
             )
-        for key in ("dead_zone", "noise"):
-            if (value := getattr(settings, key)) is not None:  # numbers of joints are of this robot's
-                fill(settings_fields(IdentifySettings)[key], written(value), f"{self.where}: {key}", robot=robot)
+        own: dict[str, Any] = {key: None for key in ("formulation", "estimator") if not _registered(getattr(settings, key))}
+        fill(IdentifySettings, written(replace(settings, **own)), self.where, robot=robot)  # numbers are of its joints
         if settings.payload is not None:
             robot.frame(settings.payload)
         self.model(robot)
@@ -338,6 +336,11 @@ class IdentifyConfig:
 def terms_of(given: Any, where: str) -> tuple[JointTerm, ...] | None:
     """Joint terms of a file; None: nothing is said of them. Which joints there are is asked when they are bound."""
     return None if given is None else fill(ListOfTerms().hint, given, where)
+
+
+def _registered(method: Any) -> bool:
+    """Whether a file could name it; one of the user's own it cannot."""
+    return any(isinstance(method, cls) for registry in (FORMULATIONS, ESTIMATORS) for cls in registry)
 
 
 def word_of(setting: object) -> str:
