@@ -50,6 +50,13 @@ class Identified:
 
     identification: the problem, the answer, and how it does. logs: as they were read and judged, the robot as it
     stands, and the settings with everything chosen. choices: what was chosen, and why. description: the robot's file.
+
+    >>> found
+    <... parameters of gautier-khalil; left of the torque: recording 1 ... %>
+    >>> found.torque(q=[0.1, 0.2, 0.3], qd=[0, 0, 0], qdd=[0, 0, 0]).shape
+    (3,)
+    >>> [path.name for path in found.export("identified.yaml")]
+    ['identified.yaml']
     """
 
     identification: Identification

@@ -310,7 +310,14 @@ class OnOff(Kind):
 
 @dataclass(frozen=True)
 class ConstraintSettings(Settings):
-    """torque, self_collision, ground: None leaves them to the robot, False is off. further: of Python code."""
+    """torque, self_collision, ground: None leaves them to the robot, False is off. further: constraints and
+    obstacles of Python code.
+
+    >>> alone = ex.ConstraintSettings(self_collision=False, ground=False)
+    >>> motion = ex.design(robot, ex.RandomPoints(points=4), constraints=alone)
+    >>> len(motion.design.constraints)
+    0
+    """
 
     inner: ClassVar[tuple[str, ...]] = ("further",)
     torque: Annotated[TorqueSettings | bool | None, OnOff(TorqueSettings)] = None
@@ -318,7 +325,7 @@ class ConstraintSettings(Settings):
     workspace: tuple[Annotated[Region | AnyOf, RegionOfAFrame()], ...] = ()
     obstacles: tuple[ObstacleSettings, ...] = ()
     ground: Annotated[GroundSettings | bool | None, OnOff(GroundSettings)] = None
-    further: tuple[Constraint, ...] = ()
+    further: tuple[Constraint | Obstacle, ...] = ()
 
     def constraints(self, robot: Robot, where: str = "constraints") -> tuple[Constraint, ...]:
         """Every constraint that is asked for, or that the robot itself asks for. where: begins messages."""
@@ -332,7 +339,7 @@ class ConstraintSettings(Settings):
             with _told(f"{where}: ground"):
                 plane = ground.plane(robot)
             found += [] if plane is None else [plane]
-        return (*found, *self.further)
+        return (*found, *(one for one in self.further if not isinstance(one, Obstacle)))
 
     def _torque(self, robot: Robot, where: str) -> Iterator[Constraint]:
         limited = bool(np.isfinite(robot.limit("torque")).any())
@@ -347,7 +354,7 @@ class ConstraintSettings(Settings):
     def _distances(self, robot: Robot, where: str) -> Iterator[Constraint]:
         asked, own = self.self_collision, bool(robot.collision_pairs)
         asked = SelfCollision() if asked is True or (asked is None and own) else asked
-        bodies = []
+        bodies = [one for one in self.further if isinstance(one, Obstacle)]
         for k, one in enumerate(self.obstacles):
             with _told(f"{where}: obstacles {k + 1}"):
                 bodies.append(one.obstacle(k + 1))

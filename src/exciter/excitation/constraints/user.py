@@ -25,6 +25,10 @@ class UserConstraint:
     derivatives: ``derivatives(motion)`` gives ∂c/∂q, ∂c/∂q̇, ∂c/∂q̈, each (K, n, N); central differences unless given.
     bound: ``bound(spans)`` gives (K, M), below which c never falls in each of M intervals; without it the constraint
     is kept at samples and can never be certified in between.
+
+    >>> cable = ex.UserConstraint("cable", lambda motion: 1.0 - np.abs(motion.q[:, 1] + motion.q[:, 2])[None] / 1.2)
+    >>> float(cable.values(ex.Motion.at([0.0, 0.3, 0.3]))[0, 0])
+    0.5
     """
 
     name: str

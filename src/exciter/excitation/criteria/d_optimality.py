@@ -15,6 +15,10 @@ class DOptimality(CriterionSettings):
     """−log det H = log det of the covariance (Swevers et al. 1997, IEEE, III-B, with the sign put right).
 
     Scaling the parameters only adds a constant: the best motion does not depend on units.
+
+    >>> value, slope = ex.DOptimality()(np.diag([1.0, 4.0]))
+    >>> bool(np.isclose(value, -np.log(4.0)))
+    True
     """
 
     word: ClassVar[str] = "d-optimal"

@@ -31,6 +31,9 @@ class BSpline(PiecewisePolynomial):
 
     Coefficients (n, r + 5): control points p [rad]. Rest at both ends (zero velocity and acceleration) is a condition
     on them; ``variables`` says what the optimiser moves: the way-points, or the control points that remain.
+
+    >>> ex.design(robot, ex.BSpline(duration=6, segments=5), starts=1).curve.duration
+    6.0
     """
 
     word: ClassVar[str] = "bspline"

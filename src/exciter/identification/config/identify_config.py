@@ -121,6 +121,10 @@ class IdentifySettings(Settings):
 
     dead_zone [rad/s, m/s] and noise, σ of the torques as sampled [N·m, N]: one or per joint. gains: (value, σ) of
     parameters known beforehand, by name; none where the payload of a log is.
+
+    >>> settings = ex.IdentifySettings(estimator=ex.WeightedLeastSquares(), dead_zone=0.02)
+    >>> ex.identify(robot, log, settings).config.settings.dead_zone
+    0.02
     """
 
     automatic: Annotated[bool | None, Flag()] = None

@@ -39,6 +39,9 @@ class PhysicallyConsistent(Estimator):
 
     bounds: on masses and centres of mass. margin: every link's pseudo-inertia is at least this part of the prior's,
     and so is the inertia matrix, everywhere.
+
+    >>> ex.identify(robot, log, estimator=ex.PhysicallyConsistent()).physically_consistent
+    True
     """
 
     word, title = "consistent", "physically consistent least squares"

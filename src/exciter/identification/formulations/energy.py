@@ -37,6 +37,10 @@ class Energy(Formulation):
     even: equations divided by the size of their errors, which grow with speed (``power_balance``); y is then energy
     over speed [N·m·s]. Without it rows are those of [12.49], in J, and a covariance that takes their errors as alike
     is too small.
+
+    >>> found = ex.identify(robot, log, formulation=ex.Energy(interval=0.1), estimator=ex.WeightedLeastSquares())
+    >>> found.identification.problem.formulation.interval
+    0.1
     """
 
     word, title = "energy", "the energy model"

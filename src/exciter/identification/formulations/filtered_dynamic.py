@@ -29,6 +29,10 @@ class FilteredDynamic(Formulation):
 
     B1 is differentiated (central difference) and goes through F like all the rest, so that s F(s) is what it is for
     any low-pass. The torque's analogue filter is respected as in ``ParallelFilter``.
+
+    >>> found = ex.identify(robot, log, formulation=ex.FilteredDynamic(a=30.0), estimator=ex.WeightedLeastSquares())
+    >>> found.fit[0].total_percent < 5.0
+    True
     """
 
     word, title = "filtered", "the filtered dynamic model, without accelerations"

@@ -26,6 +26,10 @@ class InverseDynamic(Formulation):
     dead_zone [rad/s or m/s], one for all joints, by name or in order: a joint with dry friction that is slower has no
     equation. What friction is at rest no model of sliding tells: it is whatever holds the joint. Pre-sliding friction
     tells, and needs none.
+
+    >>> found = ex.identify(robot, log, formulation=ex.InverseDynamic(), estimator=ex.WeightedLeastSquares())
+    >>> found.fit[0].total_percent < 1.0
+    True
     """
 
     word, title = "dynamic", "the inverse dynamic model"

@@ -40,6 +40,10 @@ class UserTerm(JointTerm):
 
     dq, dqd, dqdd: derivative functions with the same arguments, a number where constant, None for numeric
     ones. unit of the parameter; nonnegative when physics wants it ≥ 0.
+
+    >>> cogging = ex.UserTerm("Cog", "joint_1", torque=lambda q, qd, qdd: np.sin(32 * q), unit="N·m")
+    >>> ex.DynamicModel(robot, [cogging]).standard[-1]
+    'Cog'
     """
 
     title: ClassVar[str] = "a term of the user"
