@@ -81,3 +81,20 @@ def test_what_is_typed_at_a_prompt_is_answered_in_a_few_lines(story):
     for thing in (robot, motion, log, story["found"], *made):
         assert len(str(thing)) < 2000, type(thing).__name__
         assert "array(" not in str(thing), type(thing).__name__
+
+
+def test_plain_values_are_checked_as_those_of_a_file(story):
+    """A height of the ground that were not understood would be no ground: nothing is left out silently."""
+    robot = story["robot"]
+    grounds = [ex.ConstraintSettings(ground=height).constraints(robot)[-1].obstacles[0] for height in (None, -0.8)]
+    assert [ground.offset for ground in grounds] == [robot.ground, -0.8]
+    for wrong, told in (({"torque": "high"}, "torque is 'high'"), ({"self_collision": 3}, "self_collision is 3")):
+        with pytest.raises(ex.ExciterError, match=told):
+            ex.ConstraintSettings(**wrong)
+    for wrong, told in (({"starts": 0}, "starts is 0"), ({"criterion": "best"}, "criterion is 'best'")):
+        with pytest.raises(ex.ExciterError, match=told):
+            ex.design(robot, **wrong)
+    assert ex.design(robot, ex.RandomPoints(points=3), criterion="condition").config.criterion == ex.ConditionNumber()
+    for wrong, told in (({"folds": 1}, "folds is 1"), ({"terms": ["sticky"]}, "terms 1 is 'sticky'")):
+        with pytest.raises(ex.ExciterError, match=told):
+            ex.identify(robot, story["log"], **wrong)

@@ -12,7 +12,7 @@ import numpy as np
 from exciter.errors import ParameterError, RecordingError
 from exciter.identification import identification
 from exciter.identification.config.automatic import Automatic, choose_automatically
-from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings
+from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings, terms_of
 from exciter.identification.config.uncertainty import with_uncertainty
 from exciter.identification.drive_gains import DriveGains, identify_gains
 from exciter.identification.estimators.weighted import WeightedLeastSquares
@@ -121,7 +121,9 @@ def identify_settings(
         settings = IdentifyConfig.read(None if settings is None else Path(settings))
     own = {key: value for key, value in changes.items() if key != "terms"}
     config = replace(settings, settings=given.changed(settings.settings, own))
-    return replace(config, terms=tuple(changes["terms"])) if changes.get("terms") is not None else config
+    if (terms := changes.get("terms")) is None:
+        return config
+    return replace(config, terms=terms_of(terms, "terms") if given.is_plain(terms) else tuple(terms))
 
 
 # -- what is found from the logs before anything is identified -------------------------------------------------------

@@ -50,8 +50,8 @@ from exciter.excitation.constraints.workspace import (
 )
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia
-from exciter.settings import Name, Names, Number, OneOf, Registry, Settings, Switch, Vector, keys_of
-from exciter.settings.fill import adapter
+from exciter.settings import Name, Names, Number, OneOf, Registry, Settings, Switch, Vector, fill, keys_of
+from exciter.settings.fill import adapter, settings_fields
 from exciter.settings.kinds import Kind, says_none
 from exciter.settings.wrong import below, wrong
 from exciter.typing import Array
@@ -310,13 +310,15 @@ class OnOff(Kind):
 
 @dataclass(frozen=True)
 class ConstraintSettings(Settings):
-    """torque, self_collision, ground: None leaves them to the robot, False is off. further: constraints and
+    """What a motion must respect beyond the limits of the joints.
+
+    torque, self_collision, ground: None leaves them to the robot, False is off. further: constraints and
     obstacles of Python code.
 
-    >>> alone = ex.ConstraintSettings(self_collision=False, ground=False)
-    >>> motion = ex.design(robot, ex.RandomPoints(points=4), constraints=alone)
-    >>> len(motion.design.constraints)
-    0
+    >>> room = ex.Box(robot, "tool", lower=(-2, -2, -0.6), upper=(2, 2, 1))
+    >>> within = ex.ConstraintSettings(workspace=(room,), ground=-0.8)
+    >>> ex.design(robot, ex.RandomPoints(points=4), constraints=within).certificate.certified
+    True
     """
 
     inner: ClassVar[tuple[str, ...]] = ("further",)
@@ -326,6 +328,12 @@ class ConstraintSettings(Settings):
     obstacles: tuple[ObstacleSettings, ...] = ()
     ground: Annotated[GroundSettings | bool | None, OnOff(GroundSettings)] = None
     further: tuple[Constraint | Obstacle, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Plain values of Python code become what a file's would: a height that is not understood is no ground."""
+        for name in ("torque", "self_collision", "ground"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, fill(settings_fields(type(self))[name], given, name))
 
     def constraints(self, robot: Robot, where: str = "constraints") -> tuple[Constraint, ...]:
         """Every constraint that is asked for, or that the robot itself asks for. where: begins messages."""

@@ -19,7 +19,9 @@ STEP = 1e-5  # of central differences, relative to max(1, |x|): errors of 1e-10 
 
 @dataclass(frozen=True, eq=False)
 class UserConstraint:
-    """``function(motion)`` gives c (K, N), each sample from the same sample of q, q̇, q̈, K = ``count`` rows.
+    """A constraint of your own, from a plain function of the motion.
+
+    ``function(motion)`` gives c (K, N), each sample from the same sample of q, q̇, q̈, K = ``count`` rows.
 
     Scale the rows so that 1 is a comfortable distance from the limit, as the other constraints do.
     derivatives: ``derivatives(motion)`` gives ∂c/∂q, ∂c/∂q̇, ∂c/∂q̈, each (K, n, N); central differences unless given.

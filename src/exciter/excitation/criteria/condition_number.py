@@ -14,7 +14,9 @@ from exciter.typing import Array
 
 @dataclass(frozen=True)
 class ConditionNumber(CriterionSettings):
-    """cond(W) = σ_max/σ_min = √(λ_max/λ_min) of H [12.12], Gautier & Khalil (16).
+    """The criterion of the literature, for comparison.
+
+    cond(W) = σ_max/σ_min = √(λ_max/λ_min) of H [12.12], Gautier & Khalil (16).
 
     Not smooth where singular values coincide, which optima tend to do: expect an optimiser to slow down there.
 

@@ -29,7 +29,9 @@ STUCK = 50  # points refused in a row before the last one is given up, too
 
 @dataclass(frozen=True)
 class RandomPoints(Family):
-    """points: how many, the first included; rest [s]: how long all joints stand at each; rise [s]: in which the
+    """A drawn motion, to validate on: from point to point, with full stops.
+
+    points: how many, the first included; rest [s]: how long all joints stand at each; rise [s]: in which the
     acceleration grows to its limit, longer where a jerk limit asks for it; draws: of points, before it is given up.
 
     Points are uniformly distributed within the position limits. Moves are straight in joint space, all joints start and

@@ -29,7 +29,9 @@ REACH = 1  # samples beyond an interval that its integral looks at
 
 @dataclass(frozen=True)
 class Energy(Formulation):
-    """interval [s] of one equation; step [s] from one interval to the next, the interval unless given.
+    """One equation for each interval of time: work of the joints = change of energy + friction; no accelerations.
+
+    interval [s] of one equation; step [s] from one interval to the next, the interval unless given.
 
     Steps shorter than the interval make equations that share samples, and errors: more rows, hardly more knowledge;
     ``Rows.bandwidth``, that of an integral over the interval, says what they are worth. Both are rounded to samples.

@@ -25,7 +25,9 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class FilteredDynamic(Formulation):
-    """parallel_filter: F, and how many rows are kept. a [rad/s]: F is a²/(s + a)² of [12.29] instead.
+    """The dynamic model through a filter, which differentiates: no accelerations are needed.
+
+    parallel_filter: F, and how many rows are kept. a [rad/s]: F is a²/(s + a)² of [12.29] instead.
 
     B1 is differentiated (central difference) and goes through F like all the rest, so that s F(s) is what it is for
     any low-pass. The torque's analogue filter is respected as in ``ParallelFilter``.

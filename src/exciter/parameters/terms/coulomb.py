@@ -18,7 +18,9 @@ FS = Column("Fs", TORQUE, nonnegative=True)
 
 @dataclass(frozen=True)
 class Coulomb(DryFriction):
-    """Γ = Fs z.
+    """Dry friction.
+
+    Γ = Fs z.
 
     ``Coulomb()`` has z = sgn q̇, ``Coulomb(Tanh(0.03))`` is smooth, ``Coulomb(Dahl(1e-3))`` pre-slides.
 
