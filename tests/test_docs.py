@@ -70,7 +70,7 @@ def test_robot_documents(tmp_path):
 
 def test_design_document(tmp_path):
     """Its examples do what they say; its configuration, and the README's, are understood as they stand."""
-    first, constraint, curve = blocks("docs/design.md", "python")
+    first, constraint, curve, baselines = blocks("docs/design.md", "python")
     names: dict = {}
     exec(first, names)
     assert names["designed"].certificate.certified
@@ -79,6 +79,10 @@ def test_design_document(tmp_path):
     exec(curve, names)
     assert names["certificate"].certified
     assert names["columns"].names == ("load", "MX2")
+    own = names.copy()
+    exec(baselines, own)
+    assert len(own["poses"].q) >= len(own["poses"].parameters) // own["robot"].n
+    assert own["friction"].cruises
     verdict = certify(names["robot"], names["curve"], [names["cable"]])
     cable = [limit for limit in verdict.limits if limit.what == "cable"]
     assert [limit.status for limit in cable] == ["holds", "holds"]
@@ -93,6 +97,15 @@ def test_design_document(tmp_path):
         assert config.motion.duration == 10.0
         assert len(config.constraints_of(arm)) >= 3
         config.criterion_of(model)
+
+
+def test_dynamics_document_shows_an_exact_gradient(capsys):
+    (code,) = blocks("docs/dynamics.md", "python")
+    exec(code, {})
+    figures = re.findall(r"direction (\S+), by differences (\S+)", capsys.readouterr().out)
+    assert len(figures) == 2
+    for exact, differences in figures:
+        assert float(exact) == pytest.approx(float(differences), rel=1e-5)
 
 
 def test_readme_describes_a_log(tmp_path):
