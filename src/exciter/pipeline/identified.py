@@ -119,6 +119,13 @@ class Identified:
         names, title = self.estimate.names, "covariance, in the units of the parameters"
         return Labelled(title, self.estimate.covariance, names, ("",) * len(names), names, "parameter")
 
+    @property
+    def correlation(self) -> Labelled:
+        """(p, p) of the errors of the base parameters; zero where one is certain."""
+        scale = np.outer(self.estimate.std, self.estimate.std)
+        values = np.divide(self.estimate.covariance, scale, out=np.zeros_like(scale), where=scale > 0.0)
+        return replace(self.covariance, title="correlation", values=values)
+
     def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, time: ArrayLike | None = None) -> Array:
         """(N, n) [N·m or N] that the drives give along a motion (N, n), or (n,) at one instant."""
         rows = [np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, qd, qdd)]
