@@ -15,7 +15,7 @@ from exciter.archive import opened
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, unknown_name
 from exciter.experiment.quality import Quality
-from exciter.export.write import FORMATS_BY_SUFFIX, write_model
+from exciter.export.write import formats_by_suffix, write_model
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import DriveGains
@@ -221,9 +221,10 @@ class Identified:
         """For another tool: format by its word, or by the suffix of the file."""
         path = Path(path)
         if format is None:
-            if path.suffix not in FORMATS_BY_SUFFIX:
-                raise ExciterError(unknown_name("suffix", path.suffix, FORMATS_BY_SUFFIX) + ", or give format=")
-            format = FORMATS_BY_SUFFIX[path.suffix]
+            known = formats_by_suffix()
+            if path.suffix not in known:
+                raise ExciterError(unknown_name("suffix", path.suffix, known) + ", or give format=")
+            format = known[path.suffix]
         return write_model(self.as_model, path, format)
 
     def report(self) -> Page:
