@@ -157,7 +157,12 @@ class EarlierMotion(Kind):
 class DesignSettings(Settings):
     """A design as it was asked for; what depends on the robot is compared with it when it is made.
 
-    robot: how it is to be loaded; source: begins messages; both stand beside the other keys of a file."""
+    robot: how it is to be loaded; source: begins messages; both stand beside the other keys of a file.
+
+    >>> settings = ex.DesignSettings(starts=1, seed=7, noise=0.5)
+    >>> ex.design(robot, ex.BSpline(duration=6), settings=settings).config.seed
+    7
+    """
 
     inner: ClassVar[tuple[str, ...]] = ("source", "robot")
     complete: ClassVar[bool] = True

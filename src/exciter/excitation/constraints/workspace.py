@@ -39,7 +39,13 @@ COORDINATES = ("x", "y", "height")
 
 @dataclass(frozen=True, eq=False)
 class HalfSpace(Region):
-    """normal · x ≥ offset; both may be given in any length of the normal. z ≥ 0.3: normal (0, 0, 1), offset 0.3."""
+    """A frame stays on one side of a plane.
+
+    normal · x ≥ offset; both may be given in any length of the normal. z ≥ 0.3: normal (0, 0, 1), offset 0.3.
+
+    >>> ex.HalfSpace(robot, "tool", normal=(0, 0, 1), offset=-0.5).rows[0].what
+    'height'
+    """
 
     normal: Direction
     offset: Coordinate = 0.0
@@ -76,7 +82,14 @@ class HalfSpace(Region):
 
 @dataclass(frozen=True, eq=False)
 class Box(Region):
-    """lower ≤ x ≤ upper (3,) [m], along the base's axes; infinite sides are left out. Rows: lower sides, then upper."""
+    """A frame stays in a box.
+
+    lower ≤ x ≤ upper (3,) [m], along the base's axes; infinite sides are left out. Rows: lower sides, then upper.
+
+    >>> room = ex.Box(robot, "tool", lower=(-2, -2, -0.5), upper=(2, 2, np.inf))
+    >>> [row.what for row in room.rows]
+    ['x', 'y', 'height', 'x', 'y']
+    """
 
     lower: Annotated[Array, Vector(3, "m", -math.inf)] = field(default_factory=lambda: np.full(3, -np.inf))
     upper: Annotated[Array, Vector(3, "m", math.inf)] = field(default_factory=lambda: np.full(3, np.inf))

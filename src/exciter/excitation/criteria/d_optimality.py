@@ -12,9 +12,15 @@ from exciter.typing import Array
 
 @dataclass(frozen=True)
 class DOptimality(CriterionSettings):
-    """−log det H = log det of the covariance (Swevers et al. 1997, IEEE, III-B, with the sign put right).
+    """The volume of the uncertainty: the usual criterion.
+
+    −log det H = log det of the covariance (Swevers et al. 1997, IEEE, III-B, with the sign put right).
 
     Scaling the parameters only adds a constant: the best motion does not depend on units.
+
+    >>> value, slope = ex.DOptimality()(np.diag([1.0, 4.0]))
+    >>> bool(np.isclose(value, -np.log(4.0)))
+    True
     """
 
     word: ClassVar[str] = "d-optimal"

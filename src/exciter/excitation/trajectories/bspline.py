@@ -27,10 +27,15 @@ Variables = Literal["waypoints", "control"]
 
 @dataclass(frozen=True)
 class BSpline(PiecewisePolynomial):
-    """duration t_f [s]; degree 4 (the jerk is continuous) or 5; segments r between way-points.
+    """A B-spline of each joint, at rest at both ends.
+
+    duration t_f [s]; degree 4 (the jerk is continuous) or 5; segments r between way-points.
 
     Coefficients (n, r + 5): control points p [rad]. Rest at both ends (zero velocity and acceleration) is a condition
     on them; ``variables`` says what the optimiser moves: the way-points, or the control points that remain.
+
+    >>> ex.design(robot, ex.BSpline(duration=6, segments=5), starts=1).curve.duration
+    6.0
     """
 
     word: ClassVar[str] = "bspline"

@@ -45,9 +45,14 @@ class Harmonics(Kind):
 
 @dataclass(frozen=True)
 class Fourier(Family):
-    """period [s]; harmonics: how many (1 … h), or which; at_rest: q̇(0) = q̈(0) = 0.
+    """A Fourier series of each joint: periodic, so that a log of several periods can be averaged.
+
+    period [s]; harmonics: how many (1 … h), or which; at_rest: q̇(0) = q̈(0) = 0.
 
     Coefficients (n, 2 h + 1), columns a_l …, b_l …, q0 [rad/s, rad/s, rad].
+
+    >>> ex.design(robot, ex.Fourier(period=5, harmonics=(1, 2, 4), at_rest=True), starts=1).curve.duration
+    5.0
     """
 
     word: ClassVar[str] = "fourier"

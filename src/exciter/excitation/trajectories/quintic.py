@@ -29,9 +29,14 @@ class EvenTimes(Settings):
 
 @dataclass(frozen=True)
 class Quintic(PiecewisePolynomial):
-    """times t_0 = 0 … t_r [s] at which the joints pass the points with zero acceleration.
+    """Quintic polynomials between points that the joints pass at given times.
+
+    times t_0 = 0 … t_r [s] at which the joints pass the points with zero acceleration.
 
     Coefficients (n, 2 r + 2): q_0 … q_r [rad], q̇_0 … q̇_r [rad/s]. at_rest_ends: the first and the last velocity are 0.
+
+    >>> ex.design(robot, ex.Quintic(times=(0.0, 1.5, 3.0, 5.0)), starts=1).curve.duration
+    5.0
     """
 
     word: ClassVar[str] = "quintic"

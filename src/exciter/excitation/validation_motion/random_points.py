@@ -29,12 +29,17 @@ STUCK = 50  # points refused in a row before the last one is given up, too
 
 @dataclass(frozen=True)
 class RandomPoints(Family):
-    """points: how many, the first included; rest [s]: how long all joints stand at each; rise [s]: in which the
+    """A drawn motion, to validate on: from point to point, with full stops.
+
+    points: how many, the first included; rest [s]: how long all joints stand at each; rise [s]: in which the
     acceleration grows to its limit, longer where a jerk limit asks for it; draws: of points, before it is given up.
 
     Points are uniformly distributed within the position limits. Moves are straight in joint space, all joints start and
     stop together, as fast as the limits of velocity, acceleration and jerk allow. A move that would break a torque
     limit is slowed down; a point is drawn again where standing there, or the way to it, breaks another limit.
+
+    >>> ex.design(robot, ex.RandomPoints(points=4), seed=2).certificate.certified
+    True
     """
 
     word: ClassVar[str] = "random-points"

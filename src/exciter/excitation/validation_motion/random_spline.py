@@ -27,10 +27,15 @@ INSTANTS = 20  # per segment at which a swing is looked at before it is certifie
 
 @dataclass(frozen=True)
 class RandomSpline(Family):
-    """duration [s]; segments between way-points; degree 4 or 5; draws: of motions, before it is given up.
+    """A drawn motion, to validate on: a smooth spline through random way-points.
+
+    duration [s]; segments between way-points; degree 4 or 5; draws: of motions, before it is given up.
 
     Way-points are random about a posture with room, and each joint's swing is as large as its position, velocity,
     acceleration and jerk limits allow. A motion that breaks another limit is made smaller, then drawn again.
+
+    >>> ex.design(robot, ex.RandomSpline(duration=8, segments=6), seed=2).curve.duration
+    8.0
     """
 
     word: ClassVar[str] = "random-spline"

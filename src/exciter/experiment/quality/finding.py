@@ -59,7 +59,12 @@ def problem(what: str, words: str, joint: str | None = None, /, **numbers: Any) 
 
 @dataclass(frozen=True)
 class Quality:
-    """All findings on a recording, the gravest first. skipped: what could not be judged, and why."""
+    """All findings on a recording, the gravest first. skipped: what could not be judged, and why.
+
+    >>> quality = ex.inspect(robot, log)
+    >>> quality.usable, quality.samples == len(log)
+    (True, True)
+    """
 
     joints: tuple[str, ...]
     samples: int

@@ -247,6 +247,10 @@ class Simulated:
 
     error (T, n): planned less executed position at every tick. saturated (n,): part of the time each drive was at its
     limit. rate [Hz] of the simulation, seconds it took; words: what a person should know; seed: of noise and the like.
+
+    >>> simulated = ex.simulate(robot, motion)
+    >>> [path.name for path in simulated.save("log.csv", truth="truth.json")]
+    ['log.csv', 'log.yaml', 'truth.json']
     """
 
     recording: Recording
@@ -263,6 +267,9 @@ class Simulated:
     seconds: float
     words: tuple[str, ...]
     seed: int
+
+    def __repr__(self) -> str:
+        return f"<{self.plan.curve.duration:.4g} s of motion executed by {self.virtual.robot.name}: {self.recording!r}>"
 
     @property
     def truth(self) -> Truth:

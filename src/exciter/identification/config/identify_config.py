@@ -116,10 +116,16 @@ class KnownForGains(ByName):
 
 @dataclass(frozen=True)
 class IdentifySettings(Settings):
-    """What the section says; None: left open, so that it is chosen from the logs or the usual one.
+    """An identification, as the section ``identify:`` of a file asks for it.
+
+    What the section says; None: left open, so that it is chosen from the logs or the usual one.
 
     dead_zone [rad/s, m/s] and noise, σ of the torques as sampled [N·m, N]: one or per joint. gains: (value, σ) of
     parameters known beforehand, by name; none where the payload of a log is.
+
+    >>> settings = ex.IdentifySettings(estimator=ex.WeightedLeastSquares(), dead_zone=0.02)
+    >>> ex.identify(robot, log, settings).config.settings.dead_zone
+    0.02
     """
 
     automatic: Annotated[bool | None, Flag()] = None

@@ -92,7 +92,11 @@ class IterativelyReweighted(Estimator):
 
 @dataclass(frozen=True)
 class Huber(Estimator):
-    """Huber's M-estimator; k: residuals, in scales of their joint, beyond which an equation counts less."""
+    """Huber's M-estimator; k: residuals, in scales of their joint, beyond which an equation counts less.
+
+    >>> ex.identify(robot, log, estimator=ex.Huber(k=1.2)).fit[0].total_percent < 1.0
+    True
+    """
 
     word, title = "huber", "least squares with Huber's weights"
     k: Positive = 1.345

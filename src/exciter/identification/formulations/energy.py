@@ -29,7 +29,9 @@ REACH = 1  # samples beyond an interval that its integral looks at
 
 @dataclass(frozen=True)
 class Energy(Formulation):
-    """interval [s] of one equation; step [s] from one interval to the next, the interval unless given.
+    """One equation for each interval of time: work of the joints = change of energy + friction; no accelerations.
+
+    interval [s] of one equation; step [s] from one interval to the next, the interval unless given.
 
     Steps shorter than the interval make equations that share samples, and errors: more rows, hardly more knowledge;
     ``Rows.bandwidth``, that of an integral over the interval, says what they are worth. Both are rounded to samples.
@@ -37,6 +39,10 @@ class Energy(Formulation):
     even: equations divided by the size of their errors, which grow with speed (``power_balance``); y is then energy
     over speed [N·m·s]. Without it rows are those of [12.49], in J, and a covariance that takes their errors as alike
     is too small.
+
+    >>> found = ex.identify(robot, log, formulation=ex.Energy(interval=0.1), estimator=ex.WeightedLeastSquares())
+    >>> found.identification.problem.formulation.interval
+    0.1
     """
 
     word, title = "energy", "the energy model"

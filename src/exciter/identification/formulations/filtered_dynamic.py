@@ -25,10 +25,16 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class FilteredDynamic(Formulation):
-    """parallel_filter: F, and how many rows are kept. a [rad/s]: F is a²/(s + a)² of [12.29] instead.
+    """The dynamic model through a filter, which differentiates: no accelerations are needed.
+
+    parallel_filter: F, and how many rows are kept. a [rad/s]: F is a²/(s + a)² of [12.29] instead.
 
     B1 is differentiated (central difference) and goes through F like all the rest, so that s F(s) is what it is for
     any low-pass. The torque's analogue filter is respected as in ``ParallelFilter``.
+
+    >>> found = ex.identify(robot, log, formulation=ex.FilteredDynamic(a=30.0), estimator=ex.WeightedLeastSquares())
+    >>> found.fit[0].total_percent < 5.0
+    True
     """
 
     word, title = "filtered", "the filtered dynamic model, without accelerations"

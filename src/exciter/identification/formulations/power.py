@@ -22,11 +22,17 @@ NAME = "power"
 
 @dataclass(frozen=True)
 class Power(Formulation):
-    """parallel_filter: F, and how many rows are kept.
+    """One equation for each sample, through a filter: power of the joints; no accelerations.
+
+    parallel_filter: F, and how many rows are kept.
 
     even: equations divided by the size of their errors, which grow with speed (``power_balance``), before they are
     filtered; y is then power over speed [N·m]. Without it rows are those of [12.52], in W, and a covariance that takes
     their errors as alike is too small.
+
+    >>> found = ex.identify(robot, log, formulation=ex.Power(), estimator=ex.WeightedLeastSquares())
+    >>> len(found.parameters) == len(found.model.base)
+    True
     """
 
     word, title = "power", "the power model"

@@ -18,9 +18,14 @@ FS = Column("Fs", TORQUE, nonnegative=True)
 
 @dataclass(frozen=True)
 class Coulomb(DryFriction):
-    """Γ = Fs z.
+    """Dry friction.
+
+    Γ = Fs z.
 
     ``Coulomb()`` has z = sgn q̇, ``Coulomb(Tanh(0.03))`` is smooth, ``Coulomb(Dahl(1e-3))`` pre-slides.
+
+    >>> ex.DynamicModel(robot, [ex.Viscous(), ex.Coulomb()]).standard[-3:]
+    ('Fs1', 'Fs2', 'Fs3')
     """
 
     word: ClassVar[str] = "coulomb"

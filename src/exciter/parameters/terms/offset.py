@@ -20,7 +20,13 @@ OFF = Column("off", TORQUE, conservative=True)
 
 @dataclass(frozen=True)
 class Offset(JointTerm):
-    """Γ = off, potential energy off · q."""
+    """A constant torque.
+
+    Γ = off, potential energy off · q.
+
+    >>> ex.DynamicModel(robot, [ex.Offset()]).units[-1]
+    'N·m'
+    """
 
     word: ClassVar[str] = "offset"
     title: ClassVar[str] = "offset"

@@ -20,7 +20,13 @@ IA = Column("Ia", ("kg·m²", "kg"), nonnegative=True, conservative=True)
 
 @dataclass(frozen=True)
 class RotorInertia(JointTerm):
-    """Γ = Ia q̈, kinetic energy ½ Ia q̇² (the rotor's gyroscopic effect on the arm is left out)."""
+    """The inertia of the drives' rotors.
+
+    Γ = Ia q̈, kinetic energy ½ Ia q̇² (the rotor's gyroscopic effect on the arm is left out).
+
+    >>> ex.DynamicModel(robot, [ex.RotorInertia()]).standard[-3:]
+    ('Ia1', 'Ia2', 'Ia3')
+    """
 
     word: ClassVar[str] = "rotor"
     title: ClassVar[str] = "rotor inertia"

@@ -21,7 +21,13 @@ FST = Column("Fst", TORQUE, nonnegative=True)
 
 @dataclass(frozen=True)
 class Stribeck(DryFriction):
-    """Γ = Fst z exp(−(q̇/v_s)²), on top of Coulomb; ``velocity`` v_s [rad/s or m/s], one or per joint."""
+    """Dry friction that falls with speed.
+
+    Γ = Fst z exp(−(q̇/v_s)²), on top of Coulomb; ``velocity`` v_s [rad/s or m/s], one or per joint.
+
+    >>> ex.DynamicModel(robot, [ex.Coulomb(), ex.Stribeck(velocity=0.1)]).standard[-3:]
+    ('Fst1', 'Fst2', 'Fst3')
+    """
 
     word: ClassVar[str] = "stribeck"
     title: ClassVar[str] = "Stribeck friction"

@@ -36,10 +36,16 @@ CHECKED_SAMPLES = 50
 
 @dataclass(frozen=True)
 class UserTerm(JointTerm):
-    """One column ``name`` on ``joints`` (a name, or a tuple of names), Γ = χ · torque(q, qd, qdd).
+    """A joint term of your own, from a plain function of q, q̇ and q̈.
+
+    One column ``name`` on ``joints`` (a name, or a tuple of names), Γ = χ · torque(q, qd, qdd).
 
     dq, dqd, dqdd: derivative functions with the same arguments, a number where constant, None for numeric
     ones. unit of the parameter; nonnegative when physics wants it ≥ 0.
+
+    >>> cogging = ex.UserTerm("Cog", "joint_1", torque=lambda q, qd, qdd: np.sin(32 * q), unit="N·m")
+    >>> ex.DynamicModel(robot, [cogging]).standard[-1]
+    'Cog'
     """
 
     title: ClassVar[str] = "a term of the user"

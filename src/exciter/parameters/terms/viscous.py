@@ -19,7 +19,13 @@ FV = Column("Fv", ("N·m·s/rad", "N·s/m"), nonnegative=True)
 
 @dataclass(frozen=True)
 class Viscous(JointTerm):
-    """Γ = Fv q̇."""
+    """Viscous friction.
+
+    Γ = Fv q̇.
+
+    >>> ex.DynamicModel(robot, [ex.Viscous(joints=("joint_1",))]).standard[-1]
+    'Fv1'
+    """
 
     word: ClassVar[str] = "viscous"
     title: ClassVar[str] = "viscous friction"
