@@ -19,7 +19,7 @@ from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.kinematics import kinematics
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
-from exciter.excitation.criteria import AOptimality, DOptimality, Energy, InverseTorque, WeightedSum
+from exciter.excitation.criteria import AOptimality, DOptimality, EnergyRows, InverseTorque, WeightedSum
 from exciter.excitation.criteria.registry import ALONE
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home, read_config
 from exciter.excitation.families import TO_DESIGN
@@ -491,7 +491,7 @@ def test_a_design_of_python_code_is_written_as_a_file_that_asks_for_it(tmp_path)
         terms=(),
         trajectory=MotionSettings(Fourier(6.0, 3), periods=2, ramps=RampSettings("home")),
         criterion=WeightedSum(((2.0, AOptimality((1.0, 2.0))), (1.0, InverseTorque()))),
-        formulation=Energy(interval=3),
+        formulation=EnergyRows(interval=3),
         noise=0.5,
         constraints=ConstraintSettings(torque=False, ground=GroundSettings(-0.2)),
     )

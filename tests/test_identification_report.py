@@ -35,7 +35,7 @@ from exciter.identification.identified import IdentifiedModel
 from exciter.identification.load import load_torque
 from exciter.parameters.parameter_words import DRIVE, meaning, reading_order
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous
-from exciter.parameters.terms.columns import Column
+from exciter.parameters.terms.term import Column
 from exciter.report.identification.choices import PARTS
 from exciter.report.identification.drawn import drawn_runs
 from exciter.report.identification.headline import worst_joint

@@ -36,10 +36,10 @@ from exciter.identification.formulations.formulation import Formulation as Formu
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic as InverseDynamic
 from exciter.identification.formulations.power import Power as Power
 from exciter.notes import Note as Note
-from exciter.parameters.terms.coulomb import Coulomb as Coulomb
-from exciter.parameters.terms.offset import Offset as Offset
-from exciter.parameters.terms.rotor_inertia import RotorInertia as RotorInertia
-from exciter.parameters.terms.stribeck import Stribeck as Stribeck
+from exciter.parameters.terms.drive import Offset as Offset
+from exciter.parameters.terms.drive import RotorInertia as RotorInertia
+from exciter.parameters.terms.dry_friction import Coulomb as Coulomb
+from exciter.parameters.terms.dry_friction import Stribeck as Stribeck
 from exciter.parameters.terms.term import JointTerm as JointTerm
 from exciter.parameters.terms.viscous import Viscous as Viscous
 from exciter.pipeline.base import base as base

@@ -54,8 +54,7 @@ from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.validation_motion.random_points import RandomPoints
 from exciter.excitation.validation_motion.random_spline import RandomSpline
-from exciter.parameters.terms.declared import declared_terms
-from exciter.parameters.terms.registry import Terms
+from exciter.parameters.terms.registry import Terms, declared_terms
 from exciter.robot import library
 from exciter.robot.motion import Motion
 from exciter.robot.options import RobotOptions

@@ -25,7 +25,7 @@ from exciter.experiment.recording.signal import (
     Wrench,
     check_kinds,
 )
-from exciter.parameters.terms.per_joint import per_joint
+from exciter.parameters.terms.term import per_joint
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Vector, Whole, fill, keys_of, known_keys
 from exciter.settings.kinds import Kind, ListOfTexts

@@ -17,7 +17,7 @@ from exciter.experiment.recording.about import SIDES
 from exciter.experiment.recording.columns import ColumnNames, Columns
 from exciter.experiment.recording.recording import WRENCH
 from exciter.experiment.recording.units import LARGEST, UNITS, Unit, UnitOf, columns_of
-from exciter.parameters.terms.per_joint import PerJoint, per_joint
+from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import Number, OneWord, PerJointNumber, Settings, Switch, Text
 from exciter.settings.wrong import wrong
 from exciter.typing import Array

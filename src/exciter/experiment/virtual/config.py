@@ -37,7 +37,7 @@ from exciter.experiment.virtual.sampling import Sampling
 from exciter.experiment.virtual.spring import CompensationSpring
 from exciter.experiment.virtual.truth import Truth, read_truth
 from exciter.experiment.virtual.virtual_robot import Start, VirtualRobot
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot
 from exciter.robot.settings_file import SettingsFile
 from exciter.settings import Number, PerJointNumber, Place, Settings, Whole

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from exciter.experiment.virtual.numbers import resolved
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot
 from exciter.settings import PerJointNumber, Settings
 from exciter.typing import Array

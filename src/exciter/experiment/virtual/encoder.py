@@ -10,7 +10,7 @@ import numpy as np
 
 from exciter.experiment.virtual.drive import Drive
 from exciter.experiment.virtual.numbers import resolved, stream
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot
 from exciter.settings import OneWord, PerJointNumber, Settings
 from exciter.typing import Array

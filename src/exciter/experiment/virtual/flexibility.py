@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from exciter.experiment.recording.about import SIDES
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms.term import PerJoint
 from exciter.settings import OneWord, PerJointNumber, Settings
 from exciter.typing import Array
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exciter.experiment.virtual.numbers import resolved
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 

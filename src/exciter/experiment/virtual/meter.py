@@ -14,7 +14,7 @@ from exciter.experiment.virtual.analog import filtered
 from exciter.experiment.virtual.drive import Drive
 from exciter.experiment.virtual.numbers import resolved, stream
 from exciter.experiment.virtual.ripple import Ripple
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot
 from exciter.settings import OneWord, PerJointNumber, Settings, Switch
 from exciter.typing import Array

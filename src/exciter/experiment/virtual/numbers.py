@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.parameters.terms.per_joint import PerJoint, check_within, per_joint
+from exciter.parameters.terms.term import PerJoint, check_within, per_joint
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 

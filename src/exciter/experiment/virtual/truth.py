@@ -19,7 +19,7 @@ from exciter.experiment.virtual.spring import CompensationSpring
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency
 from exciter.parameters.terms import Coulomb, JointTerm, RotorInertia, Stribeck, Viscous
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import transform_inertia
 from exciter.robot.xml_safety import read_bytes

@@ -33,7 +33,7 @@ from exciter.experiment.virtual.plant import Plant, build
 from exciter.experiment.virtual.sampling import Sampling
 from exciter.experiment.virtual.truth import Truth
 from exciter.files import json_text, staged
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import PerJointNumber, Settings, Switch, written

@@ -23,9 +23,8 @@ from exciter.parameters.terms import (
     Stribeck,
     Viscous,
 )
-from exciter.parameters.terms.dry_friction import DryFriction
-from exciter.parameters.terms.per_joint import per_joint
-from exciter.parameters.terms.shape import Sign
+from exciter.parameters.terms.dry_friction import DryFriction, Sign
+from exciter.parameters.terms.term import per_joint
 from exciter.typing import Array
 
 #: term → rows that its kinds of columns add to, one after the other

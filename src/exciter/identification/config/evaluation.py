@@ -19,7 +19,7 @@ from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.run import Run
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms.term import PerJoint
 from exciter.settings import Number, Settings, Whole
 
 

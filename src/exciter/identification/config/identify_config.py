@@ -57,8 +57,8 @@ from exciter.identification.run import Run
 from exciter.identification.stages.sequences import StaticThenDynamic
 from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
-from exciter.parameters.terms.per_joint import PerJoint, per_joint
 from exciter.parameters.terms.registry import ListOfTerms
+from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
 from exciter.robot.settings_file import SettingsFile

@@ -19,7 +19,7 @@ from exciter.identification.information import Information
 from exciter.identification.maximum_likelihood.levenberg_marquardt import Linearised, Point, Solved, minimise
 from exciter.identification.maximum_likelihood.measured import Measured
 from exciter.identification.problem import Problem
-from exciter.parameters.terms.per_joint import PerJoint, per_joint
+from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import PerJointNumber
 from exciter.typing import Array
 

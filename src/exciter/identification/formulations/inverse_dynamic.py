@@ -15,7 +15,7 @@ from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows, model_rows
 from exciter.identification.formulations.formulation import Formulation
 from exciter.parameters.terms.dry_friction import BoundDryFriction
-from exciter.parameters.terms.per_joint import PerJoint, per_joint
+from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.typing import Array
 
 

@@ -1,4 +1,4 @@
-"""Drive coupling: the motor of one joint also turns when another joint moves, as in many wrists."""
+"""What a drive adds beside friction: rotor, offset, ripple, and a motor that turns with two joints, as in wrists."""
 
 from __future__ import annotations
 
@@ -9,16 +9,116 @@ from typing import ClassVar, Self
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.parameters.terms.columns import Columns, Joint
-from exciter.parameters.terms.dry_friction import Shape
-from exciter.parameters.terms.pointwise import Samples
+from exciter.parameters.terms.dry_friction import BoundShape, Shape, Sign
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, times
-from exciter.parameters.terms.shape import BoundShape, Sign
-from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque, scatter
+from exciter.parameters.terms.springs import Sinusoid
+from exciter.parameters.terms.term import (
+    TORQUE,
+    BoundTerm,
+    Column,
+    Columns,
+    Joint,
+    JointTerm,
+    Partials,
+    PointwiseTerm,
+    PotentialTerm,
+    RigidTorque,
+    Samples,
+    Speed,
+    check_positive,
+    joint_columns,
+    joint_indices,
+    per_joint,
+    revolute_indices,
+    scatter,
+)
+from exciter.parameters.terms.viscous import FR, root_slope, rounded_root
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
-from exciter.settings import Amount
+from exciter.settings import Amount, Names
 from exciter.typing import Array
+
+IA = Column("Ia", ("kg·m²", "kg"), nonnegative=True, conservative=True)
+OFF = Column("off", TORQUE, conservative=True)
+RS = Column("Rs", TORQUE, conservative=True)
+RC = Column("Rc", TORQUE, conservative=True)
+
+
+@dataclass(frozen=True)
+class RotorInertia(JointTerm):
+    """Γ = Ia q̈, kinetic energy ½ Ia q̇² (the rotor's gyroscopic effect on the arm is left out)."""
+
+    word: ClassVar[str] = "rotor"
+    title: ClassVar[str] = "rotor inertia"
+    joints: Names | None = None
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        return _RotorInertia(joint_columns(robot, joint_indices(robot, self.joints), IA))
+
+
+class _RotorInertia(PointwiseTerm):
+    def entries(self, at: Samples) -> Array:
+        return at.qdd.copy()
+
+    def partials(self, at: Samples) -> Partials:
+        return Partials(qdd=np.ones_like(at.qdd))
+
+    def curvature(self, rates: Array) -> Array:
+        fourth: Array = rates[3, self.columns.joints]
+        return fourth
+
+    def kinetic(self, motion: Motion) -> Array:
+        energy: Array = 0.5 * self.samples(motion).qd ** 2
+        return energy
+
+    def momentum(self, motion: Motion) -> Array:
+        return self.samples(motion).qd.copy()
+
+
+@dataclass(frozen=True)
+class Offset(JointTerm):
+    """Γ = off, potential energy off · q."""
+
+    word: ClassVar[str] = "offset"
+    title: ClassVar[str] = "offset"
+    joints: Names | None = None
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        return _Offset(joint_columns(robot, joint_indices(robot, self.joints), OFF))
+
+
+class _Offset(PotentialTerm):
+    def entries(self, at: Samples) -> Array:
+        return np.ones_like(at.q)
+
+    def partials(self, at: Samples) -> Partials:
+        return Partials()
+
+    def energies(self, at: Samples) -> Array:
+        return at.q.copy()
+
+    def curvature(self, rates: Array) -> Array:
+        return np.zeros_like(rates[0, self.columns.joints])
+
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+        ones = np.ones_like(ranges.q_low[self.columns.joints])
+        return ones, ones
+
+
+@dataclass(frozen=True)
+class Ripple(JointTerm):
+    """Γ = Rs sin q + Rc cos q, potential energy −Rs cos q + Rc sin q, on every revolute joint unless named.
+
+    On the first joint whose axis is horizontal the link's own weight has the same shape, and only the sum can be
+    identified; joints that turn about a vertical axis, or are carried by others that turn, tell it alone.
+    """
+
+    word: ClassVar[str] = "ripple"
+    title: ClassVar[str] = "torque that repeats every turn"
+    joints: Names | None = None
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        return Sinusoid(joint_columns(robot, revolute_indices(robot, self.joints, "Ripple"), RS, RC))
 
 
 @dataclass(frozen=True)
@@ -159,3 +259,66 @@ def motor_range(ranges: Ranges, joints: list[int], ratio: float) -> Interval:
     if ratio < 0:
         low, high = np.stack([high[0], low[1]]), np.stack([low[0], high[1]])
     return of_motor(low, ratio), of_motor(high, ratio)
+
+
+@dataclass(frozen=True)
+class CoupledSqrtViscous(JointTerm):
+    """The motor of joint ``second`` turns with s = r q̇_first + q̇_second, where r is ``ratio``.
+
+        Γ_first = fqm r √|s| sgn s,      Γ_second = fqm √|s| sgn s
+
+    width w [rad/s] of s: the infinite slope at rest is made finite as in ``SqrtViscous``, s/(s² + w²)^¼. Given per
+    joint, it is looked up under ``second``. A root of a sum is no sum of roots: Fr of the two joints cannot stand for
+    it, nor it for them.
+    """
+
+    word: ClassVar[str] = "coupled-sqrt-viscous"
+    title: ClassVar[str] = "friction with the root of the speed of a motor that turns with two joints"
+    first: Joint
+    second: Joint
+    ratio: Amount = 1.0
+    width: Speed = 1e-3
+
+    def __post_init__(self) -> None:
+        check_coupling(self.first, self.second, self.ratio, "CoupledSqrtViscous")
+        check_positive(self.width, "the width of CoupledSqrtViscous")
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        joints = coupled_indices(robot, self.first, self.second, "CoupledSqrtViscous")
+        columns = Columns(
+            n=robot.n,
+            names=(f"fqm{joints[1] + 1}",),
+            units=(FR.units[0],),
+            rows=tuple((joint, 0) for joint in joints),
+            nonnegative=(True,),
+            conservative=(False,),
+        )
+        width = per_joint(self.width, [self.second], "the width of CoupledSqrtViscous")
+        return _CoupledSqrtViscous(columns, self.ratio, width)
+
+
+@dataclass(frozen=True, eq=False)
+class _CoupledSqrtViscous(BoundTerm):
+    ratio: float
+    width: Array
+
+    @property
+    def arms(self) -> Array:
+        """(2, 1) ∂s/∂q̇ of the two joints, and so what each feels of the motor's torque."""
+        return np.array([[self.ratio], [1.0]])
+
+    def values(self, motion: Motion) -> Array:
+        return self.arms * rounded_root(self._speed(motion), self.width)
+
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+        """It grows with the speed of the motor."""
+        low, high = motor_range(ranges, self.columns.joints, self.ratio)
+        return times((self.arms, self.arms), (rounded_root(low, self.width), rounded_root(high, self.width)))
+
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        onto_speed = of_motor(seed, self.ratio) * root_slope(self._speed(motion), self.width)
+        return scatter(motion, self.columns.joints, qd=self.arms * onto_speed)
+
+    def _speed(self, motion: Motion) -> Array:
+        self.check(motion)
+        return of_motor(Samples.of(motion, self.columns.joints).qd, self.ratio)
