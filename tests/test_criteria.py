@@ -633,7 +633,7 @@ def test_a_written_criterion_is_read_as_the_same(criterion):
 
 
 def test_formulations_of_a_design_are_read_as_they_were_written():
-    for rows in (c.InverseDynamic(), c.Energy(), c.Energy(3, 0.5)):
+    for rows in (c.TorqueRows(), c.EnergyRows(), c.EnergyRows(3, 0.5)):
         check_read_again(OneOf(ROWS).hint, rows)
 
 

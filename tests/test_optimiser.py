@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.excitation.criteria import ConditionNumber, DOptimality, NormalizedCondition, ScaledCondition, WeightedSum
-from exciter.excitation.criteria.soft_condition import SoftCondition
+from exciter.excitation.criteria.condition import SoftCondition
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser import qp
 from exciter.excitation.optimiser.finish import curve_of, joint_excess, scaled_to_limits

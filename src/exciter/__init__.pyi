@@ -10,11 +10,11 @@ from exciter.excitation.constraints.workspace import Box as Box
 from exciter.excitation.constraints.workspace import HalfSpace as HalfSpace
 from exciter.excitation.constraints.workspace import OutsideCylinder as OutsideCylinder
 from exciter.excitation.constraints.workspace import OutsideSphere as OutsideSphere
-from exciter.excitation.criteria.a_optimality import AOptimality as AOptimality
-from exciter.excitation.criteria.condition_number import ConditionNumber as ConditionNumber
+from exciter.excitation.criteria.condition import ConditionNumber as ConditionNumber
 from exciter.excitation.criteria.criterion import Criterion as Criterion
-from exciter.excitation.criteria.d_optimality import DOptimality as DOptimality
-from exciter.excitation.criteria.weighted_sum import WeightedSum as WeightedSum
+from exciter.excitation.criteria.optimality import AOptimality as AOptimality
+from exciter.excitation.criteria.optimality import DOptimality as DOptimality
+from exciter.excitation.criteria.sums import WeightedSum as WeightedSum
 from exciter.excitation.design_settings import DesignSettings as DesignSettings
 from exciter.excitation.trajectories.bspline import BSpline as BSpline
 from exciter.excitation.trajectories.fourier import Fourier as Fourier

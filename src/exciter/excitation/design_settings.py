@@ -39,10 +39,9 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.criteria.criterion import AnyCriterion
-from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
-from exciter.excitation.criteria.energy_rows import EnergyRows
+from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.criteria.registry import ROWS, WordsOfCriteria
-from exciter.excitation.criteria.weighted_sum import bound
+from exciter.excitation.criteria.sums import bound
 from exciter.excitation.families import DRAWN, TO_DESIGN
 from exciter.excitation.files.export import RATE
 from exciter.excitation.files.read import read_trajectory

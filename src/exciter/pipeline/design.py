@@ -16,7 +16,7 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
-from exciter.excitation.criteria.energy_rows import EnergyRows
+from exciter.excitation.criteria.design_rows import EnergyRows
 from exciter.excitation.deadline import Deadline
 from exciter.excitation.design import Design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, design_settings

@@ -10,10 +10,9 @@ import numpy as np
 from exciter.dynamics.base import random_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import Columns
-from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
-from exciter.excitation.criteria.energy_rows import EnergyRows
+from exciter.excitation.criteria.criterion import Observed
+from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.criteria.figures import evaluate
-from exciter.excitation.criteria.observed import Observed
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.central_differences import first_difference
 from exciter.experiment.signals.parallel_filter import ParallelFilter

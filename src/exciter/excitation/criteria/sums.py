@@ -1,27 +1,108 @@
-"""Any weighted sum of criteria, of either kind."""
+"""Weighted sums of criteria, and those that stand beside another: equilibrium of W, torque activity."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from exciter.dynamics.base import random_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
-from exciter.excitation.criteria.condition_number import ConditionNumber
-from exciter.excitation.criteria.criterion import AnyCriterion, CriterionSettings, Evaluation, evaluation
-from exciter.excitation.criteria.equilibrium import Equilibrium
-from exciter.excitation.criteria.matrices import nominal_sizes
-from exciter.excitation.criteria.observed import Observed
-from exciter.excitation.criteria.scaled_condition import ScaledCondition
-from exciter.excitation.criteria.torque_activity import InverseTorque
+from exciter.excitation.criteria.condition import ConditionNumber, ScaledCondition
+from exciter.excitation.criteria.criterion import (
+    AnyCriterion,
+    CriterionSettings,
+    Evaluation,
+    Observed,
+    evaluation,
+    nominal_sizes,
+)
+from exciter.excitation.criteria.design_rows import Columns, DesignRows
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import MotionGradient
 from exciter.settings import Amount, Positive, Settings
 from exciter.typing import Array
+
+PROBES = 40  # rows of each kind at which an element must be non-zero at least once
+NOTHING = 1e-9  # an element below this along a random motion, relative to the largest of its column, is zero
+ROUNDED = 1e-12  # the same for the motion at hand: zero but for rounding
+
+
+@dataclass(frozen=True)
+class Equilibrium(CriterionSettings):
+    """S = max|W_ij| / min|W_ij| over the elements that are not zero (Gautier & Khalil (19), [12.13]).
+
+    A joint's torque does not depend on links before it, whatever the motion: those zeros are left out. So are elements
+    that vanish to rounding where a joint is at rest; a column that is nothing but zeros makes S infinite. S is decided
+    by two elements and has a kink wherever others take over. It belongs to few points, chosen one by one: along a
+    densely sampled motion every element that changes its sign passes zero, and S says only how near a sample came.
+    """
+
+    word: ClassVar[str] = "equilibrium"
+    title: ClassVar[str] = "equilibrium of the elements"
+    companion: ClassVar[bool] = True
+
+    def at(self, observed: Observed) -> Evaluation:
+        pattern = structure(observed.model, observed.columns, observed.formulation)
+        w = observed.w
+        size = np.abs(w)
+        largest = size.max(axis=0)
+        if not largest.all():
+            return Evaluation(np.inf)
+        places = np.tile(pattern, (len(w) // len(pattern), 1)) & (size > ROUNDED * largest)
+        most, least = int(size.argmax()), int(np.where(places, size, np.inf).argmin())
+        large, small = size.flat[most], size.flat[least]
+        seed = np.zeros_like(w)
+        seed.flat[most] = np.sign(w.flat[most]) / small
+        seed.flat[least] -= np.sign(w.flat[least]) * large / small**2
+        return Evaluation(float(large / small), further=(lambda: observed.rows_pullback(seed),))
+
+
+@lru_cache(maxsize=16)
+def structure(model: DynamicModel, columns: Columns, formulation: DesignRows) -> NDArray[np.bool_]:
+    """(kinds, b): elements that can be non-zero, seen along a random motion."""
+    kinds = formulation.kinds(model)
+    motion = random_motion(model.robot, PROBES * formulation.interval + 1)
+    w = np.abs(Observed(model, motion, columns, np.ones(model.n), formulation).w)
+    seen: NDArray[np.bool_] = w.reshape(-1, kinds, len(columns)).max(axis=0) > NOTHING * w.max(axis=0)
+    return seen
+
+
+@dataclass(frozen=True)
+class InverseTorque(CriterionSettings):
+    """1 / Σ_j mean_t |τ_j| [1/(N·m)]: second summand of Rackl et al. (15), with |τ| so that torques cannot cancel.
+
+    chi (p,): standard parameters, the description's unless given. The mean over time keeps its balance with a
+    condition number when a motion is sampled more densely; ξ₂ of the paper is ours times its number of points.
+    """
+
+    chi: tuple[Amount, ...] | None = None
+
+    word: ClassVar[str] = "torque-activity"
+    title: ClassVar[str] = "torque activity"
+    companion: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        return "inverse-torque"
+
+    def __post_init__(self) -> None:
+        if self.chi is not None:
+            object.__setattr__(self, "chi", tuple(float(x) for x in self.chi))
+
+    def at(self, observed: Observed) -> Evaluation:
+        model, motion = observed.model, observed.motion
+        torque = model.torque(motion, self.chi)
+        activity = float(np.abs(torque).mean(axis=0).sum())
+        if not activity > 0:
+            return Evaluation(np.inf)
+        seed = -np.sign(torque) / (len(motion) * activity**2)
+        return Evaluation(1.0 / activity, further=(lambda: model.torque_pullback(motion, seed, self.chi),))
 
 
 @dataclass(frozen=True)
