@@ -32,9 +32,8 @@ from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.criteria.registry import CRITERIA
 from exciter.excitation.design import design
-from exciter.excitation.trajectories.acceleration import AccelerationSequence
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.trajectories.trajectory import motion as motion_of

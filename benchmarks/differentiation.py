@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import About, Recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences

@@ -35,11 +35,10 @@ from exciter.excitation.files.samples import sample
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.checkpoint import Checkpoint
 from exciter.excitation.optimiser.search import Search
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.ramps import ramped
-from exciter.excitation.validation_motion.random_points import RandomPoints
-from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.recording import open_recording
 from exciter.experiment.sources import open_source

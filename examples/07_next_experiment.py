@@ -6,7 +6,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.design import design
 from exciter.excitation.objective import Objective
-from exciter.excitation.trajectories.bspline import BSpline
+from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load

@@ -1,9 +1,9 @@
 """Poses for the gravity parameters, and the motions that papers compare with."""
 
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.baselines.friction import constant_velocity
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.baselines.static_poses import static_poses
+from exciter.excitation.baselines.straight_moves import constant_velocity
 from exciter.excitation.criteria import evaluate
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion

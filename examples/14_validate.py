@@ -6,7 +6,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.excitation.validation_motion.draw import draw
-from exciter.excitation.validation_motion.random_points import RandomPoints
+from exciter.excitation.validation_motion.random_families import RandomPoints
 from exciter.experiment.synthetic import synthetic
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.weighted import WeightedLeastSquares

@@ -27,7 +27,7 @@ from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideCylinder
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.parameters import terms as t
 from exciter.parameters.terms.ranges import Interval, Ranges, cosine, times

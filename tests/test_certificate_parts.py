@@ -28,7 +28,7 @@ from exciter.excitation.constraints.region import Region
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import OutsideSphere
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.parameters import terms as t
 from exciter.robot import Joint, Limits, Motion, Robot

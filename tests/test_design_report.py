@@ -27,7 +27,7 @@ from exciter.excitation.constraints.torque import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
 from exciter.excitation.design_view import DesignView
 from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.spectrum import acceleration_spectrum
+from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.parameters.terms import Coulomb, RotorInertia, Tanh, Viscous
 from exciter.parameters.terms.registry import declared_terms
 from exciter.report.design_report import design_page

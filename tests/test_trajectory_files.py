@@ -19,14 +19,11 @@ from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
 from exciter.excitation.files.rounding import Rounding
 from exciter.excitation.files.samples import unchecked_rows
 from exciter.excitation.trajectories import ramps
-from exciter.excitation.trajectories.acceleration import AccelerationSequence
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.fourier import Fourier, FourierPiece
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Stops
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
 from exciter.excitation.trajectories.quintic import Quintic
-from exciter.excitation.trajectories.stops import Stops
 from exciter.files import json_text, staged
 from exciter.robot import library
 from exciter.settings import written

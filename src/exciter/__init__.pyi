@@ -16,11 +16,11 @@ from exciter.excitation.criteria.optimality import AOptimality as AOptimality
 from exciter.excitation.criteria.optimality import DOptimality as DOptimality
 from exciter.excitation.criteria.sums import WeightedSum as WeightedSum
 from exciter.excitation.design_settings import DesignSettings as DesignSettings
-from exciter.excitation.trajectories.bspline import BSpline as BSpline
 from exciter.excitation.trajectories.fourier import Fourier as Fourier
+from exciter.excitation.trajectories.piecewise import BSpline as BSpline
 from exciter.excitation.trajectories.quintic import Quintic as Quintic
-from exciter.excitation.validation_motion.random_points import RandomPoints as RandomPoints
-from exciter.excitation.validation_motion.random_spline import RandomSpline as RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomPoints as RandomPoints
+from exciter.excitation.validation_motion.random_families import RandomSpline as RandomSpline
 from exciter.experiment.recording.recording import Recording as Recording
 from exciter.experiment.virtual.virtual_robot import VirtualRobot as VirtualRobot
 from exciter.identification.config.identify_config import IdentifySettings as IdentifySettings

@@ -51,8 +51,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import LONGEST_MOTION, SHORTEST_MOTION
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory
-from exciter.excitation.validation_motion.random_points import RandomPoints
-from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.parameters.terms.registry import Terms, declared_terms
 from exciter.robot import library
 from exciter.robot.motion import Motion

@@ -7,8 +7,8 @@ T = ∂τ/∂δ the Fisher information of both, JᵀΣ⁻¹J of the residuals, i
     [   ·       TᵀΣ_τ⁻¹T + B₀ᵀΣ_q⁻¹B₀   ]
 
 and what it tells about θ alone is its Schur complement H = ΦᵀΣ_τ⁻¹Φ − UᵀS⁻¹U with U = TᵀΣ_τ⁻¹Φ and S the lower right
-block; H⁻¹ bounds the covariance of θ. T needs parameter values: the bound can only be minimised for an estimate of them,
-and a better motion gives a better estimate, hence the loop of ``iterate``.
+block; H⁻¹ bounds the covariance of θ. T needs parameter values: the bound can only be minimised for an estimate of
+them, and a better motion gives a better estimate, hence the loop of ``iterate``.
 """
 
 from __future__ import annotations

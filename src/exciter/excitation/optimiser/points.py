@@ -21,7 +21,7 @@ from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.literature import Method, QuasiNewton
 from exciter.excitation.optimiser.stages import stages
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.segment_times import Interpolated, interpolate_points
+from exciter.excitation.trajectories.quintic import Interpolated, interpolate_points
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array

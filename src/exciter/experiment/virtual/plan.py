@@ -8,7 +8,7 @@ import numpy as np
 
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Curve, Piece
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.fourier import FourierPiece
 
 MOST = 1_000_000  # pieces' ends that a repeated motion may have
 WHOLE = 1e-6  # of a period, by which whole ones may be missed

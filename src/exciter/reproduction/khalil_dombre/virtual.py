@@ -15,7 +15,7 @@ from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.validation_motion.draw import Drawn
 from exciter.excitation.validation_motion.draw import draw as draw_motion
-from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.experiment.recording import Payload, Recording
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.virtual import (

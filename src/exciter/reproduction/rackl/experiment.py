@@ -10,7 +10,7 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.validation_motion.draw import Drawn, draw
-from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.experiment.recording import Recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.synthetic import synthetic_recording

@@ -17,7 +17,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import Box, OutsideSphere
-from exciter.excitation.trajectories.bspline import BSpline
+from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.virtual.draw import Spread
