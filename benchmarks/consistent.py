@@ -28,8 +28,8 @@ from scipy import sparse
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording import read_recording
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.prior import AUTO, Prior

@@ -44,8 +44,8 @@ from run import ROBOTS, missing, run_robot
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.period_estimate import estimate_period
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.periods import estimate_period
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows, model_rows
 from exciter.identification.config.uncertainty import with_uncertainty

@@ -11,9 +11,9 @@ from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.process import process
 from exciter.experiment.quality import check
 from exciter.experiment.recording import open_recording
-from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter, filtered_rows
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter, filtered_rows
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.identification.information import Information
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous

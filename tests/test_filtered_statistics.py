@@ -18,9 +18,8 @@ from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.compressed import Compressed
 from exciter.identification.drive_gains import DriveGains, gains_of
 from exciter.identification.estimate import Estimate

@@ -18,12 +18,10 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.chebyshev import Chebyshev
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Chebyshev, SecondOrder
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import Rows
-from exciter.experiment.signals.second_order import SecondOrder
+from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.energy import Energy

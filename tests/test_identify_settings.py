@@ -10,11 +10,10 @@ import pytest
 import yaml
 
 from exciter.errors import ExciterError
-from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth, SecondOrder
 from exciter.experiment.signals.registry import ROUTES
-from exciter.experiment.signals.second_order import SecondOrder
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, GravityPD
 from exciter.identification.config.equation_filter import EquationFilter
 from exciter.identification.config.evaluation import Evaluation

@@ -17,7 +17,7 @@ from exciter.experiment.recording.native import write_recording
 from exciter.experiment.recording.open import open_recording
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification import bierman
 from exciter.identification.bierman import SequentialEstimator
 from exciter.identification.compress import compress

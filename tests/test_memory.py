@@ -26,7 +26,7 @@ from exciter.experiment.quality.repair_stream import RepairedLog
 from exciter.experiment.recording import About, Recording, open_recording, write_recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification import long_run
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic

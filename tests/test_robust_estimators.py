@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import linalg, stats
 
 from exciter.errors import ParameterError
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.loss import Bisquare, HuberLoss

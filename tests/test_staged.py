@@ -8,10 +8,9 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom
 
 from exciter.errors import ParameterError, RecordingError
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth, SecondOrder
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.second_order import SecondOrder
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.estimators.staged import Staged
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.energy import Energy

@@ -14,9 +14,9 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.compress import compress
 from exciter.identification.estimators import weighted
 from exciter.identification.estimators.essential import Essential

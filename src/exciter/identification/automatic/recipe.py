@@ -21,7 +21,7 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording.about import LINK
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.friction import (
     FRICTION,

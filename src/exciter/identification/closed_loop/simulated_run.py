@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.central_differences import first_difference, second_difference
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.filtered_differences import FilteredDifferences, first_difference, second_difference
+from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.simulation import Simulated

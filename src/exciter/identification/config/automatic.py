@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.motion_band import motion_band
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.processed import motion_band
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.recipe import Asked, Chosen, choose_settings
 from exciter.identification.automatic.route import Remake

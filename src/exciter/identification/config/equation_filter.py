@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from exciter.errors import shown
-from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import HIGHEST, FilteredDifferences
-from exciter.experiment.signals.motion_band import motion_band
-from exciter.experiment.signals.parallel_filter import ParallelFilter
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.processed import Processed, motion_band
 from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.run import Run
 from exciter.settings import Number, Settings, Whole

@@ -14,8 +14,8 @@ from typing import Annotated
 import numpy as np
 
 from exciter.errors import ExciterError, RecordingError
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.run import Run

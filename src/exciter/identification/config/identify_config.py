@@ -35,9 +35,9 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording.about import LINK
-from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.signals.registry import ROUTES
 from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.config.equation_filter import EquationFilter, differentiated, noise_share, usual_filter

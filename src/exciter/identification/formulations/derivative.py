@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from exciter.experiment.signals.chunks import Margin, overlapped, peeked, segments
+from exciter.experiment.signals.resample import Margin, overlapped, peeked, segments
 from exciter.experiment.signals.rows import Rows
 
 WEIGHTS = (45.0 / 60.0, -9.0 / 60.0, 1.0 / 60.0)  # of x(k + i) − x(k − i), i = 1, 2, 3

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError, shown
-from exciter.experiment.signals.chunks import peeked, segments
 from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.resample import peeked, segments
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.formulations.derivative import CONTINUED
 from exciter.identification.formulations.formulation import Formulation

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.signals.parallel_filter import ParallelFilter
-from exciter.experiment.signals.pieces import remembered_pieces
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import Rows
-from exciter.experiment.signals.second_order import SecondOrder
+from exciter.experiment.signals.low_pass import SecondOrder
+from exciter.experiment.signals.processed import Processed, remembered_pieces
+from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.formulations.derivative import differentiated
 from exciter.identification.formulations.dissipation import dissipation
 from exciter.identification.formulations.formulation import Formulation

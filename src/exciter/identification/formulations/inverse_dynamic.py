@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.signals.parallel_filter import ParallelFilter, filtered_rows
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import Rows, model_rows
+from exciter.experiment.signals.rows import ParallelFilter, Rows, filtered_rows, model_rows
 from exciter.identification.formulations.formulation import Formulation
 from exciter.parameters.terms.dry_friction import BoundDryFriction
 from exciter.parameters.terms.term import PerJoint, per_joint

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.formulations.derivative import differentiated
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.power_balance import balance_rows, even, uneven

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.signals.pieces import remembered_pieces
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed import Processed, remembered_pieces
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.formulations.dissipation import dissipation
 from exciter.robot.motion import Motion

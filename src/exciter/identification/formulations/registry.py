@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.formulations.base_wrench import BaseWrench
 from exciter.identification.formulations.energy import Energy
 from exciter.identification.formulations.filtered_dynamic import FilteredDynamic

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.signals.fourier_series import FourierSeries
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed import FourierSeries, Processed
 from exciter.identification.load import load_chi
 from exciter.identification.maximum_likelihood.spectrum import Spectrum
 from exciter.identification.maximum_likelihood.torque_derivatives import torque_derivatives

@@ -13,7 +13,7 @@ import numpy as np
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.about import AnalogFilter
-from exciter.experiment.signals.analog import response
+from exciter.experiment.signals.low_pass import response
 from exciter.typing import Array
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.formulations import derivative
 from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
 from exciter.identification.formulations.formulation import Formulation

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from exciter.errors import ParameterError
-from exciter.experiment.signals.chunks import Margin, Piece, overlapped
+from exciter.experiment.signals.resample import Margin, Piece, overlapped
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimate import Estimate
 from exciter.identification.uncertainty.correlation import Correlation, correlations

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from exciter.experiment.signals.chunks import peeked, segments
+from exciter.experiment.signals.resample import peeked, segments
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.compressed import Compressed
 from exciter.typing import Array

@@ -17,7 +17,7 @@ from exciter.excitation.validation_motion.draw import Drawn
 from exciter.excitation.validation_motion.draw import draw as draw_motion
 from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.experiment.recording import Payload, Recording
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual import (
     Drive,
     Encoder,
