@@ -34,7 +34,7 @@ from exciter.experiment.synthetic import synthetic
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.prior import AUTO, Prior
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.physical.metric import Entropic
 from exciter.identification.physical.reference import UniformRods
 from exciter.identification.physical.whitening import UNIT, svec

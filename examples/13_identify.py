@@ -12,15 +12,13 @@ from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.robust import Huber
+from exciter.identification.estimators.staged import LinkByLink
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.formulations.power import Power
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.problem import Problem
 from exciter.identification.residuals import Residuals
 from exciter.identification.run import Run
-from exciter.identification.stages.sequences import LinkByLink
 from exciter.identification.uncertainty.correlated import with_correlated_errors
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import load

@@ -10,8 +10,8 @@ from exciter.excitation.validation_motion.random_families import RandomPoints
 from exciter.experiment.synthetic import synthetic
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, RotorInertia, Stribeck, Viscous

@@ -40,13 +40,13 @@ from exciter.identification.automatic.route import HIGHEST, LOST, MULTIPLES, can
 from exciter.identification.automatic.trial import Trial
 from exciter.identification.automatic.weight import FAINT, WEIGHTS, WORSE, choose_weight, strongest_as_good
 from exciter.identification.config.automatic import Automatic, choose_automatically
-from exciter.identification.config.equation_filter import EquationFilter
 from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.config.sections import EquationFilter
 from exciter.identification.cross_validation import Score
 from exciter.identification.estimators.nonnegative import bounded
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information import Information
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.reference import PriorValues, Reference

@@ -29,7 +29,7 @@ from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.experiment.signals.smoothing_spline import SmoothingSpline
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import EQUATIONS, BaseWrench
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, Viscous

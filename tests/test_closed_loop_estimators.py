@@ -34,13 +34,12 @@ from exciter.experiment.virtual import (
 )
 from exciter.identification.closed_loop import ClosedLoop, Unmovable
 from exciter.identification.closed_loop.coloured import Series, coloured_covariance
-from exciter.identification.closed_loop.joint_forces import joint_forces
 from exciter.identification.closed_loop.simulated_problem import Loops
-from exciter.identification.closed_loop.simulation import KERNELS
+from exciter.identification.closed_loop.simulation import KERNELS, joint_forces
 from exciter.identification.estimators.didim import DIDIM
 from exciter.identification.estimators.instrumental import InstrumentalVariables
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, SqrtViscous, Viscous

@@ -26,12 +26,12 @@ from exciter.identification.estimators.nonnegative import NonNegative
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.robust import Huber
 from exciter.identification.estimators.sequential import Sequential
+from exciter.identification.estimators.staged import LinkByLink
 from exciter.identification.estimators.total import TotalLeastSquares
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.stages.sequences import LinkByLink
 from exciter.identification.uncertainty.correlated import with_correlated_errors
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load

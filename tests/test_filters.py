@@ -639,8 +639,7 @@ def test_there_is_no_way_to_one_side_of_rows():
         with pytest.raises(ValueError, match="read-only"):
             side[...] = 0.0
     # all that can be done with rows; whoever adds to it, shall think of both sides
-    public = {name for name in own_names(rows_module)}
-    assert public == {"Rows", "model_rows", "ParallelFilter", "filtered_rows", "filtered_pair"}
+    assert own_names(rows_module) == {"Rows", "model_rows", "ParallelFilter", "filtered_rows", "filtered_pair"}
     assert own_names(Rows) == {
         "of",
         "w",

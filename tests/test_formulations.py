@@ -24,11 +24,9 @@ from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.formulations.power import Power
 from exciter.identification.one_thread import one_thread
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run

@@ -19,8 +19,8 @@ from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.cross_validation import cross_validate
 from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.friction_candidates import FrictionCandidate, usual_candidates
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.friction_equations import friction_equations

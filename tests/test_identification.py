@@ -23,18 +23,16 @@ from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
 from exciter.identification.estimators.sequential import Sequential
+from exciter.identification.estimators.staged import LinkByLink, TwoStep
 from exciter.identification.estimators.total import TotalLeastSquares
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import BaseWrench
-from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.formulations.power import Power
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.identification import identify
 from exciter.identification.load import load_torque
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.stages.sequences import LinkByLink, TwoStep
 from exciter.identification.uncertainty.correlated import with_correlated_errors
 from exciter.parameters.terms import Coulomb, Dahl, RotorInertia, Viscous
 from exciter.robot import Motion, load

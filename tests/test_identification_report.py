@@ -26,8 +26,7 @@ from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.identification.friction_candidates import FrictionCandidate
 from exciter.identification.friction_choice import choose_friction

@@ -25,7 +25,7 @@ from exciter.identification.compressed import Compressed
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.sequential import Sequential
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information import Information
 from exciter.identification.live import LiveIdentification
 from exciter.identification.long_run import long_run

@@ -25,7 +25,7 @@ from exciter.experiment.virtual import Encoder, Sampling, TorqueMeter, VirtualRo
 from exciter.identification.estimators import maximum_likelihood
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.load import load_chi
 from exciter.identification.maximum_likelihood.measured import Measured
 from exciter.identification.problem import Problem

@@ -29,7 +29,7 @@ from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification import long_run
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.long_run import LongLog
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run

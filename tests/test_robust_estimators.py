@@ -14,7 +14,7 @@ from exciter.identification.estimators.robust import Huber, IterativelyReweighte
 from exciter.identification.estimators.scale import GAUSSIAN, AbsoluteMedian
 from exciter.identification.estimators.total import TotalLeastSquares, total_covariance, total_least_squares
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from given_rows import Experiment, Given, moving

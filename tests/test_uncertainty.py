@@ -23,7 +23,7 @@ from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.robust import Huber
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty import correlated

@@ -21,7 +21,7 @@ from exciter.experiment.signals.rows import ParallelFilter, filtered_pair
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import BaseWrench
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.load import load_torque
 from exciter.identification.one_thread import one_thread
 from exciter.identification.problem import Problem

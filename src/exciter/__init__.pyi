@@ -30,11 +30,11 @@ from exciter.identification.estimators.maximum_likelihood import MaximumLikeliho
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares as OrdinaryLeastSquares
 from exciter.identification.estimators.robust import Huber as Huber
 from exciter.identification.estimators.weighted import WeightedLeastSquares as WeightedLeastSquares
+from exciter.identification.formulations.dynamic import FilteredDynamic as FilteredDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic as InverseDynamic
 from exciter.identification.formulations.energy import Energy as Energy
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic as FilteredDynamic
+from exciter.identification.formulations.energy import Power as Power
 from exciter.identification.formulations.formulation import Formulation as Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic as InverseDynamic
-from exciter.identification.formulations.power import Power as Power
 from exciter.notes import Note as Note
 from exciter.parameters.terms.drive import Offset as Offset
 from exciter.parameters.terms.drive import RotorInertia as RotorInertia

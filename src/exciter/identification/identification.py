@@ -12,7 +12,7 @@ import numpy as np
 from exciter.errors import ParameterError
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.one_thread import one_thread
 from exciter.identification.physical.verdict import physical_problems
 from exciter.identification.problem import Problem

@@ -16,8 +16,8 @@ from exciter.experiment.signals.rows import Rows
 from exciter.identification.balance import run_scales
 from exciter.identification.compress import compress
 from exciter.identification.compressed import Compressed
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.load import without_load
 from exciter.identification.run import Run
 from exciter.parameters.base import BaseParameters

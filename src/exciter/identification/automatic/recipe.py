@@ -37,7 +37,7 @@ from exciter.identification.automatic.tilt import choose_tilt
 from exciter.identification.automatic.trial import Trial
 from exciter.identification.automatic.weight import WEIGHTS, choose_weight
 from exciter.identification.cross_validation import simplest_within_error
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import PseudoInertia

@@ -14,8 +14,8 @@ from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.recipe import Asked, Chosen, choose_settings
 from exciter.identification.automatic.route import Remake
-from exciter.identification.config.equation_filter import LOWEST, WIDE, EquationFilter, stopped, wide
 from exciter.identification.config.identify_config import AS_GIVEN, CHOOSE, IdentifyConfig
+from exciter.identification.config.sections import LOWEST, WIDE, EquationFilter, stopped, wide
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.prior import AUTO, Prior

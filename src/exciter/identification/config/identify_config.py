@@ -40,21 +40,27 @@ from exciter.experiment.signals.route import Route
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
-from exciter.identification.config.equation_filter import EquationFilter, differentiated, noise_share, usual_filter
-from exciter.identification.config.evaluation import Evaluation
-from exciter.identification.config.uncertainty import ERRORS, Errors
+from exciter.identification.config.sections import (
+    ERRORS,
+    EquationFilter,
+    Errors,
+    Evaluation,
+    differentiated,
+    noise_share,
+    usual_filter,
+)
 from exciter.identification.estimators.estimator import Estimator, told
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.registry import ESTIMATORS
+from exciter.identification.estimators.staged import StaticThenDynamic
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import BaseWrench
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.formulations.registry import FORMULATIONS, with_filter
 from exciter.identification.known_parameters import KnownParameter
 from exciter.identification.problem import FOLDS, Problem
 from exciter.identification.run import Run
-from exciter.identification.stages.sequences import StaticThenDynamic
 from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
 from exciter.parameters.terms.registry import ListOfTerms

@@ -23,9 +23,9 @@ from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
 from exciter.identification.estimators.sequential import Sequential
+from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, StaticThenDynamic, TwoStep
 from exciter.identification.estimators.total import TotalLeastSquares
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.stages.sequences import FrictionFirst, LinkByLink, StaticThenDynamic, TwoStep
 from exciter.settings import Registry
 
 ESTIMATORS = Registry[Estimator](

@@ -11,7 +11,7 @@ from scipy import stats
 from exciter.experiment.signals.low_pass import Chebyshev
 from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.report.plot import Line, Plot

@@ -10,8 +10,7 @@ from scipy import signal
 from exciter.experiment.signals.filtered_differences import first_difference, second_difference
 from exciter.experiment.signals.low_pass import Butterworth, Chebyshev, SecondOrder
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import claim, same, shown
 from exciter.reproduction.khalil_dombre import set_up

@@ -20,11 +20,9 @@ from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.formulations.power import Power
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.base import BaseParameters

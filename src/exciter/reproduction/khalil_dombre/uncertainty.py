@@ -12,7 +12,7 @@ from exciter.experiment.signals.low_pass import Chebyshev, SecondOrder
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.estimate import POORLY, Estimate
 from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import with_correlated_errors

@@ -30,7 +30,7 @@ from exciter.experiment.virtual import (
     VirtualRobot,
     draw,
 )
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.steps import DATA
 from exciter.typing import Array
