@@ -8,8 +8,7 @@ from exciter.excitation.trajectories.trajectory import motion
 from exciter.excitation.validation_motion.draw import draw
 from exciter.excitation.validation_motion.random_families import RandomPoints
 from exciter.experiment.synthetic import synthetic
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.energy import Energy
 from exciter.identification.problem import Problem

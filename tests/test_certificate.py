@@ -17,9 +17,9 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import Effort, certify
-from exciter.excitation.certificate.jets import product, turning, turning_matrix
-from exciter.excitation.certificate.rigid_torque import Body, rigid_torque
+from exciter.excitation.certificate.link_jets import product, turning, turning_matrix
 from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.certificate.torque_bound import Body, rigid_torque
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.mesh import MeshDistance

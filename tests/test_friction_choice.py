@@ -21,9 +21,8 @@ from exciter.identification.cross_validation import cross_validate
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.energy import Energy
-from exciter.identification.friction_candidates import FrictionCandidate, usual_candidates
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
-from exciter.identification.friction_equations import friction_equations
+from exciter.identification.friction_equations import FrictionCandidate, friction_equations, usual_candidates
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms import (

@@ -10,7 +10,7 @@ from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.excitation.criteria import ConditionNumber, DOptimality, NormalizedCondition, ScaledCondition, WeightedSum
 from exciter.excitation.criteria.condition import SoftCondition
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser import qp
+from exciter.excitation.optimiser import sqp
 from exciter.excitation.optimiser.finish import curve_of, joint_excess, scaled_to_limits
 from exciter.excitation.optimiser.joint_limits import JointLimits, limit_ranges
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
@@ -137,12 +137,12 @@ def test_both_solvers_of_the_quadratic_problem_agree():
         hessian, gradient = m @ m.T + 0.1 * np.eye(8), rng.standard_normal(8)
         a, low = rng.standard_normal((30, 8)), -rng.uniform(0.0, 0.5, 30)
         box = (np.full(8, -0.5), np.full(8, 0.5))
-        first = qp.solve(hessian, gradient, box, a, low, np.full(30, np.inf))
-        second = qp._interior_point(hessian, gradient, box, a, low, np.full(30, np.inf))
+        first = sqp.solve(hessian, gradient, box, a, low, np.full(30, np.inf))
+        second = sqp._interior_point(hessian, gradient, box, a, low, np.full(30, np.inf))
         assert_allclose(first.d, second.d, atol=1e-6)
         assert_allclose(first.multipliers, second.multipliers, atol=1e-5)
         assert (a @ first.d >= low - 1e-8).all()
-    impossible = qp.solve(np.eye(8), gradient, box, np.ones((1, 8)), np.array([100.0]), np.array([np.inf]))
+    impossible = sqp.solve(np.eye(8), gradient, box, np.ones((1, 8)), np.array([100.0]), np.array([np.inf]))
     assert impossible is None
 
 

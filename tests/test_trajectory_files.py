@@ -16,8 +16,7 @@ from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.exact_file import exact_curve, exact_data
 from exciter.excitation.files.export import rates, same_curve
 from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
-from exciter.excitation.files.rounding import Rounding
-from exciter.excitation.files.samples import unchecked_rows
+from exciter.excitation.files.samples import Rounding, unchecked_rows
 from exciter.excitation.trajectories import ramps
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier, FourierPiece

@@ -20,9 +20,8 @@ from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.compress import compress
 from exciter.identification.estimators import weighted
 from exciter.identification.estimators.essential import Essential
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.robust import Huber
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run

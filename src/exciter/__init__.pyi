@@ -27,8 +27,8 @@ from exciter.identification.config.identify_config import IdentifySettings as Id
 from exciter.identification.estimators.consistent import PhysicallyConsistent as PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator as Estimator
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares as OrdinaryLeastSquares
 from exciter.identification.estimators.robust import Huber as Huber
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares as OrdinaryLeastSquares
 from exciter.identification.estimators.weighted import WeightedLeastSquares as WeightedLeastSquares
 from exciter.identification.formulations.dynamic import FilteredDynamic as FilteredDynamic
 from exciter.identification.formulations.dynamic import InverseDynamic as InverseDynamic

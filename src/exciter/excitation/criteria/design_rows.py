@@ -21,8 +21,8 @@ from typing import Annotated, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exciter.dynamics.chain import ColumnLayout
 from exciter.dynamics.engine import LagrangeRows
-from exciter.dynamics.layout import ColumnLayout
 from exciter.dynamics.model import DynamicModel, MotionRows
 from exciter.errors import ParameterError, unknown_name
 from exciter.excitation.criteria.adjoints import regressor_pullback

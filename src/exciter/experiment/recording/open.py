@@ -22,11 +22,10 @@ from exciter.experiment.recording.description import (
     reading_of,
 )
 from exciter.experiment.recording.formats import completed, preset, recognised
-from exciter.experiment.recording.lockstep import Lockstep, Part
+from exciter.experiment.recording.lockstep import Lockstep, Part, Shelf
 from exciter.experiment.recording.native_files import check_header, companion, native_npz, starts_as_native
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.recording_file import RecordingFile
-from exciter.experiment.recording.shelf import Shelf
 from exciter.experiment.sources.open import open_source
 
 DATA = "EXCITER_DATA"

@@ -14,10 +14,8 @@ from typing import IO
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.sources.limits import brief, check_unpacked, check_whole
 from exciter.experiment.sources.mat_elements import PIECE, Cursor, unpacking
-from exciter.experiment.sources.pieces import equal_blocks
-from exciter.experiment.sources.source import MOST_COLUMNS, Source
+from exciter.experiment.sources.source import MOST_COLUMNS, Source, brief, check_unpacked, check_whole, equal_blocks
 from exciter.typing import Array
 
 HEADER = 128  # bytes

@@ -39,6 +39,7 @@ from exciter.experiment.signals.registry import ROUTES
 from exciter.experiment.signals.route import Route
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
+from exciter.identification.bilinear import KnownParameter
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.config.sections import (
     ERRORS,
@@ -58,7 +59,6 @@ from exciter.identification.formulations.base_wrench import BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.registry import FORMULATIONS, with_filter
-from exciter.identification.known_parameters import KnownParameter
 from exciter.identification.problem import FOLDS, Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import StationaryErrors

@@ -10,7 +10,7 @@ from scipy import stats
 
 from exciter.experiment.signals.low_pass import Chebyshev
 from exciter.experiment.signals.rows import ParallelFilter, Rows
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run

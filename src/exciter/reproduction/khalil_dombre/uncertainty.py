@@ -11,7 +11,7 @@ from scipy import stats
 from exciter.experiment.signals.low_pass import Chebyshev, SecondOrder
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.estimate import POORLY, Estimate
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
