@@ -27,9 +27,8 @@ from exciter.excitation.certificate.torque_bound import Body, torque_lower_bound
 from exciter.excitation.constraints.constraint import LENGTH, RowName
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Flat, Touch, Wall
-from exciter.excitation.constraints.region import Region
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.excitation.constraints.workspace import OutsideSphere
+from exciter.excitation.constraints.workspace import OutsideSphere, Region
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece

@@ -16,9 +16,8 @@ from conftest import CASES, random_robot, random_rotation
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
+from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, margin_words, reached_words, verdict
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.certificate.verdict_words import margin_words, reached_words, verdict
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.ground import mounting_plane

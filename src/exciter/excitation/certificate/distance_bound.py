@@ -21,9 +21,8 @@ from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import LENGTH
 from exciter.excitation.constraints.kinematics import robot_dynamics
 from exciter.excitation.constraints.obstacles import Block, Flat, Wall
-from exciter.excitation.constraints.region import Region
 from exciter.excitation.constraints.segments import closest_points
-from exciter.excitation.constraints.workspace import OutsideCylinder, OutsideSphere
+from exciter.excitation.constraints.workspace import OutsideCylinder, OutsideSphere, Region
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array

@@ -127,10 +127,6 @@ class ScaledCondition(CriterionSettings):
     word: ClassVar[str] = "condition-scaled"
     title: ClassVar[str] = "condition number with a-priori values"
 
-    def __post_init__(self) -> None:
-        if self.values is not None:
-            object.__setattr__(self, "values", tuple(float(x) for x in self.values))
-
     def bound(self, model: DynamicModel, trajectory: Trajectory) -> ScaledCondition:
         return self if self.values is not None else replace(self, values=nominal_sizes(model, self.word))
 

@@ -62,8 +62,7 @@ class CramerRao(CriterionSettings):
         if self.joint_noise is None:
             example = "{cramer-rao: {joint_noise: 1.0e-4}}"
             raise ParameterError(f"it needs joint_noise; give criterion: {example} in the file of --config")
-        if self.chi is not None:
-            object.__setattr__(self, "chi", tuple(float(x) for x in self.chi))
+        super().__post_init__()
 
     def bound(self, model: DynamicModel, trajectory: Trajectory) -> CramerRao:
         return self if self.trajectory is not None else replace(self, trajectory=trajectory)

@@ -124,6 +124,11 @@ class CriterionSettings(Settings):
 
     companion: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        for name in ("scale", "values", "chi"):  # where there are any: one number each, from any sequence
+            if (given := getattr(self, name, None)) is not None:
+                object.__setattr__(self, name, tuple(float(x) for x in given))
+
     @property
     def name(self) -> str:
         return self.word

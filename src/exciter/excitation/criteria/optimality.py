@@ -42,10 +42,6 @@ class AOptimality(CriterionSettings):
     word: ClassVar[str] = "a-optimal"
     title: ClassVar[str] = "A-optimality"
 
-    def __post_init__(self) -> None:
-        if self.scale is not None:
-            object.__setattr__(self, "scale", tuple(float(x) for x in self.scale))
-
     def __call__(self, h: Array) -> tuple[float, Array]:
         size = np.ones(len(h)) if self.scale is None else checked_scale(self.scale, h, "the scale")
         inverted = inverse(h)
@@ -69,10 +65,6 @@ class EOptimality(CriterionSettings):
 
     word: ClassVar[str] = "e-optimal"
     title: ClassVar[str] = "E-optimality"
-
-    def __post_init__(self) -> None:
-        if self.scale is not None:
-            object.__setattr__(self, "scale", tuple(float(x) for x in self.scale))
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         size = np.ones(len(h)) if self.scale is None else checked_scale(self.scale, h, "the scale")

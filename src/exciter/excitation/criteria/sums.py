@@ -91,10 +91,6 @@ class InverseTorque(CriterionSettings):
     def name(self) -> str:
         return "inverse-torque"
 
-    def __post_init__(self) -> None:
-        if self.chi is not None:
-            object.__setattr__(self, "chi", tuple(float(x) for x in self.chi))
-
     def at(self, observed: Observed) -> Evaluation:
         model, motion = observed.model, observed.motion
         torque = model.torque(motion, self.chi)
