@@ -26,8 +26,8 @@ from exciter.excitation.families import TO_DESIGN
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.samples import Samples
 from exciter.excitation.objective import Objective
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, DriveCoupling, Stribeck, Viscous

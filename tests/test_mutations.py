@@ -10,7 +10,7 @@ import pytest
 
 from conftest import benchmark
 from exciter.errors import RobotError
-from exciter.excitation.certificate.rest import AT_REST
+from exciter.excitation.certificate.certificate import AT_REST
 from exciter.excitation.certificate.torque_bound import chord_range
 from exciter.robot import library
 
@@ -61,7 +61,7 @@ def test_a_mutant_that_no_longer_calls_super_takes_its_place_too(script: ModuleT
         loaded.Box(library.embedded("panda"), "nowhere", np.zeros(3))
 
 
-@pytest.mark.parametrize("module", ["excitation/files/export.py", "identification/uncertainty/lags.py"])
+@pytest.mark.parametrize("module", ["excitation/files/export.py", "identification/uncertainty/correlation.py"])
 def test_every_mutant_is_code_that_python_takes(script: ModuleType, module: str) -> None:
     """One that Python refuses is noticed by no test, and yet ends as if it were."""
     found = script.mutants(module)

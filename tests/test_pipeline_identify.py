@@ -18,7 +18,7 @@ from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.files import HASHES, json_text
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
-from exciter.parameters.terms.declared import declared_terms
+from exciter.parameters.terms.registry import declared_terms
 from exciter.pipeline import logs as reading
 from exciter.pipeline.identify import identify
 from exciter.pipeline.logs import NamedLog, read_logs

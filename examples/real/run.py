@@ -30,7 +30,7 @@ from exciter.experiment.recording import open_recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimators.consistent import PhysicallyConsistent
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run

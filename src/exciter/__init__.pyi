@@ -36,10 +36,10 @@ from exciter.identification.config.identify_config import IdentifySettings as Id
 
 # Motions: families to search in, and motions to draw
 from exciter.excitation.trajectories.fourier import Fourier as Fourier
-from exciter.excitation.trajectories.bspline import BSpline as BSpline
+from exciter.excitation.trajectories.piecewise import BSpline as BSpline
 from exciter.excitation.trajectories.quintic import Quintic as Quintic
-from exciter.excitation.validation_motion.random_points import RandomPoints as RandomPoints
-from exciter.excitation.validation_motion.random_spline import RandomSpline as RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomPoints as RandomPoints
+from exciter.excitation.validation_motion.random_families import RandomSpline as RandomSpline
 
 # Criteria
 from exciter.excitation.criteria import DOptimality as DOptimality
@@ -61,13 +61,13 @@ from exciter.parameters.terms import Offset as Offset
 from exciter.parameters.terms import UserTerm as UserTerm
 
 # Formulations: which equations
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic as InverseDynamic
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic as FilteredDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic as InverseDynamic
+from exciter.identification.formulations.dynamic import FilteredDynamic as FilteredDynamic
 from exciter.identification.formulations.energy import Energy as Energy
-from exciter.identification.formulations.power import Power as Power
+from exciter.identification.formulations.energy import Power as Power
 
 # Estimators: how they are solved
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares as OrdinaryLeastSquares
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares as OrdinaryLeastSquares
 from exciter.identification.estimators.weighted import WeightedLeastSquares as WeightedLeastSquares
 from exciter.identification.estimators.robust import Huber as Huber
 from exciter.identification.estimators.consistent import PhysicallyConsistent as PhysicallyConsistent

@@ -17,7 +17,7 @@ from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.constraints.obstacles import Obstacle
-from exciter.excitation.criteria.energy_rows import EnergyRows
+from exciter.excitation.criteria.design_rows import EnergyRows
 from exciter.excitation.deadline import Deadline
 from exciter.excitation.design import Design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, design_settings
@@ -26,12 +26,10 @@ from exciter.excitation.files.read import ARCHIVE, DESIGN
 from exciter.excitation.optimiser.checkpoint import discard, refuse_foreign
 from exciter.excitation.optimiser.multistart import Progress
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.spectrum import acceleration_spectrum
-from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.excitation.trajectories.trajectory import Trajectory, acceleration_spectrum
 from exciter.excitation.validation_motion.draw import RandomMotion, draw
 from exciter.excitation.validation_motion.drawn_design import drawn_design
-from exciter.excitation.validation_motion.random_points import RandomPoints
-from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.labelled import Labelled
 from exciter.pipeline.given import changed, loaded
 from exciter.pipeline.provenance import description_hash, robot_data, versions

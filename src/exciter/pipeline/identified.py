@@ -16,7 +16,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, unknown_name
 from exciter.experiment.quality import Quality
 from exciter.export.write import formats_by_suffix, write_model
-from exciter.identification.automatic.choice import Choice
+from exciter.identification.automatic.trial import Choice
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.estimate import Estimate

@@ -13,10 +13,10 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.identification import identification
 from exciter.identification.config.automatic import Automatic, choose_automatically
 from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings, terms_of
-from exciter.identification.config.uncertainty import with_uncertainty
+from exciter.identification.config.sections import with_uncertainty
 from exciter.identification.drive_gains import DriveGains, identify_gains
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.identification import Identification, judging
 from exciter.identification.payload import identify_payload, payload_between

@@ -12,7 +12,7 @@ import numpy as np
 
 from exciter.errors import RecordingError
 from exciter.files import Seal
-from exciter.identification.config.evaluation import judged_words
+from exciter.identification.config.sections import judged_words
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run

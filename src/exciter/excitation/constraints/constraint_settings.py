@@ -38,15 +38,18 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import OUT_OF_THE_MOUNTING, mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall
-from exciter.excitation.constraints.region import Coordinate, FrameName, Radius, Region
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import (
     Box,
+    Coordinate,
+    FrameName,
     HalfSpace,
     InsideCylinder,
     InsideSphere,
     OutsideCylinder,
     OutsideSphere,
+    Radius,
+    Region,
 )
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.excitation.constraints.region import checked_radius, direction, vector
+from exciter.excitation.constraints.workspace import checked_radius, direction, vector
 from exciter.robot.geometry import Capsule
 from exciter.robot.robot import BASE
 from exciter.typing import Array

@@ -21,8 +21,8 @@ from exciter.excitation.criteria import (
     WeightedSum,
     evaluation,
 )
-from exciter.excitation.criteria.soft_condition import SoftCondition
-from exciter.excitation.criteria.weighted_sum import SumByWord, scaled
+from exciter.excitation.criteria.condition import SoftCondition
+from exciter.excitation.criteria.sums import SumByWord, scaled
 from exciter.typing import Array
 
 POWERS = (4.0, 16.0)  # of the stand-ins for a condition number, one stage each

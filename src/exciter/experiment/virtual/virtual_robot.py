@@ -18,22 +18,14 @@ from exciter.errors import ExciterError, MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import About, Payload, Recording
 from exciter.experiment.recording.native import write_recording, written_beside
-from exciter.experiment.virtual.analog import Poles
 from exciter.experiment.virtual.control import PATH, ComputedTorque, Control
 from exciter.experiment.virtual.draw import believed, drive_torque
-from exciter.experiment.virtual.drive import Drive
-from exciter.experiment.virtual.encoder import Encoder
-from exciter.experiment.virtual.exact_motion import ExactMotion
-from exciter.experiment.virtual.execute import Executed, Progress, Timing, execute
-from exciter.experiment.virtual.flexibility import Flexibility, needed_rate
-from exciter.experiment.virtual.meter import TorqueMeter
-from exciter.experiment.virtual.numbers import resolved
-from exciter.experiment.virtual.plan import Plan, plan
+from exciter.experiment.virtual.execute import ExactMotion, Executed, Plan, Progress, Timing, execute, plan
 from exciter.experiment.virtual.plant import Plant, build
-from exciter.experiment.virtual.sampling import Sampling
-from exciter.experiment.virtual.truth import Truth
+from exciter.experiment.virtual.sensors import Drive, Encoder, Poles, Sampling, TorqueMeter
+from exciter.experiment.virtual.truth import Flexibility, Truth, needed_rate, resolved
 from exciter.files import json_text, prepare, staged
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import PerJointNumber, Settings, Switch, written

@@ -23,8 +23,7 @@ from exciter.identification.compress import Labelled, compress
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.loss import LOSSES, Bisquare, HuberLoss, Loss
-from exciter.identification.estimators.scale import AbsoluteMedian
+from exciter.identification.estimators.loss import LOSSES, AbsoluteMedian, Bisquare, HuberLoss, Loss
 from exciter.identification.estimators.weighted import WeightedLeastSquares, reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import TINY, enough_rows

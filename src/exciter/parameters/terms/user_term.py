@@ -9,7 +9,7 @@ own. For one joint the arrays are (N,). For a tuple of m joints they are (m, N),
 a derivative is (m, m, N): [torque of, with respect to, sample]. Derivatives that are given are compared
 with finite differences when the term is bound; those left out are central differences, exact to about nine
 digits and slower. A term with memory, or with several columns, is a JointTerm and a BoundTerm of its own:
-``dahl`` and ``spring`` show how.
+``Dahl`` and ``Spring`` show how.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.parameters.terms.columns import Columns, joint_indices
-from exciter.parameters.terms.pointwise import Samples
-from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque, scatter
+from exciter.parameters.terms.term import BoundTerm, Columns, JointTerm, RigidTorque, Samples, joint_indices, scatter
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.typing import Array
