@@ -47,7 +47,7 @@ This page is written by `python docs/make_api.py`.
 
 
 def page() -> str:
-    story = "\n".join(line[4:] for line in example(ex.__doc__ or "").splitlines())
+    story = "\n".join(line[4:] for line in example(ex.__doc__ or "").splitlines()).replace("ex\n", "ex\n\n", 1)
     return "\n".join([INTRODUCTION.format(story=story), *front_door(), *protocols()]) + "\n"
 
 

@@ -98,3 +98,10 @@ def test_plain_values_are_checked_as_those_of_a_file(story):
     for wrong, told in (({"folds": 1}, "folds is 1"), ({"terms": ["sticky"]}, "terms 1 is 'sticky'")):
         with pytest.raises(ex.ExciterError, match=told):
             ex.identify(robot, story["log"], **wrong)
+
+
+def test_correlation_is_the_covariance_of_errors_in_their_own_size(story):
+    found = story["found"]
+    correlation, std = np.asarray(found.correlation), found.parameters.std
+    assert correlation * np.outer(std, std) == pytest.approx(np.asarray(found.covariance))
+    assert correlation.diagonal() == pytest.approx((std > 0.0).astype(float))
