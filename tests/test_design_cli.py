@@ -102,7 +102,7 @@ def test_the_motion_is_what_was_asked_for(designed):
     around = exact.motion([middle - 2.0, middle + 2.0])
     np.testing.assert_allclose(around.q[0], around.q[1], rtol=0, atol=1e-9)
     time_ = np.linspace(exact.start, exact.end, 3001)
-    for name in RESULTS - {"design.json", "report.html", "trajectory.json"}:
+    for name in RESULTS - {"design.json", "design.npz", "report.html", "trajectory.json"}:
         file = read_trajectory(folder / name, robot)
         inside = np.clip(time_ - exact.start, file.start, file.end)
         np.testing.assert_allclose(file.motion(inside).q, exact.motion(time_).q, rtol=0, atol=1e-7)

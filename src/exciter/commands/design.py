@@ -21,7 +21,7 @@ from exciter.excitation.certificate.certificate import verdict
 from exciter.excitation.design import Design
 from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.export import Exported
-from exciter.excitation.files.read import DESIGN, MOTION_FILES
+from exciter.excitation.files.read import ARCHIVE, DESIGN, MOTION_FILES
 from exciter.excitation.optimiser.multistart import Progress as SearchProgress
 from exciter.files import json_text, output_folder
 from exciter.pipeline.design import Designed, design, time_limit
@@ -29,7 +29,7 @@ from exciter.pipeline.saving import CHECKPOINT, save_design
 
 INTERRUPTED = 130
 BEST = TextColumn("{task.fields[best]}")
-WRITTEN = (*MOTION_FILES, DESIGN.name, "report.html")
+WRITTEN = (*MOTION_FILES, DESIGN.name, ARCHIVE, "report.html")
 
 
 def run(arguments: argparse.Namespace) -> int:
