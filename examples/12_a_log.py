@@ -51,7 +51,7 @@ recording = open_recording(folder / "recording.yaml").read().arranged(robot)
 quality = check(recording, robot)
 print(quality.verdict)
 for finding in quality.findings:
-    print(f"  {finding.what}: {finding.words}")
+    print(f"  {finding.subject}: {finding.text}")
 
 # A motion that repeats is averaged and differentiated as a series; another route is a settings object.
 for route in (None, FilteredDifferences(cutoff=8.0)):

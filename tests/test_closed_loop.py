@@ -83,7 +83,7 @@ def test_the_log_tells_of_its_losses_and_is_usable(dry):
     np.testing.assert_array_equal(recording.current, simulated.recording.current)
     quality = check(recording)
     assert quality.usable
-    assert any("lost" in finding.what or "lost" in finding.words for finding in quality.findings)
+    assert any("lost" in finding.subject or "lost" in finding.text for finding in quality.findings)
 
 
 def test_every_route_gives_back_what_was_so_and_spectral_differentiation_best(smooth):

@@ -446,10 +446,10 @@ def test_warming_up_is_found_within_and_between_runs():
     strong = find_drift(warming(0.3, rng, pole=0.5, runs=3))[0]
     assert strong.parameter == "Fv3"
     assert strong.change / strong.value == pytest.approx(-0.3, abs=4.0 * strong.std / strong.value)
-    assert "viscous friction of joint_3 falls by" in strong.words
+    assert "viscous friction of joint_3 falls by" in strong.sentence
     assert strong.seconds == pytest.approx(60.0, abs=0.2)
-    assert strong.words.endswith("warming up?")
-    assert "misses something" in replace(strong, doubtful=True).words
+    assert strong.sentence.endswith("warming up?")
+    assert "misses something" in replace(strong, doubtful=True).sentence
 
 
 def resting(problem: Problem) -> Problem:
@@ -481,7 +481,9 @@ def test_offset_drift_is_told_in_newton_metres():
     found = find_drift(replace(problem, runs=(replace(run, parts=(replace(part, torque=torque),)),)))
     assert found[0].parameter == "off2"
     assert found[0].change == pytest.approx(6.0, abs=4.0 * found[0].std)
-    assert found[0].words.startswith(f"offset of joint_2 rises by {found[0].change:.3g} N·m over")
+    assert found[0].sentence.startswith(f"offset of joint_2 rises by {found[0].change:.3g} N·m over")
+    assert found[0].note.joint == "joint_2"
+    assert found[0].sentence == f"offset of joint_2 {found[0].note.text}"
     with pytest.raises(ParameterError, match="level"):
         find_drift(problem, level=0.0)
 

@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.commands.common import console, print_notes, shown
-from exciter.experiment.quality.notes import all_notes
 from exciter.export.full_set import left_out
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.config.evaluation import judged_words
@@ -19,6 +18,7 @@ from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Judged
 from exciter.identification.identified import URDF
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
+from exciter.notes import lines
 from exciter.parameters.parameter_words import reading_order
 from exciter.pipeline.identified import Identified
 from exciter.validation.comparison import Comparison
@@ -45,8 +45,7 @@ def print_result(result: Identified) -> None:
         print_comparison(out, result.comparison)
     for line in answer_lines(result):
         out.print(line, markup=False)
-    joints = found.problem.model.robot.joint_names
-    print_notes(out, all_notes((*result.notes, *result.remarks), result.quality, joints), ())
+    print_notes(out, lines(result.notes), ())
 
 
 def answer_lines(result: Identified) -> list[str]:

@@ -52,7 +52,7 @@ def print_validation(out: Console, checked: Validated) -> None:
         out.print()
     for word in checked.words:
         out.print(word, markup=False)
-    print_notes(out, checked.notes, ())
+    print_notes(out, map(str, checked.notes), ())
 
 
 def _with(value: float, unit: str) -> str:

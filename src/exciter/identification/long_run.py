@@ -14,7 +14,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.process import usual_route
 from exciter.experiment.quality.check import check_stream
-from exciter.experiment.quality.finding import Quality
+from exciter.experiment.quality.quality import Quality
 from exciter.experiment.quality.repair import Done, Repaired, repair
 from exciter.experiment.quality.repair_stream import RepairedLog
 from exciter.experiment.quality.windows import Windows
@@ -76,8 +76,8 @@ class LongLog:
         seen = _Seen()
         quality = check_stream(seen.each(log.repaired(done)), model=model)
         for finding in quality.problems:
-            if finding.what == STUCK:
-                raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.words}")
+            if finding.subject == STUCK:
+                raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
         return cls(name, lambda: log, seen.sample, seen.samples, seen.span, done.words, quality)
 
     @cached_property

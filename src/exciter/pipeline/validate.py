@@ -16,6 +16,7 @@ from exciter.identification.config.evaluation import judged_words
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.notes import Note, notable
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.logs import Given, Logs, Progress, read_logs, several, unseen_progress
 from exciter.pipeline.provenance import versions
@@ -47,9 +48,9 @@ class Validated:
         return (*self.inertia.words, *(f"{one.run}: {word}" for one in self.simulations for word in one.words))
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a person should see."""
-        return self.logs.notes
+        return notable(self.logs.notes)
 
     def __iter__(self) -> Iterator[RunValidation]:
         return iter(self.validation)
@@ -163,7 +164,7 @@ def validation_data(checked: Validated) -> dict[str, Any]:
         **checked.validation.to_dict(),
         "inertia_matrix": checked.inertia.to_dict(),
         "simulation": [one.to_dict() for one in checked.simulations],
-        "notes": list(checked.notes),
+        "notes": [str(one) for one in checked.notes],
         "judged_through": model.data["judged_through"],
         "percentages": judged_words(model.config.evaluation(())),
         "versions": versions(),

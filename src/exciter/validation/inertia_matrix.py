@@ -23,6 +23,7 @@ from scipy.stats import qmc
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.closed_loop.simulated_run import dry_friction
+from exciter.notes import Note, warning
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
@@ -86,6 +87,10 @@ class InertiaMatrix:
         if not self.definite:
             return "not positive definite"
         return "positive definite" if self.sure is not False else "positive definite, but not surely"
+
+    @property
+    def note(self) -> Note:
+        return warning("inertia matrix", f"{self.verdict}: {self._smallest()}", None, None, smallest=self.smallest)
 
     @cached_property
     def words(self) -> tuple[str, ...]:

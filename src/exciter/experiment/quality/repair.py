@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from exciter.errors import RecordingError
 from exciter.experiment.quality.constant import stuck
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.finding import Severity
 from exciter.experiment.quality.jumps import turns_of, unwrapped
 from exciter.experiment.quality.missing import sane
 from exciter.experiment.quality.spikes import isolated
@@ -22,6 +21,7 @@ from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.words import count as counted
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.repairs import Repairs
+from exciter.notes import Severity
 from exciter.typing import Array
 
 CUBIC = 3
@@ -192,7 +192,7 @@ def _refuse_stuck(recording: Recording, limits: Thresholds) -> None:
     evidence = Evidence(survey(recording.chunks(CHUNK), None, limits), limits)  # also refuses time that stands still
     for finding in stuck(evidence):
         if finding.severity == Severity.PROBLEM:
-            raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.words}")
+            raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
 
 
 def _without_duplicates(recording: Recording, repairs: Repairs, done: Done) -> Recording:
