@@ -59,5 +59,5 @@ rough = replace(
 ).run(curve, seed=1)
 steps = np.diff(rough.recording.time)
 print(f"rough log: {rough.recording.signals}, intervals {1e3 * steps.min():.2f} … {1e3 * steps.max():.2f} ms")
-for words in rough.words:
-    print(f"note: {words}")
+for note in rough.notes:
+    print(f"note: {note.text}")

@@ -60,8 +60,8 @@ for route in (None, FilteredDifferences(cutoff=8.0)):
     exact = motion(family, delta, part.motion.time)
     error = np.sqrt(((part.motion.qdd - exact.qdd) ** 2).mean() / (exact.qdd**2).mean())
     print(f"{type(route).__name__ if route else 'usual route'}: {len(part)} samples, acceleration off by {error:.1e}")
-    for words in prepared.words:
-        print(f"  {words}")
+    for note in prepared.notes:
+        print(f"  {note.text}")
 
     # W χ = y, both sides through the same low-pass filter and decimated; W never exists whole.
     information = Information.empty(len(model.base))

@@ -63,4 +63,4 @@ for estimator in (OrdinaryLeastSquares(), WeightedLeastSquares(), Huber(), LinkB
 full = PhysicallyConsistent().estimate(dynamic)
 left = Residuals.of(held_out, full.values).total_percent
 print(f"{'PhysicallyConsistent':22} {len(full.standard):4d} standard parameters, bodies that can exist: {left:.3f} %")
-print(*full.words, sep="\n")
+print(*(note.text for note in full.notes), sep="\n")

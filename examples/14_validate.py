@@ -48,13 +48,13 @@ estimate = WeightedLeastSquares().estimate(problem)
 (checked,) = validate(problem, estimate, [other]).runs
 for left in checked.baselines.models:
     print(f"{left.model:14} leaves {left.total_percent:6.2f} % of the torque")
-print(*checked.words, sep="\n")
+print(*checked.sentences, sep="\n")
 
-print(*check_inertia_matrix(model, estimate.values, estimate.covariance).words[:1], sep="\n")
-print(*simulate_open_loop(model, estimate.values, other).words[:1], sep="\n")
+print(*check_inertia_matrix(model, estimate.values, estimate.covariance).sentences[:1], sep="\n")
+print(*simulate_open_loop(model, estimate.values, other).sentences[:1], sep="\n")
 methods = [
     Method("weighted", judge, WeightedLeastSquares()),
     Method("ordinary", judge, OrdinaryLeastSquares()),
     Method("energy", Energy(), OrdinaryLeastSquares()),
 ]
-print(compare(model, [seen], methods, [other], judge).words[0])
+print(compare(model, [seen], methods, [other], judge).sentences[0])

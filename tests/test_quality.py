@@ -423,7 +423,7 @@ def test_standstill_head_and_tail(panda):
     cut = repair(still, Repairs(cut_standstill=True))
     assert cut.recording.time[0] == pytest.approx(900 / RATE, abs=0.1)
     assert cut.recording.duration == pytest.approx(recording.duration, abs=0.2)
-    assert len(cut.words) == 1
+    assert len(cut.notes) == 1
 
 
 def test_a_joint_that_rests_while_others_move(panda):
@@ -735,7 +735,7 @@ def test_condition_inflation_and_sigma_are_those_of_least_squares():
 def test_nothing_is_changed_when_nothing_is_wrong(panda):
     recording, _ = panda
     repaired = repair(recording)
-    assert repaired.words == ()
+    assert repaired.notes == ()
     assert len(repaired.segments) == 1
     for name in ("time", "q", "qd", "torque"):
         assert np.array_equal(getattr(repaired.recording, name), getattr(recording, name))
@@ -746,7 +746,7 @@ def test_duplicates_are_dropped_and_contradictions_refused(panda):
     twice = recording[np.sort(np.concatenate([np.arange(len(recording)), [10, 500]]))]
     repaired = repair(twice)
     assert np.array_equal(repaired.recording.time, recording.time)
-    assert repaired.words == ("dropped 2 samples with the time of the one before",)
+    assert texts(repaired.notes) == ["dropped 2 samples with the time of the one before"]
     q = twice.q.copy()
     q[11] += 1.0
     with pytest.raises(RecordingError, match="contradicting: true"):
@@ -761,7 +761,7 @@ def test_short_runs_of_nan_are_filled_and_bursts_refused(panda):
     repaired = repair(changed(recording, "q", 2, x))
     assert len(repaired.recording) == len(recording) - 1  # the first sample cannot be interpolated: it is cut
     assert np.abs(repaired.recording.q - recording.q[1:]).max() < 2e-4
-    assert any("filled 4 missing values of q (joint_3)" in words for words in repaired.words)
+    assert any("filled 4 missing values of q (joint_3)" in words for words in texts(repaired.notes))
     x[1000:1100] = np.nan
     with pytest.raises(RecordingError, match="q of joint_3 holds no numbers for"):
         repair(changed(recording, "q", 2, x))
@@ -780,7 +780,7 @@ def test_spikes_only_when_asked(panda):
     assert np.array_equal(repair(spiked).recording.q, spiked.q)
     repaired = repair(spiked, Repairs(spikes=True))
     assert np.abs(repaired.recording.q - recording.q).max() < 2e-4
-    assert repaired.words[0] == "replaced 2 isolated outliers of q (joint_7)"
+    assert repaired.notes[0].text == "replaced 2 isolated outliers of q (joint_7)"
 
 
 def test_long_gaps_split_and_are_never_bridged(panda):
@@ -790,7 +790,7 @@ def test_long_gaps_split_and_are_never_bridged(panda):
     kept[2150:2500] = False
     repaired = repair(recording[kept])
     assert [len(part) for part in repaired.segments] == [2000, len(recording) - 2500]
-    assert len(repaired.words) == 2
+    assert len(repaired.notes) == 2
     assert np.array_equal(repaired.recording.time[:2000], recording.time[:2000])
     with pytest.raises(RecordingError, match="the longest piece"):
         repair(recording[kept], Repairs(shortest=100.0))

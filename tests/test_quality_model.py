@@ -336,10 +336,10 @@ def test_angles_that_wrap_around_are_no_spikes_and_can_be_repaired(rate):
     assert all("repair: {unwrap: true}" in f.text for f in told(quality, "jumps"))
     assert not told(quality, "spikes") + told(quality, "unit of position")
     repaired = repair(replace(recording, q=q), Repairs(unwrap=True))
-    assert len(repaired.words) == 2
+    assert len(repaired.notes) == 2
     constant = repaired.recording.q - recording.q
     assert np.ptp(constant, axis=0) == pytest.approx(np.zeros(6), abs=1e-9)
-    assert not repair(replace(recording, q=q)).words  # only when asked
+    assert not repair(replace(recording, q=q)).notes  # only when asked
     assert not told(judge(repaired.recording, robot), "jumps")
 
 

@@ -136,4 +136,4 @@ def test_panda_needs_no_repair_by_default_and_is_not_split(judged):
     recording, _ = judged("panda")
     repaired = repair(recording)
     assert len(repaired.segments) == 1
-    assert repaired.words == ()
+    assert repaired.notes == ()

@@ -305,7 +305,7 @@ def test_what_was_done_is_said_and_values_stay():
     found = with_correlated_errors(problem, usual)
     np.testing.assert_array_equal(found.values, usual.values)
     assert "stationary" in found.assumption
-    assert "joint_1: 900 rows are worth" in found.words[-1]
+    assert "joint_1: 900 rows are worth" in found.notes[-1].text
     assert 1.0 < found.freedom < usual.freedom
     assert found.information.r.shape == (21, 21)  # positive definite: usable as a prior
 
@@ -315,7 +315,7 @@ def test_a_residual_that_never_fades_is_said():
     missing = 20.0 * np.sin(1.3 * motion.time[:, None]) * np.ones(3)
     problem = problem_of(motion, model().torque(motion) + missing, 60.0)
     found = with_correlated_errors(problem, WeightedLeastSquares().estimate(problem))
-    assert "leaves something out" in found.words[-1]
+    assert "leaves something out" in found.notes[-1].text
 
 
 def test_parameters_that_were_dropped_stay_so():
@@ -403,7 +403,7 @@ def test_white_residuals_are_called_so_and_others_not():
         assert joint.neighbour == pytest.approx(0.9, abs=0.06)
         assert 0.1 < joint.fades < 2.0
         assert joint.slow > 0.5
-        assert "lowest tenth" in joint.words
+        assert "lowest tenth" in joint.sentence
 
 
 # -- drift -------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any
 
+COLLISIONS = "collisions"  #: subject of what is remarked on shapes that collide
 LONGEST_TEXT = 170  #: characters of a line of many; the whole text stands where the logs are judged
 CUTS = ("; ", ": ", ", ")  #: where a text may be cut
 

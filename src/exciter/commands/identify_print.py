@@ -14,11 +14,11 @@ from exciter.export.full_set import left_out
 from exciter.identification.automatic.choice import Choice
 from exciter.identification.config.evaluation import judged_words
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
-from exciter.identification.friction_choice import FrictionChoice
+from exciter.identification.friction_choice import UNSETTLED, FrictionChoice
 from exciter.identification.identification import Judged
 from exciter.identification.identified import URDF
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
-from exciter.notes import lines
+from exciter.notes import lines, texts
 from exciter.parameters.parameter_words import reading_order
 from exciter.pipeline.identified import Identified
 from exciter.validation.comparison import Comparison
@@ -59,15 +59,15 @@ def answer_lines(result: Identified) -> list[str]:
     if result.payload is not None:
         lines += payload_lines(result.payload)
     if result.known_load is not None:
-        lines += result.known_load.words
+        lines += result.known_load.sentences
     return lines
 
 
 def payload_lines(payload: PayloadEstimate) -> list[str]:
-    """Mass, centre and inertia with their standard deviations, and remarks."""
+    """Mass, centre and inertia with their standard deviations, and notes."""
     rows = zip(QUANTITIES, UNITS, payload.values, payload.std, strict=True)
     listed = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in rows)
-    return [f"payload on {payload.frame}: {listed}", *payload.remarks]
+    return [f"payload on {payload.frame}: {listed}", *texts(payload.notes)]
 
 
 def print_parameters(out: Console, estimate: Estimate) -> None:
@@ -113,7 +113,7 @@ def print_friction(out: Console, choice: FrictionChoice) -> None:
         table.add_row(Text(joint.joint), Text(chosen.candidate.name), f"{chosen.rms:.4g}", Text(beside[0]), beside[1])
     out.print(table, width=min(WIDTH, out.width))
     if not choice.settled:
-        out.print(choice.words[-1], markup=False)
+        out.print(UNSETTLED.text, markup=False)
     out.print()
 
 

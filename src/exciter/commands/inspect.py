@@ -47,7 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
             repaired, quality = repair(robot, file, planned=planned)
             with naming(path):
                 write_recording(repaired.recording, arguments.output)
-            report |= {"repairs": list(repaired.words), "written": str(arguments.output), "repaired": quality.to_dict()}
+            report |= {
+                "repairs": texts(repaired.notes),
+                "written": str(arguments.output),
+                "repaired": quality.to_dict(),
+            }
             if not arguments.json:
                 print_repairs(out, repaired, quality, arguments.output)
         usable &= quality.usable
@@ -79,6 +83,6 @@ def print_quality(out: Console, name: str, quality: Quality) -> None:
 
 def print_repairs(out: Console, repaired: Repaired, quality: Quality, output: Path) -> None:
     out.print()
-    for words in repaired.words or ("nothing had to be repaired",):
-        out.print(f"repair: {words}", markup=False)
+    for text in texts(repaired.notes) or ("nothing had to be repaired",):
+        out.print(f"repair: {text}", markup=False)
     out.print(f"written to {output}, which is {quality.verdict}", markup=False)

@@ -47,11 +47,11 @@ def print_validation(out: Console, checked: Validated) -> None:
     for one in checked.validation.runs:
         out.print(Text(Path(one.run).name, style="bold"))
         print_models(out, one)
-        for word in one.words:
-            out.print(word, markup=False)
+        for sentence in one.sentences:
+            out.print(sentence, markup=False)
         out.print()
-    for word in checked.words:
-        out.print(word, markup=False)
+    for sentence in checked.sentences:
+        out.print(sentence, markup=False)
     print_notes(out, map(str, checked.notes), ())
 
 

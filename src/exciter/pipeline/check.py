@@ -15,6 +15,7 @@ from exciter.excitation.files.rounding import Rounding
 from exciter.excitation.files.samples import unchecked_rows
 from exciter.excitation.files.slowed import certified_slowed
 from exciter.excitation.trajectories.curve import Curve
+from exciter.notes import texts
 from exciter.pipeline.given import AnyMotion, curve_of, loaded
 from exciter.pipeline.provenance import description_hash
 from exciter.robot.robot import Robot
@@ -33,7 +34,7 @@ class CheckedMotion:
     rounding: Rounding | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {**self.certificate.to_dict(), "remarks": self.robot.remarks, "not_checked": self.not_checked}
+        return {**self.certificate.to_dict(), "remarks": texts(self.robot.remarks), "not_checked": self.not_checked}
 
 
 def check(

@@ -57,7 +57,7 @@ def result_data(result: Identified) -> dict[str, Any]:
         "inertia_matrix": None if result.inertia is None else result.inertia.to_dict(),
         "known_load": None if result.known_load is None else result.known_load.to_dict(),
         "comparison": None if result.comparison is None else result.comparison.to_dict(),
-        "words": [*estimate.words, *found.words, *texts(result.logs.done)],
+        "words": texts((*estimate.notes, *result.logs.done)),
         "reasons": list(found.reasons),
         "quality": {name: quality.verdict for name, quality in result.quality.items()},
         "notes": [str(one) for one in notable(result.logs.notes)],
@@ -122,6 +122,6 @@ def _run(one: Run) -> dict[str, Any]:
     return {
         "log": one.name,
         "sources": [{"name": source.name, "sha256": source.sha256} for source in one.sources],
-        "words": list(one.words),
+        "words": texts(one.notes),
         "span": None if one.span is None else list(one.span),
     }

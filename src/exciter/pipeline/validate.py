@@ -43,9 +43,9 @@ class Validated:
     simulations: tuple[SimulatedRun, ...]
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """Of the model, beside those of its runs."""
-        return (*self.inertia.words, *(f"{one.run}: {word}" for one in self.simulations for word in one.words))
+        return (*self.inertia.sentences, *(f"{one.run}: {said}" for one in self.simulations for said in one.sentences))
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -90,7 +90,7 @@ class Validated:
         return self.report().head
 
     def __repr__(self) -> str:
-        return "<" + "; ".join(self.validation.words) + ">"
+        return "<" + "; ".join(self.validation.sentences) + ">"
 
 
 def validate(

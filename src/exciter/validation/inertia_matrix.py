@@ -93,7 +93,7 @@ class InertiaMatrix:
         return warning("inertia matrix", f"{self.verdict}: {self._smallest()}", None, None, smallest=self.smallest)
 
     @cached_property
-    def words(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         said = [f"the inertia matrix is {self.verdict}: {self._smallest()}"]
         if not self.definite:
             said.append(
@@ -140,7 +140,7 @@ class InertiaMatrix:
             "postures": self.search.postures,
             "starts": self.search.starts,
             "seed": self.search.seed,
-            "words": list(self.words),
+            "words": list(self.sentences),
         }
 
 

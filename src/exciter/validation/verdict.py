@@ -81,7 +81,7 @@ class Verdict:
     @property
     def reasons(self) -> tuple[str, ...]:
         """What the decisive run shows, in sentences."""
-        return self.decisive.words
+        return self.decisive.sentences
 
     @property
     def worst_joint(self) -> WorstJoint:

@@ -16,6 +16,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.validation_motion.judge import Judge
+from exciter.notes import Note
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
@@ -29,7 +30,7 @@ class Candidate:
 
     trajectory: Trajectory
     delta: Array
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 class RandomMotion(Protocol):
@@ -58,7 +59,7 @@ class Drawn:
     constraints: tuple[Constraint, ...]
     ramps: Ramps | None
     periods: int
-    words: tuple[str, ...]
+    notes: tuple[Note, ...]
     draws: int
     seed: int
     seconds: float
@@ -91,7 +92,7 @@ def draw(
                 judge.constraints,
                 ramps,
                 periods,
-                candidate.words,
+                candidate.notes,
                 judge.draws,
                 seed,
                 seconds,

@@ -14,6 +14,7 @@ from exciter.excitation.trajectories.trajectory import Duration, Family
 from exciter.excitation.validation_motion.draw import MOST_DRAWS, Candidate
 from exciter.excitation.validation_motion.fastest_move import SHORTEST, Times, check_accelerations, fastest_move
 from exciter.excitation.validation_motion.judge import Judge
+from exciter.notes import Note, note
 from exciter.robot.motion import Motion
 from exciter.settings import Number, Whole
 from exciter.typing import Array
@@ -78,7 +79,7 @@ class RandomPoints(Family):
             if points and refused == STUCK:
                 points, moves, refused = points[:-1], moves[:-1], 0
         family = Stops(tuple(times for times, _ in moves), self.rest)
-        return Candidate(family, np.stack(points, axis=1), _words([pace for _, pace in moves]))
+        return Candidate(family, np.stack(points, axis=1), _notes([pace for _, pace in moves]))
 
     def _move(self, judge: Judge, start: Array, end: Array) -> tuple[Times, float] | None:
         """The fastest certified move and its pace; None, with the reason counted, when there is none."""
@@ -108,14 +109,15 @@ class RandomPoints(Family):
         return times(slow), slow
 
 
-def _words(paces: list[float]) -> tuple[str, ...]:
+def _notes(paces: list[float]) -> tuple[Note, ...]:
     """Which moves are not at maximum acceleration, and by how much."""
     slowed = [number for number, pace in enumerate(paces, start=1) if pace < 1.0]
     if not slowed:
         return ()
     slowest, fastest = (100.0 * bound(paces[number - 1] for number in slowed) for bound in (min, max))
     pace = f"{slowest:.0f} %" if len(slowed) == 1 else f"{slowest:.0f} … {fastest:.0f} %"
-    return (
+    text = (
         f"torque limits forbid full acceleration in {len(slowed)} of {len(paces)} moves, which are slowed to {pace} of "
-        f"the fastest pace: {', '.join(map(str, slowed))}",
+        f"the fastest pace: {', '.join(map(str, slowed))}"
     )
+    return (note("torque limit", text, slowed=slowed),)

@@ -14,6 +14,7 @@ from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.trajectory import Duration, Family, motion
 from exciter.excitation.validation_motion.draw import MOST_DRAWS, Candidate
 from exciter.excitation.validation_motion.judge import Judge
+from exciter.notes import Note, note
 from exciter.robot.motion import Motion
 from exciter.settings import Whole
 from exciter.typing import Array
@@ -72,7 +73,7 @@ class RandomSpline(Family):
                 if judge.room(motion(family, delta, instants)).min() < 0.0:
                     continue
                 if judge.broken(family.curve(delta)) is None:
-                    return Candidate(family, delta, _words(share))
+                    return Candidate(family, delta, _notes(share))
             judge.breaks(motion(family, full, instants))
 
 
@@ -87,7 +88,8 @@ def _posture(judge: Judge, rng: np.random.Generator) -> Array:
     return posture
 
 
-def _words(share: float) -> tuple[str, ...]:
+def _notes(share: float) -> tuple[Note, ...]:
     if share == SHARES[0]:
         return ()
-    return (f"the motion has {100.0 * share:.0f} % of the size that the joint limits allow; other limits forbid more",)
+    text = f"the motion has {100.0 * share:.0f} % of the size that the joint limits allow; other limits forbid more"
+    return (note("size", text),)

@@ -20,6 +20,7 @@ from exciter.experiment.signals.chunks import Margin, overlapped, peeked, segmen
 from exciter.experiment.signals.low_pass import EDGE, FINEST_EDGE, NEGLIGIBLE, LowPass
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows, model_rows
+from exciter.notes import Note, done
 from exciter.typing import Array
 
 DECIMATION = 10  #: factor of [12.21]ff.
@@ -35,7 +36,7 @@ class ParallelFilter:
     ends of a segment are cut until the filter's guess about what lies beyond has faded to this.
 
     Rows whose y was cut by an analogue filter (``Rows.torque_bandwidth``) are stopped below: a low_pass left open is
-    lowered, and ``Rows.words`` says so; one that passes more than 1 % there is refused.
+    lowered, and ``Rows.notes`` says so; one that passes more than 1 % there is refused.
     """
 
     title = "a low-pass filter"
@@ -98,28 +99,28 @@ class _Work:
     rate: float
     cut: int
     bandwidth: float
-    words: str
+    note: Note
 
     @classmethod
     def plan(cls, settings: ParallelFilter, rate: float, torque_bandwidth: float) -> _Work:
         low_pass, factor = settings.at(rate, torque_bandwidth)
-        words = (
+        text = (
             f"both sides of the equations through a {type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz, "
             f"one of {factor} kept"
         )
         if settings.low_pass is None and (usual := settings.at(rate)[0]) != low_pass:
-            words += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {torque_bandwidth:.4g} Hz"
+            text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {torque_bandwidth:.4g} Hz"
         cut, bandwidth = low_pass.settle(rate, settings.edge), low_pass.noise_bandwidth(rate)
-        return cls(low_pass, factor, rate, cut, bandwidth, words)
+        return cls(low_pass, factor, rate, cut, bandwidth, done("parallel filter", text))
 
     def segment(self, parts: Iterable[Rows]) -> Iterator[Rows]:
-        done = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
+        seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
         margin = Margin(samples=self.low_pass.settle(self.rate, NEGLIGIBLE))
         for piece in overlapped(parts, margin, Rows.join):
             start, end = piece.inner.start, piece.inner.stop
-            skipped = -(-self.cut // self.factor) * self.factor if piece.first else (-done) % self.factor
+            skipped = -(-self.cut // self.factor) * self.factor if piece.first else (-seen) % self.factor
             kept = slice(start + skipped, end - self.cut if piece.last else end, self.factor)
-            done += end - start
+            seen += end - start
             if kept.start < kept.stop:
                 yield self._filtered(piece.whole, kept)
 
@@ -137,7 +138,7 @@ class _Work:
             rate=rate,
             bandwidth=bandwidth,
             torque_bandwidth=float("inf"),
-            words=(*rows.words, self.words),
+            notes=(*rows.notes, self.note),
         )
 
 

@@ -19,11 +19,11 @@ REPEATS = 0.05  # of the motion's variance: a shift that leaves more is no perio
 
 @dataclass(frozen=True)
 class PeriodEstimate:
-    """period [s]; difference: RMS between the motion and itself one period later, relative to its spread; words."""
+    """period [s]; difference: RMS between the motion and itself one period later, relative to its spread."""
 
     period: float
     difference: float
-    words: str
+    sentence: str
 
 
 def estimate_period(recording: Recording) -> PeriodEstimate:
@@ -59,8 +59,8 @@ def estimate_period(recording: Recording) -> PeriodEstimate:
             break
         count *= 2
     difference = float(np.sqrt(_mean_square(time, q, period)))
-    words = f"the positions repeat every {period:.6g} s within {100 * difference:.2g} % of the motion"
-    return PeriodEstimate(period, difference, words)
+    sentence = f"the positions repeat every {period:.6g} s within {100 * difference:.2g} % of the motion"
+    return PeriodEstimate(period, difference, sentence)
 
 
 def _first_deep_minimum(values: Array) -> int | None:

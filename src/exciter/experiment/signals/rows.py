@@ -16,6 +16,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.signals.pieces import remembered_pieces
 from exciter.experiment.signals.processed import Processed, refuse_folding
+from exciter.notes import Note
 from exciter.typing import Array
 
 
@@ -26,7 +27,7 @@ class Rows:
     sides (N, n, p + 1): W and, as its last column, y. joints: one name per equation of an instant.
     bandwidth [Hz]: the narrowest equivalent noise bandwidth the rows went through, infinite for rows as measured.
     torque_bandwidth [Hz]: above it y, and y alone, was cut by an analogue filter; infinite where it was not, and again
-    once both sides were low-passed below it. words: what was done to the rows.
+    once both sides were low-passed below it. notes: what was done to the rows.
     present (n,): part of the instants in which a joint has an equation; None: all of them. The others are zero on both
     sides, and must not be counted.
     Arrays that can be written to are copied.
@@ -39,7 +40,7 @@ class Rows:
     parameters: tuple[str, ...]
     bandwidth: float = float("inf")
     torque_bandwidth: float = float("inf")
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     present: Array | None = None
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from exciter.experiment.recording.about import Payload
 from exciter.experiment.virtual.friction import Friction
 from exciter.experiment.virtual.numbers import resolved
 from exciter.experiment.virtual.spring import CompensationSpring
+from exciter.notes import Note, note, texts
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency
 from exciter.parameters.terms import Coulomb, JointTerm, RotorInertia, Stribeck, Viscous
@@ -31,7 +32,7 @@ MOST_BYTES = 20_000_000  # of a truth.json
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """robot: with the true inertias; rotor_inertia [kg·m², kg]: seen at the joint. notes: how it came about, in words.
+    """robot: with the true inertias; rotor_inertia [kg·m², kg]: seen at the joint. notes: how it came about.
 
     Bodies that cannot exist are refused.
     """
@@ -40,7 +41,7 @@ class Truth:
     rotor_inertia: PerJoint = 0.0
     friction: Friction = field(default_factory=Friction)
     springs: tuple[CompensationSpring, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "springs", tuple(self.springs))
@@ -121,7 +122,7 @@ class Truth:
             "rotor_inertia": self.rotor.tolist(),
             "friction": self.friction.to_dict(),
             "springs": [asdict(spring) for spring in self.springs],
-            "notes": list(self.notes),
+            "notes": texts(self.notes),
         }
 
 
@@ -163,7 +164,7 @@ def truth_from(data: Any, robot: Robot, source: str) -> Truth:
             ordered(data.get("rotor_inertia", [0.0] * robot.n)),
             Friction(**friction),
             tuple(CompensationSpring(**spring) for spring in data.get("springs", ())),
-            tuple(str(note) for note in data.get("notes", ())),
+            tuple(note("truth", str(text)) for text in data.get("notes", ())),
         )
     except ExciterError as error:
         message = str(error)

@@ -13,6 +13,7 @@ from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.simulated_run import SimulatedPieces
 from exciter.identification.closed_loop.simulation import Unmovable
 from exciter.identification.problem import Problem
+from exciter.notes import Note, done, note, warning
 from exciter.typing import Array
 
 SHORTEST = 0.02  # part of a step towards parameters that no arm can be simulated with
@@ -84,9 +85,8 @@ class Loops:
             return self._settle(start, update, rounds, tolerance, exact)
         except Unmovable as error:
             found = self._settle(self.nominal(), update, rounds, tolerance, exact)
-            why = str(error).split(":", maxsplit=1)[0].removeprefix("with these parameters ")
-            told = f"started from nominal values: from those of least squares, {why}"
-            return replace(found, words=(told, *found.words))
+            text = f"started from nominal values: from those of least squares, {error.why}"
+            return replace(found, notes=(note("start", text), *found.notes))
 
     def _settle(self, start: Array, update: Update, rounds: int, tolerance: float, exact: bool) -> Settled:
         before, blocked, moved = np.inf, 0, np.inf
@@ -99,10 +99,10 @@ class Loops:
             wanders = number > EARLY and not blocked and 0.5 * before < moved < WANDERS
             if moved <= tolerance or size <= NOTHING or wanders:
                 told = f"settled after {number} simulations, the last changed parameters by {moved:.1g} σ"
-                return replace(found, words=(told,))
+                return replace(found, notes=(done("iterations", told),))
             if blocked >= BLOCKED and not exact:
                 told = f"instruments are those of values {moved:.2g} σ away: with the estimated ones no arm moves"
-                return replace(found, words=(told,))
+                return replace(found, notes=(warning("instruments", told),))
             part, along = self._towards(start, change)
             before, blocked, start = moved, blocked + 1 if part < 1.0 else 0, start + part * change
         raise ParameterError(
@@ -125,14 +125,14 @@ class Loops:
 @dataclass(frozen=True, eq=False)
 class Settled:
     """values, std (p,), noise (J,) per equation; factor (…, p): weighted rows, or what stands for them; along: the
-    simulated problem they come from; words: how it went."""
+    simulated problem they come from; notes: how it went."""
 
     values: Array
     std: Array
     noise: Array
     factor: Array
     along: Problem
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 Update = Callable[[Problem], Settled]

@@ -13,7 +13,7 @@ from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Identification
 from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
-from exciter.notes import Note
+from exciter.notes import Note, texts
 from exciter.report.identification.answers import gains_section, payload_section
 from exciter.report.identification.checks import (
     comparison_section,
@@ -119,4 +119,4 @@ def _sections(
     yield from answers.checks()
     if quality:
         yield quality_section(quality)
-    yield done_section((*found.estimate.words, *found.words), found.problem.runs)
+    yield done_section(texts(found.estimate.notes), found.problem.runs)

@@ -50,7 +50,7 @@ def validation_page(
         sections.append(simulation_section(simulation))
     if quality:
         sections.append(quality_section(quality))
-    if any(run.words for run in runs):
+    if any(run.notes for run in runs):
         sections.append(done_section((), runs))
     values = {
         "identified model": str(identified.folder),
