@@ -287,7 +287,7 @@ def test_mocap_body_that_carries_the_robot_is_remarked(tmp_path):
     text = text.replace("</body>\n  </worldbody>", "</body></body>\n  </worldbody>")
     (tmp_path / "m.xml").write_text(text, encoding="utf-8")
     mujoco.MjModel.from_xml_path(str(tmp_path / "m.xml"))
-    assert "mocap bodies 'hand' are taken as fixed" in texts("\n".join(texts(load(tmp_path / "m.xml").remarks)))
+    assert "mocap bodies 'hand' are taken as fixed" in "\n".join(texts(load(tmp_path / "m.xml").remarks))
 
 
 def test_geoms_of_unknown_kind_do_not_go_without_mass(tmp_path):

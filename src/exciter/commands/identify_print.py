@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
 from rich.console import Console
@@ -127,9 +127,9 @@ def plain_table(*columns: str, **aligned: str) -> Table:
     return table
 
 
-def print_left_out(out: Console, lost: Sequence[str]) -> None:
-    if lost:
-        names = ", ".join(word.split()[0] for word in lost)
+def print_left_out(out: Console, lost: Iterable[str]) -> None:
+    """lost: names of parameters."""
+    if names := ", ".join(lost):
         out.print(f"{URDF} has no place for {names}: they are in result.json, and in a comment", markup=False)
 
 
