@@ -48,10 +48,9 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import Box, InsideSphere, OutsideCylinder, OutsideSphere
-from exciter.excitation.trajectories.acceleration import AccelerationSequence
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import Trajectory

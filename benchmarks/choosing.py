@@ -32,18 +32,17 @@ from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.criteria.registry import CRITERIA
 from exciter.excitation.design import design
-from exciter.excitation.trajectories.acceleration import AccelerationSequence
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual import draw
 from exciter.experiment.virtual.draw import drive_torque
@@ -51,16 +50,13 @@ from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
 from exciter.identification.estimators.total import TotalLeastSquares
-from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.formulations.power import Power
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import with_correlated_errors

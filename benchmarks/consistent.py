@@ -28,18 +28,18 @@ from scipy import sparse
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording import read_recording
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic
+from exciter.identification.compressed import Residuals
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.prior import AUTO, Prior
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.physical.metric import Entropic
 from exciter.identification.physical.reference import UniformRods
 from exciter.identification.physical.whitening import UNIT, svec
 from exciter.identification.problem import Problem
-from exciter.identification.residuals import Residuals
 from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Motion, load

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import About, Recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
@@ -140,7 +140,7 @@ def table(
 def executed(periods: int = 8) -> tuple[Case, Recording]:
     """The Fourier motion as the virtual robot performs it: the truth at any time, and the log's instants."""
     from exciter.experiment.virtual.draw import draw
-    from exciter.experiment.virtual.sampling import Sampling
+    from exciter.experiment.virtual.sensors import Sampling
     from exciter.experiment.virtual.virtual_robot import VirtualRobot
 
     robot = load("panda")

@@ -35,11 +35,10 @@ from exciter.excitation.files.samples import sample
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.checkpoint import Checkpoint
 from exciter.excitation.optimiser.search import Search
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.ramps import ramped
-from exciter.excitation.validation_motion.random_points import RandomPoints
-from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.recording import open_recording
 from exciter.experiment.sources import open_source
@@ -49,7 +48,7 @@ from exciter.experiment.virtual.truth import read_truth
 from exciter.export.ros2 import joint_trajectory
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
-from exciter.parameters.dummies import dummies
+from exciter.parameters.body_parts import dummies
 from exciter.parameters.terms.registry import joint_terms
 from exciter.robot import library, load
 from exciter.robot.options import read_options

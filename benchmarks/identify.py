@@ -37,9 +37,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.processed import Processed
-from exciter.identification.bierman import SequentialEstimator
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.live import LiveIdentification
+from exciter.identification.bierman import LiveIdentification, SequentialEstimator
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous

@@ -44,16 +44,16 @@ from run import ROBOTS, missing, run_robot
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.period_estimate import estimate_period
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.periods import estimate_period
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows, model_rows
-from exciter.identification.config.uncertainty import with_uncertainty
+from exciter.identification.config.sections import with_uncertainty
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.prior import Prior
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run

@@ -166,7 +166,7 @@ def run_ours(model: DynamicModel, columns: np.ndarray, criterion: AnyCriterion, 
     from exciter.excitation.constraints.torque import TorqueLimits
     from exciter.excitation.criteria.figures import evaluate
     from exciter.excitation.design import design
-    from exciter.excitation.trajectories.bspline import BSpline
+    from exciter.excitation.trajectories.piecewise import BSpline
     from exciter.excitation.trajectories.trajectory import motion
 
     family = BSpline(duration=DURATION, segments=round(DURATION / STEP))

@@ -33,7 +33,7 @@ from design import further_limits, new_search, panda
 from scipy.sparse import csc_matrix, triu
 
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.optimiser import qp, sqp
+from exciter.excitation.optimiser import sqp
 
 Array = np.ndarray
 CLOSE = 0.01  # relative error of a step that does no harm
@@ -66,7 +66,7 @@ Solver = Callable[[Quadratic], Array | None]
 
 
 def by_exciter(p: Quadratic) -> Array | None:
-    step = qp.solve(p.hessian, p.gradient, p.box, p.a, p.low, p.high)
+    step = sqp.solve(p.hessian, p.gradient, p.box, p.a, p.low, p.high)
     return None if step is None else step.d
 
 
@@ -140,7 +140,7 @@ def recorded(constraints: tuple[Constraint, ...], seeds: int, most: int) -> list
     """Problems of designs from several seeds, evenly over their course."""
     found: list[Quadratic] = []
 
-    def solve(h: Array, g: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array) -> qp.Step | None:
+    def solve(h: Array, g: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array) -> sqp.Step | None:
         lower, upper = box
         found.append(Quadratic(h.copy(), g.copy(), (lower.copy(), upper.copy()), a.copy(), low.copy(), high.copy()))
         return original(h, g, box, a, low, high)

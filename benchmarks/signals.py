@@ -36,10 +36,10 @@ from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording.native import write_chunks
 from exciter.experiment.recording.open import open_recording
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter, filtered_rows
+from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.rows import ParallelFilter, filtered_rows
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, library
 

@@ -34,10 +34,9 @@ from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.design_settings import read_config
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.read import read_trajectory
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.fourier import Fourier, FourierPiece
+from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.robot import Robot, load
 from exciter.robot.geometry import Shape

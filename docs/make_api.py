@@ -1,141 +1,131 @@
-"""Write docs/api.md: every public name of the package with its signature and the first sentence of its docstring.
+"""Write docs/api.md: the names of the front door, and the protocols that extensions follow, as their docstrings say.
 
-    python docs/make_api.py            # writes docs/api.md
-    python docs/make_api.py --check    # exit code 1 when it is not current
-
-Sources are read, not imported: the page depends on the files alone, not on the machine.
+python docs/make_api.py            # writes docs/api.md
+python docs/make_api.py --check    # exit code 1 when it is not current
 """
 
 from __future__ import annotations
 
-import ast
+import inspect
 import re
 import sys
 from collections.abc import Iterator
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-SOURCE = ROOT / "src" / "exciter"
-PAGE = ROOT / "docs" / "api.md"
-FOLDERS = (  # in the order of the flow; of each what a reader should know first
-    ("", "Errors, files, results as folders"),
-    ("robot", "Robots, their joints, limits and frames"),
-    ("parameters", "Inertial parameters, joint terms, base parameters, physical consistency"),
-    ("dynamics", "From motion to regressor rows, torques, energies, and their gradients"),
-    ("excitation", "Trajectories, criteria, constraints, certificates, design, files"),
-    ("experiment", "Recordings, signal processing, data quality, the virtual robot"),
-    ("identification", "Formulations, estimators, uncertainty, payload, drive gains"),
-    ("validation", "How far an identified model is to be trusted"),
-    ("pipeline", "The whole way as functions: objects in, one object out that holds everything"),
-    ("report", "Pages in HTML"),
-    ("export", "Files for other tools"),
-    ("reproduction", "The papers behind the methods, run again"),
+import exciter as ex
+
+PAGE = Path(__file__).with_name("api.md")
+STUB = Path(ex.__file__).with_suffix(".pyi")
+WITH_MEMBERS = ("What goes in", "What comes out")  # sections whose classes people call methods of
+PROTOCOLS = (  # what one's own class follows, and where it is imported from
+    ("exciter.parameters.terms", "JointTerm"),
+    ("exciter.parameters.terms", "BoundTerm"),
+    ("exciter.parameters.terms", "FrictionShape"),
+    ("exciter.excitation.trajectories.trajectory", "Trajectory"),
+    ("exciter.excitation.criteria", "Criterion"),
+    ("exciter.excitation.constraints.constraint", "Constraint"),
+    ("exciter.identification.formulations.formulation", "Formulation"),
+    ("exciter.identification.estimators.estimator", "Estimator"),
+    ("exciter.export.write", "Export"),
 )
-HIDDEN = ("commands", "config", "kernels")  # the command line, its files, and compiled code behind the engines
-TOP = ("errors.py", "files.py", "saving.py")  # of the package itself
+LONGEST_DEFAULT = 24  # characters of one that is shown
 INTRODUCTION = """# API
 
-Every public class and function, folder by folder along the flow: signature, and what it does in one sentence. Names are
-imported from their file, `from exciter.excitation.design import design`. Methods, shapes and units are in docstrings.
-This page is written by `python docs/make_api.py`; the folders `commands`, `config` and `kernels` are left out.
+What `import exciter as ex` offers. Examples go on from this one:
+
+```python
+{story}
+```
+
+Everything below works on its own, too, and every example is run by the tests. What is not here is imported from its
+file, whose docstring explains it; [extending.md](extending.md) shows classes of your own.
+This page is written by `python docs/make_api.py`.
 """
 
 
 def page() -> str:
-    """The whole page."""
-    known = {folder for folder, _ in FOLDERS}
-    unknown = sorted(p.name for p in SOURCE.iterdir() if (p / "__init__.py").exists() and p.name not in known)
-    if left := [name for name in unknown if name not in HIDDEN]:
-        raise SystemExit(f"docs/make_api.py does not know the folder {left[0]}; add it to FOLDERS")
-    return "\n".join([INTRODUCTION, *(line for folder in FOLDERS for line in section(*folder))])
+    story = "\n".join(line[4:] for line in example(ex.__doc__ or "").splitlines()).replace("ex\n", "ex\n\n", 1)
+    return "\n".join([INTRODUCTION.format(story=story), *front_door(), *protocols()]) + "\n"
 
 
-def section(folder: str, about: str) -> Iterator[str]:
-    """Lines of one folder; nothing where it has no public name."""
-    paths = sorted((SOURCE / folder).glob("**/*.py" if folder else "*.py"), key=lambda path: path.as_posix())
-    files = [(path, list(entries(path))) for path in paths if shown(path)]
-    if not any(names for _, names in files):
-        return
-    yield f"## {folder or 'exciter'}\n\n{about}.\n"
-    for path, names in files:
-        if names:
-            place = path.relative_to(SOURCE).as_posix()
-            yield f"[`{place}`](../src/exciter/{place})\n"
-            yield from names
-            yield ""
+def front_door() -> Iterator[str]:
+    """Sections and names in the order of the stub."""
+    section = ""
+    for line in STUB.read_text(encoding="utf-8").splitlines():
+        if line.startswith("# ") and "noqa" not in line:
+            section = line[2:].partition(":")[0]
+            yield f"## {line[2:]}\n"
+        elif found := re.match(r"from \S+ import (\w+) as", line):
+            thing = getattr(ex, found[1])
+            yield f"### `{found[1]}{signature(thing)}`\n"
+            yield f"{words(thing)}\n\n```python\n{example(inspect.getdoc(thing) or '')}\n```\n"
+            if section in WITH_MEMBERS:
+                yield from members(thing, [name for name in vars(thing) if not name.startswith("_")])
 
 
-def shown(path: Path) -> bool:
-    parts = path.relative_to(SOURCE).parts
-    return path.name != "__init__.py" and (len(parts) > 1 or path.name in TOP) and not set(parts) & set(HIDDEN)
+def protocols() -> Iterator[str]:
+    yield "## Protocols, for classes of your own\n"
+    yield "What a class must have; [extending.md](extending.md) has a complete one of each kind.\n"
+    for module, name in PROTOCOLS:
+        thing = getattr(import_module(module), name)
+        wanted = getattr(thing, "__abstractmethods__", ()) or [key for key in vars(thing) if key[0] != "_"]
+        yield f"### `{name}`\n\n`from {module} import {name}`: {words(thing)}\n"
+        yield from members(thing, [key for key in vars(thing) if key in wanted or key == "__call__"])
 
 
-def entries(path: Path) -> Iterator[str]:
-    """One line per public class or function of a file."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
-            words = sentence(ast.get_docstring(node))
-            yield f"- `{signature(node)}`" + (f": {words}" if words else "")
+def members(thing: type, names: list[str]) -> Iterator[str]:
+    """A line for each that says something."""
+    lines = []
+    for name in names:
+        member = inspect.getattr_static(thing, name)
+        if not (isinstance(member, property | cached_property | classmethod) or inspect.isfunction(member)):
+            continue
+        text = " ".join(words(member).partition("\n\n")[0].split())
+        given = signature(getattr(thing, name), own=True) if callable(getattr(thing, name)) else ""
+        if text or given:
+            lines.append(f"- `{name}{given}`" + (f": {text}" if text else ""))
+    if lines:
+        yield "\n".join(lines) + "\n"
 
 
-def signature(node: ast.ClassDef | ast.FunctionDef) -> str:
-    if isinstance(node, ast.FunctionDef):
-        result = f" → {ast.unparse(node.returns)}" if node.returns else ""
-        return f"{node.name}({', '.join(arguments(node.args))}){result}"
-    given = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
-    fields = [field(item) for item in given if is_field(item)] if is_dataclass(node) else initial(node)
-    bases = [ast.unparse(base) for base in node.bases if ast.unparse(base) not in ("ABC", "Protocol")]
-    kind = f" ({', '.join(bases)})" if bases else ""
-    return f"{node.name}({', '.join(fields)}){kind}"
-
-
-def is_dataclass(node: ast.ClassDef) -> bool:
-    return any("dataclass" in ast.unparse(mark) for mark in node.decorator_list)
-
-
-def is_field(item: ast.AnnAssign) -> bool:
-    return "ClassVar" not in ast.unparse(item.annotation) and not ast.unparse(item.target).startswith("_")
-
-
-def field(item: ast.AnnAssign) -> str:
-    """A field of a dataclass; of default factories only that there is a default."""
-    if item.value is None:
-        return ast.unparse(item.target)
-    made = isinstance(item.value, ast.Call) and ast.unparse(item.value.func) == "field"
-    return f"{ast.unparse(item.target)}={'…' if made else short(item.value)}"
-
-
-def initial(node: ast.ClassDef) -> list[str]:
-    made = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
-    return arguments(made[0].args)[1:] if made else []
-
-
-def arguments(given: ast.arguments) -> list[str]:
-    """Names with defaults, without annotations."""
-    plain = [*given.posonlyargs, *given.args]
-    first = len(plain) - len(given.defaults)
-    words = [a.arg + (f"={short(given.defaults[k - first])}" if k >= first else "") for k, a in enumerate(plain)]
-    words += [f"*{given.vararg.arg}"] if given.vararg else ["*"] if given.kwonlyargs else []
-    pairs = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    words += [a.arg + (f"={short(default)}" if default is not None else "") for a, default in pairs]
-    return words + ([f"**{given.kwarg.arg}"] if given.kwarg else [])
-
-
-def short(default: ast.expr) -> str:
-    text = ast.unparse(default)
-    return text if len(text) <= 24 else "…"
-
-
-def sentence(text: str | None) -> str:
-    """The first one, on one line, in the page's notation."""
-    if not text:
+def signature(thing: Any, *, own: bool = False) -> str:
+    """Names and defaults, without annotations; own: of a method, without self."""
+    if isinstance(thing, type) and issubclass(thing, Exception):
         return ""
-    whole = " ".join(text.split("\n\n")[0].split()).replace("``", "`")
-    return re.split(r"(?<=[^.\d].[.])\s+(?=[A-Z`])", whole, maxsplit=1)[0]
+    listed = [one for one in inspect.signature(thing).parameters.values() if not (own and one.name == "self")]
+    texts, keywords = [], False
+    for one in listed:
+        if one.kind is one.KEYWORD_ONLY and not keywords:
+            texts.append("*")
+            keywords = True
+        mark = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        texts.append(mark + one.name + ("" if one.default is one.empty else f"={default(one.default)}"))
+    return f"({', '.join(texts)})"
 
 
-def main(words: list[str]) -> int:
-    if words == ["--check"]:
+def default(value: Any) -> str:
+    text = "…" if callable(value) else repr(value)
+    return text if len(text) <= LONGEST_DEFAULT and text != "<factory>" else "…"
+
+
+def words(thing: Any) -> str:
+    """A docstring up to its example, in the page's notation."""
+    return (inspect.getdoc(thing) or "").partition(">>>")[0].strip().replace("``", "`")
+
+
+def example(text: str) -> str:
+    """The examples of a docstring, as they stand."""
+    lines = inspect.cleandoc(text).splitlines()
+    first = next((k for k, line in enumerate(lines) if line.startswith(">>>")), len(lines))
+    last = next((k for k in range(first, len(lines)) if not lines[k].strip()), len(lines))
+    return "\n".join(lines[first:last])
+
+
+def main(given: list[str]) -> int:
+    if given == ["--check"]:
         return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page())
     PAGE.write_text(page(), encoding="utf-8")
     return 0

@@ -1,23 +1,20 @@
 """What can be identified at all? The base parameters of a robot, before anything moves."""
 
-from exciter.dynamics.base import inertia_base, static_base
-from exciter.dynamics.model import DynamicModel
-from exciter.parameters.identifiability import identifiability
-from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
-from exciter.robot import load
+import exciter as ex
 
-robot = load("gautier-khalil")  # or a URDF, MJCF or modified-DH file
-model = DynamicModel(robot)
-for expression in model.base.expressions:
-    print(expression)
+robot = ex.load("gautier-khalil")  # or a URDF, MJCF or modified-DH file
+found = ex.base(robot)
+print(found)
 
-print(f"\n{len(model.base)} of {len(model.standard)} can be told apart; {model.base.decision.words}")
-print(f"poses at rest tell {len(static_base(model))}, second moments alone are {len(inertia_base(model))}")
+base = found.model.base
+print(f"\n{len(base)} of {len(base.standard)} can be told apart; {base.decision.words}")
+still, second = (len(ex.base(robot, only=kind).verdicts.base) for kind in ("gravity", "inertia"))
+print(f"poses at rest tell {still}, second moments alone are {second}")
 
 # Friction and rotor inertias are columns like any others; some rotor inertias cannot be told from a link's inertia.
-full = DynamicModel(robot, (RotorInertia(), Viscous(), Coulomb()))
-print(f"with rotor inertia and friction: {len(full.base)}, e.g. {full.base.expressions[0]}")
+full = ex.base(robot, [ex.RotorInertia(), ex.Viscous(), ex.Coulomb()]).model.base
+print(f"with rotor inertia and friction: {len(full)}, e.g. {full.expressions[0]}")
 
 print("\nwhy not the others?")
-for verdict in identifiability(model.dynamics.robot, model.base).with_status("unidentifiable"):
+for verdict in found.verdicts.with_status("unidentifiable"):
     print(f"  {verdict.name}: {verdict.reason}")

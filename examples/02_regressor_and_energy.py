@@ -2,26 +2,25 @@
 
 import numpy as np
 
-from exciter.dynamics.dynamics import Dynamics
-from exciter.robot import Motion, load
+import exciter as ex
 
-robot = load("panda")
-dynamics = Dynamics(robot)
+robot = ex.load("panda")
+model = ex.DynamicModel(robot)
 time, rate = np.linspace(0.0, 2.0, 2001), np.arange(1.0, 8.0)
 phase = np.outer(time, rate)
-motion = Motion(time, 0.3 * np.sin(phase), 0.3 * rate * np.cos(phase), -0.3 * rate**2 * np.sin(phase))
+motion = ex.Motion(time, 0.3 * np.sin(phase), 0.3 * rate * np.cos(phase), -0.3 * rate**2 * np.sin(phase))
 
-phi = dynamics.regressor(motion)  # (N, n, 10 n): τ = Φ χ, link by link in Pinocchio's order
-chi = robot.inertias.ravel()
-torque = dynamics.inverse_dynamics(motion)
+phi = model.regressor(motion)  # (N, n, 10 n): τ = Φ χ, with the names of model.standard
+chi = model.nominal
+torque = model.torque(motion)
 print(f"Φ {phi.shape}, |Φχ − τ| = {np.abs(phi @ chi - torque).max():.1e} N·m")
 
-rows = dynamics.lagrange(motion)  # e, u and their derivatives: the energy, power and filtered models need no q̈
-energy = (rows.e + rows.u) @ chi
+energy = model.energy(motion) @ chi  # the energy, power and filtered models need no q̈
 power = (torque * motion.qd).sum(1)
 work = (0.5 * np.diff(time) * (power[1:] + power[:-1])).sum()
 print(f"energy gained {energy[-1] - energy[0]:.4f} J, work of the joints {work:.4f} J")
 
+dynamics = model.dynamics  # of the bodies alone
 inertia = dynamics.inertia_matrix(motion.q[:1])[0]
 print(f"inertia matrix: asymmetry {np.abs(inertia - inertia.T).max():.0e}, diagonal {np.round(inertia.diagonal(), 3)}")
 

@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from exciter.experiment.signals.parallel_filter import ParallelFilter
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import Estimate
 from exciter.identification.problem import Problem

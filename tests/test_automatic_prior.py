@@ -13,9 +13,9 @@ from conftest import smooth_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording import About, Recording
-from exciter.identification.automatic.offset import OFFSETS, choose_offset
 from exciter.identification.automatic.tilt import FARTHEST, choose_tilt
 from exciter.identification.automatic.trial import Trial
+from exciter.identification.automatic.weight import OFFSETS, choose_offset
 from exciter.identification.config.automatic import Automatic, choose_automatically
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimators.prior import Prior

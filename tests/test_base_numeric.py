@@ -13,8 +13,7 @@ from exciter.errors import ParameterError
 from exciter.parameters import inertial
 from exciter.parameters.base import linear_combination
 from exciter.parameters.base_names import INERTIA_SYMBOLS, split_name
-from exciter.parameters.base_numeric import numeric_base
-from exciter.parameters.base_selection import restricted
+from exciter.parameters.base_numeric import numeric_base, restricted
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
 

@@ -14,9 +14,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.information import Information
-from exciter.identification.physical.base_prior import base_prior
 from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.metric import PseudoInertia
+from exciter.identification.physical.metric import PseudoInertia, base_prior
 from exciter.identification.physical.objective import TRACE, Objective
 from exciter.identification.physical.reference import Reference, UniformRods
 from exciter.identification.problem import Problem

@@ -23,14 +23,13 @@ from exciter.experiment.process import process
 from exciter.experiment.recording import About, Payload, Recording, read_recording, write_recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.experiment.signals.smoothing_spline import SmoothingSpline
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import EQUATIONS, BaseWrench
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.notes import texts

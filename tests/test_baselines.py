@@ -11,22 +11,24 @@ import pytest
 from exciter.dynamics.base import static_base
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.baselines.armstrong import armstrong
-from exciter.excitation.baselines.cosine_ramp_piece import CosineRampPiece
-from exciter.excitation.baselines.friction import ConstantVelocity, constant_velocity
-from exciter.excitation.baselines.otani import CosineRamp, OtaniSearch, cosine_ramp, otani
+from exciter.excitation.baselines.earlier_designs import (
+    CosineRamp,
+    CosineRampPiece,
+    OtaniSearch,
+    armstrong,
+    cosine_ramp,
+    otani,
+)
 from exciter.excitation.baselines.random_motion import random_points, random_trajectory
 from exciter.excitation.baselines.static_poses import PoseSearch, select, static_poses
-from exciter.excitation.baselines.straight_moves import cruising_move, quick_move
+from exciter.excitation.baselines.straight_moves import ConstantVelocity, constant_velocity, cruising_move, quick_move
 from exciter.excitation.baselines.vandanjon import FourMotions, _exchange, draw, plan, vandanjon
 from exciter.excitation.certificate.exact import joint_verdicts
 from exciter.excitation.criteria import ConditionNumber, Equilibrium
-from exciter.excitation.trajectories.acceleration import AccelerationSequence
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.quintic import Quintic
-from exciter.excitation.trajectories.segment_times import Segments, shortest_times
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
+from exciter.excitation.trajectories.quintic import Quintic, Segments, shortest_times
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, Robot, library
 from exciter.robot.pinocchio_model import to_pinocchio

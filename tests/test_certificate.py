@@ -17,9 +17,9 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import Effort, certify
-from exciter.excitation.certificate.jets import product, turning, turning_matrix
-from exciter.excitation.certificate.rigid_torque import Body, rigid_torque
+from exciter.excitation.certificate.link_jets import product, turning, turning_matrix
 from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.certificate.torque_bound import Body, rigid_torque
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.mesh import MeshDistance
@@ -27,7 +27,7 @@ from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideCylinder
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.parameters import terms as t
 from exciter.parameters.terms.ranges import Interval, Ranges, cosine, times

@@ -13,22 +13,24 @@ import pytest
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.certificate import distance_bound, mesh_bound, torque_bound
-from exciter.excitation.certificate.distance_bound import _best_plane, obstacle_apart, segments_apart
-from exciter.excitation.certificate.jets import tighten
-from exciter.excitation.certificate.link_jets import LinkJets, distances
-from exciter.excitation.certificate.mesh_bound import approach, body_radii
-from exciter.excitation.certificate.rigid_torque import Body
+from exciter.excitation.certificate import distance_bound, torque_bound
+from exciter.excitation.certificate.distance_bound import (
+    _best_plane,
+    approach,
+    body_radii,
+    obstacle_apart,
+    segments_apart,
+)
+from exciter.excitation.certificate.link_jets import LinkJets, distances, tighten
 from exciter.excitation.certificate.spans import Spans
-from exciter.excitation.certificate.torque_bound import torque_lower_bounds, torque_range
+from exciter.excitation.certificate.torque_bound import Body, torque_lower_bounds, torque_range
 from exciter.excitation.constraints.constraint import LENGTH, RowName
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Flat, Touch, Wall
-from exciter.excitation.constraints.region import Region
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.excitation.constraints.workspace import OutsideSphere
+from exciter.excitation.constraints.workspace import OutsideSphere, Region
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.parameters import terms as t
 from exciter.robot import Joint, Limits, Motion, Robot
@@ -441,4 +443,4 @@ def test_distances_of_general_shapes_are_trusted_to_a_micrometre() -> None:
     constraint = MeshDistance(replace(arm(np.zeros(10)), shapes=balls), pairs=[("base", "j1")])
     spans = even_spans(Curve((PolynomialPiece([0.0, 1.0], [[[0.2, 0.0]]]),)), 2)  # at rest
     less = constraint.values(spans.left) - constraint.lower_bounds(spans)
-    np.testing.assert_allclose(less, mesh_bound.ACCURACY / LENGTH, rtol=1e-6)
+    np.testing.assert_allclose(less, distance_bound.ACCURACY / LENGTH, rtol=1e-6)

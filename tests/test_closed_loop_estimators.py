@@ -17,9 +17,9 @@ from exciter.errors import ExciterError, MotionError, ParameterError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.recording import About, Payload, Recording
-from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual import (
     CompensationSpring,
     ComputedTorque,
@@ -34,13 +34,12 @@ from exciter.experiment.virtual import (
 )
 from exciter.identification.closed_loop import ClosedLoop, Unmovable
 from exciter.identification.closed_loop.coloured import Series, coloured_covariance
-from exciter.identification.closed_loop.joint_forces import joint_forces
 from exciter.identification.closed_loop.simulated_problem import Loops
-from exciter.identification.closed_loop.simulation import KERNELS
+from exciter.identification.closed_loop.simulation import KERNELS, joint_forces
 from exciter.identification.estimators.didim import DIDIM
 from exciter.identification.estimators.instrumental import InstrumentalVariables
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, SqrtViscous, Viscous

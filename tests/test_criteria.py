@@ -632,8 +632,15 @@ def test_a_written_criterion_is_read_as_the_same(criterion):
     check_read_again(CHOICE, criterion)
 
 
+def test_numbers_of_a_criterion_may_come_in_any_sequence():
+    """Arrays, too: a criterion stays a frozen value that compares and hashes."""
+    kinds = (c.AOptimality, c.EOptimality, c.ScaledCondition, c.InverseTorque, lambda chi: c.CramerRao(None, 1e-4, chi))
+    for made in kinds:
+        assert {made(np.array([1.0, 2.0])), made([1, 2])} == {made((1.0, 2.0))}
+
+
 def test_formulations_of_a_design_are_read_as_they_were_written():
-    for rows in (c.InverseDynamic(), c.Energy(), c.Energy(3, 0.5)):
+    for rows in (c.TorqueRows(), c.EnergyRows(), c.EnergyRows(3, 0.5)):
         check_read_again(OneOf(ROWS).hint, rows)
 
 

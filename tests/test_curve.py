@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from scipy.interpolate import BPoly, CubicHermiteSpline
 
 from exciter.errors import MotionError
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.curve import Curve, Extremum
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
-from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.excitation.trajectories.polynomials import CENTRES, evaluate, hull, stationary_points
+from exciter.excitation.trajectories.fourier import FourierPiece
+from exciter.excitation.trajectories.piecewise import BSpline
+from exciter.excitation.trajectories.polynomial_piece import CENTRES, PolynomialPiece, evaluate, hull, stationary_points
 
 Array = np.ndarray
 

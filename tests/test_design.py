@@ -23,9 +23,8 @@ from exciter.excitation.deadline import NEVER
 from exciter.excitation.design import design
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.search import Search
-from exciter.excitation.trajectories.acceleration import AccelerationSequence
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import motion

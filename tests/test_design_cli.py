@@ -34,6 +34,7 @@ RESULTS = {
     "trajectory.csv",
     "trajectory.json",
     "trajectory.ros2.yaml",
+    "design.npz",
     "trajectory.ros2.json",
     "design.json",
     "report.html",

@@ -19,15 +19,15 @@ from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.kinematics import kinematics
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
-from exciter.excitation.criteria import AOptimality, DOptimality, Energy, InverseTorque, WeightedSum
+from exciter.excitation.criteria import AOptimality, DOptimality, EnergyRows, InverseTorque, WeightedSum
 from exciter.excitation.criteria.registry import ALONE
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home, read_config
 from exciter.excitation.families import TO_DESIGN
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.samples import Samples
 from exciter.excitation.objective import Objective
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, DriveCoupling, Stribeck, Viscous
@@ -491,7 +491,7 @@ def test_a_design_of_python_code_is_written_as_a_file_that_asks_for_it(tmp_path)
         terms=(),
         trajectory=MotionSettings(Fourier(6.0, 3), periods=2, ramps=RampSettings("home")),
         criterion=WeightedSum(((2.0, AOptimality((1.0, 2.0))), (1.0, InverseTorque()))),
-        formulation=Energy(interval=3),
+        formulation=EnergyRows(interval=3),
         noise=0.5,
         constraints=ConstraintSettings(torque=False, ground=GroundSettings(-0.2)),
     )

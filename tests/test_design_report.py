@@ -16,9 +16,8 @@ from conftest import CASES, random_robot, random_rotation
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
+from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, margin_words, reached_words, verdict
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.certificate.verdict_words import margin_words, reached_words, verdict
 from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.ground import mounting_plane
@@ -27,9 +26,9 @@ from exciter.excitation.constraints.torque import TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
 from exciter.excitation.design_view import DesignView
 from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.spectrum import acceleration_spectrum
+from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.parameters.terms import Coulomb, RotorInertia, Tanh, Viscous
-from exciter.parameters.terms.declared import declared_terms
+from exciter.parameters.terms.registry import declared_terms
 from exciter.report.design_report import design_page
 from exciter.report.markup import Markup, data_block, element, number, packed, percent
 from exciter.report.plot import MOST_POINTS, staircases, thinned

@@ -13,11 +13,17 @@ from exciter.errors import ParameterError
 from exciter.excitation.constraints.constraint import LENGTH
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
-from exciter.excitation.constraints.region import vector
 from exciter.excitation.constraints.segments import closest_points
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.user import UserConstraint
-from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
+from exciter.excitation.constraints.workspace import (
+    Box,
+    HalfSpace,
+    InsideCylinder,
+    InsideSphere,
+    OutsideCylinder,
+    vector,
+)
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.robot import Motion

@@ -14,12 +14,15 @@ import numpy as np
 import pytest
 import yaml
 
+import exciter as ex
 from exciter.cli import main
 from exciter.commands.arguments import parser
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
+from exciter.excitation.constraints.user import UserConstraint
 from exciter.excitation.criteria.registry import CRITERIA
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, read_config
 from exciter.excitation.families import FAMILIES
@@ -27,6 +30,7 @@ from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import open_recording
+from exciter.export.write import EXPORTS
 from exciter.files import json_text
 from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings
 from exciter.identification.estimators.registry import ESTIMATORS
@@ -51,10 +55,11 @@ def test_readme_example_gives_what_its_comments_say(capsys):
     (code,) = blocks("README.md", "python")
     names: dict = {}
     exec(code, names)
-    assert "ZZR1 = ZZ1 + Ia1 + YY2" in capsys.readouterr().out
-    assert names["W"].shape == (1000, 7, 62)
-    assert names["tau"].shape == (1000, 7)
-    assert names["H"].shape == (62, 62)
+    told = capsys.readouterr().out
+    assert "ZZR1 = ZZ1 + YY2" in told
+    assert "usable" in told
+    assert names["motion"].certificate.certified
+    assert names["found"].torque([0.1, 0.2, 0.3], [0, 0, 0], [0, 0, 0]).shape == (3,)
 
 
 def test_robot_documents(tmp_path):
@@ -70,7 +75,7 @@ def test_robot_documents(tmp_path):
 
 def test_design_document(tmp_path):
     """Its examples do what they say; its configuration, and the README's, are understood as they stand."""
-    first, constraint, curve = blocks("docs/design.md", "python")
+    first, constraint, curve, baselines = blocks("docs/design.md", "python")
     names: dict = {}
     exec(first, names)
     assert names["designed"].certificate.certified
@@ -79,6 +84,10 @@ def test_design_document(tmp_path):
     exec(curve, names)
     assert names["certificate"].certified
     assert names["columns"].names == ("load", "MX2")
+    own = names.copy()
+    exec(baselines, own)
+    assert len(own["poses"].q) >= len(own["poses"].parameters) // own["robot"].n
+    assert own["friction"].cruises
     verdict = certify(names["robot"], names["curve"], [names["cable"]])
     cable = [limit for limit in verdict.limits if limit.what == "cable"]
     assert [limit.status for limit in cable] == ["holds", "holds"]
@@ -93,6 +102,15 @@ def test_design_document(tmp_path):
         assert config.motion.duration == 10.0
         assert len(config.constraints_of(arm)) >= 3
         config.criterion_of(model)
+
+
+def test_dynamics_document_shows_an_exact_gradient(capsys):
+    (code,) = blocks("docs/dynamics.md", "python")
+    exec(code, {})
+    figures = re.findall(r"direction (\S+), by differences (\S+)", capsys.readouterr().out)
+    assert len(figures) == 2
+    for exact, differences in figures:
+        assert float(exact) == pytest.approx(float(differences), rel=1e-5)
 
 
 def test_readme_describes_a_log(tmp_path):
@@ -202,7 +220,7 @@ def suite(module: str, like: str | None = None, **values) -> int:
 
 def test_extending_document_examples_pass_their_suites(monkeypatch):
     """The examples are complete, and do what the suites of their kinds ask."""
-    term, family, criterion, formulation, estimator = blocks("docs/extending.md", "python")
+    term, family, criterion, _, formulation, estimator, _ = blocks("docs/extending.md", "python")
     names: dict = {"__name__": "extending"}
     monkeypatch.setitem(sys.modules, "extending", SimpleNamespace(__dict__=names))
     for code in (term, family, criterion, formulation, estimator):
@@ -230,6 +248,35 @@ def test_extending_document_examples_pass_their_suites(monkeypatch):
         assert found.values == pytest.approx(plain.values)
     assert 0.6 < np.median(found.std / plain.std) < 1.6
     assert "Fc2" in DynamicModel(load("kuka-ir361"), (Viscous(), names["CubicFriction"]())).base.names
+
+
+def test_extending_document_constraint_is_kept_and_its_bound_holds(tmp_path):
+    names: dict = {}
+    exec(blocks("docs/extending.md", "python")[3], names)
+    robot, cable = ex.load("kuka-ir361"), names["Cable"](1, 2, 1.0)
+    found = ex.design(robot, ex.Fourier(5.0, 3), constraints=[cable], starts=1)
+    assert [one.status for one in found.certificate.limits if one.what == "cable"] == ["holds", "holds"]
+    motion = found.curve.motion(np.linspace(found.curve.start, found.curve.end, 5001))
+    assert 0.0 <= cable.values(motion).min() < 0.2  # it is what limits the motion
+    differences = UserConstraint("same", cable.values, count=2).linearised(motion[:50])
+    assert cable.linearised(motion[:50]).dq == pytest.approx(differences.dq, abs=1e-6)
+    first, last = found.curve.knots[1:3]  # between the ramps
+    for count in (5, 25, 250):
+        cuts = np.linspace(first, last, count + 1)
+        spans = Spans.of(found.curve, np.ones(count, dtype=int), cuts[:-1], cuts[1:])
+        inside = found.curve.motion(np.linspace(cuts[:-1], cuts[1:], 21, axis=1).ravel())
+        assert (cable.lower_bounds(spans) <= cable.values(inside).reshape(2, count, 21).min(axis=2) + 1e-12).all()
+
+
+def test_extending_document_export_is_found_by_its_suffix(tmp_path, monkeypatch):
+    monkeypatch.setattr(EXPORTS, "_classes", dict(EXPORTS._classes))
+    exec(blocks("docs/extending.md", "python")[6], {})
+    robot = ex.load("gautier-khalil")
+    log = ex.simulate(robot, ex.design(robot, ex.RandomPoints(points=6))).recording
+    found = ex.identify(robot, log, estimator=ex.WeightedLeastSquares())
+    assert found.export(tmp_path / "parameters.csv") == (tmp_path / "parameters.csv",)
+    lines = (tmp_path / "parameters.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == list(found.parameters.names)
 
 
 def test_curvature_of_the_example_holds_between_samples():
@@ -290,6 +337,15 @@ def test_getting_started_begins(tmp_path, monkeypatch, capsys):
             text = Path("exciter.yaml").read_text(encoding="utf-8")
             Path("exciter.yaml").write_text(text.replace("periods: 3", "periods: 1"), encoding="utf-8")
     assert (tmp_path / "check-motion" / "trajectory.ros2.yaml").exists()
+
+
+def test_getting_started_in_python(tmp_path, monkeypatch, capsys):
+    (code,) = blocks("docs/getting-started.md", "python")
+    monkeypatch.chdir(tmp_path)
+    exec(code, names := {})
+    assert (tmp_path / "model" / "result.json").exists()
+    assert names["found"].validation[0].total_percent < 5.0
+    assert "certified" in capsys.readouterr().out
 
 
 def test_choosing_document_quotes_the_benchmark():

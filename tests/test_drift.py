@@ -16,7 +16,7 @@ from exciter.experiment.signals.rows import Rows
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import StationaryErrors, sandwich
 from exciter.identification.uncertainty.drift import Candidate, Drift, Drifting, candidates, find_drift
-from exciter.identification.uncertainty.linear_fit import LinearFit
+from exciter.identification.uncertainty.equations import LinearFit
 from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, GravitySpring, Offset, Viscous
 from exciter.robot import library
 from test_uncertainty import model, warming

@@ -14,11 +14,10 @@ from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import About, Payload, Recording
-from exciter.identification.bilinear import Bilinear
+from exciter.identification.bilinear import Bilinear, Conditions, KnownParameter, conditions
 from exciter.identification.compressed import Compressed
 from exciter.identification.drive_gains import current_run, gains_of, identify_gains
 from exciter.identification.formulations.energy import Energy
-from exciter.identification.known_parameters import Conditions, KnownParameter, conditions
 from exciter.identification.load import load_chi, load_torque
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run

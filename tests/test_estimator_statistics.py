@@ -18,20 +18,18 @@ from scipy.stats import chi2
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual import Encoder, Friction, Sampling, TorqueMeter, VirtualRobot, draw
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.nonnegative import NonNegative
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.robust import Huber
-from exciter.identification.estimators.sequential import Sequential
+from exciter.identification.estimators.staged import LinkByLink
 from exciter.identification.estimators.total import TotalLeastSquares
-from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.stages.sequences import LinkByLink
 from exciter.identification.uncertainty.correlated import with_correlated_errors
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load

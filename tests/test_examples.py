@@ -1,10 +1,13 @@
 """The numbered examples are documentation: each must run as it stands, quietly."""
 
+import ast
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
 
+MOST_LINES = 40
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("[0-9]*.py"))
 
 
@@ -20,3 +23,13 @@ def test_example_runs(path, tmp_path, monkeypatch, capsys):
 def test_there_are_examples():
     assert [p.name[:2] for p in EXAMPLES] == [f"{k:02d}" for k in range(1, len(EXAMPLES) + 1)]
     assert EXAMPLES
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_example_fits_on_a_screen_and_needs_the_front_door_only(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MOST_LINES
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    modules = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in nodes}
+    assert modules <= {"exciter", "numpy", *sys.stdlib_module_names}
+    assert "import exciter as ex" in text

@@ -28,8 +28,7 @@ from exciter.excitation.files.export import (
 )
 from exciter.excitation.files.read import ROS2_JSON, ROS2_YAML, TABLE, read_trajectory
 from exciter.excitation.files.ros2_file import _number, _time, message_as_written, parse_ros2, ros2_yaml
-from exciter.excitation.files.rounding import Rounding
-from exciter.excitation.files.samples import MOST_ROWS, Samples, check_rows, sample
+from exciter.excitation.files.samples import MOST_ROWS, Rounding, Samples, check_rows, sample
 from exciter.excitation.files.slowed import slowed
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier

@@ -18,9 +18,8 @@ from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.compressed import Compressed
 from exciter.identification.drive_gains import DriveGains, gains_of
 from exciter.identification.estimate import Estimate
@@ -28,18 +27,17 @@ from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.nonnegative import NonNegative
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
+from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, StaticThenDynamic, TwoStep
 from exciter.identification.estimators.total import TotalLeastSquares
-from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.load import load_chi
 from exciter.identification.payload import load_effect, payload_of
 from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.stages.selection import ConstantVelocity
-from exciter.identification.stages.sequences import FrictionFirst, LinkByLink, StaticThenDynamic, TwoStep
+from exciter.identification.stages.stage import ConstantVelocity
 from exciter.parameters import inertial
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, load

@@ -18,20 +18,15 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.chebyshev import Chebyshev
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Chebyshev, SecondOrder
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import Rows
-from exciter.experiment.signals.second_order import SecondOrder
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
+from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.identification.compressed import one_thread
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.formulations.power import Power
-from exciter.identification.one_thread import one_thread
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import with_correlated_errors

@@ -14,16 +14,15 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.cross_validation import cross_validate
 from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.friction_candidates import FrictionCandidate, usual_candidates
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
-from exciter.identification.friction_equations import friction_equations
+from exciter.identification.friction_equations import FrictionCandidate, friction_equations, usual_candidates
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms import (

@@ -26,7 +26,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.validation_motion.draw import draw
-from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.notes import texts
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.report.surroundings import surroundings

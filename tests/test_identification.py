@@ -12,29 +12,25 @@ from exciter.errors import ExciterError, ParameterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.nonnegative import NonNegative
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
-from exciter.identification.estimators.sequential import Sequential
+from exciter.identification.estimators.staged import LinkByLink, TwoStep
 from exciter.identification.estimators.total import TotalLeastSquares
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import BaseWrench
-from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.formulations.power import Power
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.identification import identify
 from exciter.identification.load import load_torque
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.stages.sequences import LinkByLink, TwoStep
 from exciter.identification.uncertainty.correlated import with_correlated_errors
 from exciter.parameters.terms import Coulomb, Dahl, RotorInertia, Viscous
 from exciter.robot import Motion, load

@@ -19,23 +19,21 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.experiment.quality.quality import Quality
 from exciter.experiment.recording import Payload
-from exciter.identification.automatic.choice import Choice
 from exciter.identification.automatic.friction import friction_candidates
+from exciter.identification.automatic.trial import Choice
 from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.registry import ESTIMATORS
-from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.registry import FORMULATIONS
-from exciter.identification.friction_candidates import FrictionCandidate
 from exciter.identification.friction_choice import choose_friction
+from exciter.identification.friction_equations import FrictionCandidate
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.load import load_torque
 from exciter.notes import LONGEST_TEXT, lines, note, shortened, warning
 from exciter.parameters.parameter_words import DRIVE, meaning, reading_order
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous
-from exciter.parameters.terms.columns import Column
+from exciter.parameters.terms.term import Column
 from exciter.report.identification.choices import PARTS
 from exciter.report.identification.drawn import drawn_runs
 from exciter.report.identification.headline import worst_joint

@@ -10,16 +10,13 @@ import pytest
 import yaml
 
 from exciter.errors import ExciterError
-from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth, SecondOrder
 from exciter.experiment.signals.registry import ROUTES
-from exciter.experiment.signals.second_order import SecondOrder
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, GravityPD
-from exciter.identification.config.equation_filter import EquationFilter
-from exciter.identification.config.evaluation import Evaluation
 from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings
-from exciter.identification.config.uncertainty import ERRORS, IndependentErrors
+from exciter.identification.config.sections import ERRORS, EquationFilter, Evaluation, IndependentErrors
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator, told
 from exciter.identification.estimators.instrumental import InstrumentalVariables
@@ -29,10 +26,8 @@ from exciter.identification.estimators.prior import AUTO, Prior
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.formulations.power import Power
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.registry import FORMULATIONS, with_filter
 from exciter.identification.physical.bounds import CentreBox, CentreSphere, MassBound
 from exciter.identification.physical.metric import METRICS, Entropic

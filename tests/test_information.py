@@ -17,17 +17,14 @@ from exciter.experiment.recording.native import write_recording
 from exciter.experiment.recording.open import open_recording
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification import bierman
-from exciter.identification.bierman import SequentialEstimator
+from exciter.identification.bierman import LiveIdentification, SequentialEstimator
 from exciter.identification.compress import compress
 from exciter.identification.compressed import Compressed
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.estimators.sequential import Sequential
-from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information import Information
-from exciter.identification.live import LiveIdentification
 from exciter.identification.long_run import long_run
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run

@@ -16,16 +16,16 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import AnalogFilter, Payload
-from exciter.experiment.signals.analog import response
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import response
 from exciter.experiment.signals.periods import average_periods
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual import Encoder, Sampling, TorqueMeter, VirtualRobot, draw
 from exciter.identification.estimators import maximum_likelihood
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.load import load_chi
 from exciter.identification.maximum_likelihood.measured import Measured
 from exciter.identification.problem import Problem

@@ -26,10 +26,10 @@ from exciter.experiment.quality.repair_stream import RepairedLog
 from exciter.experiment.recording import About, Recording, open_recording, write_recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification import long_run
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.long_run import LongLog
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
@@ -279,7 +279,7 @@ def test_messages_read_line_by_line_are_what_yaml_reads():
 
 def test_a_term_that_remembers_and_cannot_go_on_is_refused_in_pieces(monkeypatch):
     """It would begin anew with every piece, unnoticed; one piece is no harm."""
-    monkeypatch.delattr("exciter.parameters.terms.dahl._Dahl.after")
+    monkeypatch.delattr("exciter.parameters.terms.dry_friction._Dahl.after")
     motion = smooth_motion(ROBOT, np.arange(300) / RATE)
     assert sum(len(part[1]) for part in MODEL.regressor_chunks(motion, 100)) == 300
     monkeypatch.setattr("exciter.dynamics.model.MEMORY_BLOCK_SAMPLES", 100)

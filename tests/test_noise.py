@@ -6,8 +6,8 @@ from scipy import signal
 
 from conftest import require_data
 from exciter.errors import RecordingError
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
 from exciter.experiment.signals.cutoff import choose_cutoff

@@ -7,19 +7,26 @@ from scipy.optimize import linprog
 
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numpy_engine import NumpyEngine
-from exciter.excitation.criteria import ConditionNumber, DOptimality, NormalizedCondition, ScaledCondition, WeightedSum
-from exciter.excitation.criteria.soft_condition import SoftCondition
+from exciter.excitation.criteria import (
+    ConditionAndEquilibrium,
+    ConditionAndTorque,
+    ConditionNumber,
+    DOptimality,
+    NormalizedCondition,
+    ScaledCondition,
+    WeightedSum,
+)
+from exciter.excitation.criteria.condition import SoftCondition
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser import qp
+from exciter.excitation.optimiser import sqp
 from exciter.excitation.optimiser.finish import curve_of, joint_excess, scaled_to_limits
 from exciter.excitation.optimiser.joint_limits import JointLimits, limit_ranges
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.optimiser.stages import Logarithm, positive, softened, stages
 from exciter.excitation.optimiser.start import random_start
 from exciter.excitation.optimiser.variables import Variables
-from exciter.excitation.trajectories.acceleration import AccelerationSequence
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, Tanh, Viscous
@@ -138,12 +145,12 @@ def test_both_solvers_of_the_quadratic_problem_agree():
         hessian, gradient = m @ m.T + 0.1 * np.eye(8), rng.standard_normal(8)
         a, low = rng.standard_normal((30, 8)), -rng.uniform(0.0, 0.5, 30)
         box = (np.full(8, -0.5), np.full(8, 0.5))
-        first = qp.solve(hessian, gradient, box, a, low, np.full(30, np.inf))
-        second = qp._interior_point(hessian, gradient, box, a, low, np.full(30, np.inf))
+        first = sqp.solve(hessian, gradient, box, a, low, np.full(30, np.inf))
+        second = sqp._interior_point(hessian, gradient, box, a, low, np.full(30, np.inf))
         assert_allclose(first.d, second.d, atol=1e-6)
         assert_allclose(first.multipliers, second.multipliers, atol=1e-5)
         assert (a @ first.d >= low - 1e-8).all()
-    impossible = qp.solve(np.eye(8), gradient, box, np.ones((1, 8)), np.array([100.0]), np.array([np.inf]))
+    impossible = sqp.solve(np.eye(8), gradient, box, np.ones((1, 8)), np.array([100.0]), np.array([np.inf]))
     assert impossible is None
 
 
@@ -223,3 +230,11 @@ def test_soft_condition_numbers_close_in_from_above(criterion):
     difference = (softened(criterion, 4.0)(h + e * step)[0] - softened(criterion, 4.0)(h - e * step)[0]) / (2 * e)
     assert_allclose((slope * step).sum(), difference, rtol=1e-6)
     assert value > true
+
+
+@pytest.mark.parametrize("criterion", [ConditionAndTorque((1.0, 2.0)), ConditionAndEquilibrium()])
+def test_a_sum_that_has_a_word_is_softened_in_its_parts(criterion):
+    """Else the search would minimise its condition number with all its kinks, and end far from the best."""
+    first = stages(criterion)[0]
+    assert stages(criterion) == stages(criterion.sum)
+    assert first != criterion

@@ -13,8 +13,7 @@ import pytest
 
 from conftest import SHARED_DATA, benchmark, require_data
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.motion_band import motion_band
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed import Processed, motion_band
 from exciter.identification.run import Run
 from exciter.robot import Motion
 from log_parts import ALIKE, COUNT, cut, splits

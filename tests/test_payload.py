@@ -16,11 +16,11 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual import Encoder, Sampling, VirtualRobot, draw
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.load import load_torque
 from exciter.identification.payload import identify_payload, load_effect, payload_between, payload_of
 from exciter.identification.payload_estimate import PayloadEstimate, gradient, quantities

@@ -9,9 +9,8 @@ import pytest
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording import About, Recording
-from exciter.experiment.signals.local_cubic import local_cubic
-from exciter.experiment.signals.period_estimate import estimate_period
-from exciter.experiment.signals.periods import average_periods
+from exciter.experiment.signals.periods import average_periods, estimate_period
+from exciter.experiment.signals.resample import local_cubic
 from exciter.notes import texts
 
 FAMILY = Fourier(4.0, 3)

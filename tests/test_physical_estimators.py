@@ -12,6 +12,7 @@ from conftest import benchmark, random_robot, require_data, smooth_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.errors import ParameterError
+from exciter.identification.compressed import Residuals
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.nonnegative import NonNegative, bounded
 from exciter.identification.estimators.prior import Prior
@@ -20,20 +21,18 @@ from exciter.identification.information import Information
 from exciter.identification.physical.bounds import CentreBox, CentreSphere, MassBound
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import Entropic, PseudoInertia
-from exciter.identification.physical.nonnegative_base import coefficient_matrix, nonnegative_base
 from exciter.identification.physical.objective import TRACE, Objective
-from exciter.identification.physical.physics import physics, rotor_matrices
+from exciter.identification.physical.physics import coefficient_matrix, nonnegative_base, physics, rotor_matrices
 from exciter.identification.physical.reference import BestKnown, Described, Reference, UniformRods
 from exciter.identification.physical.rods import uniform_rods
 from exciter.identification.physical.settle import unconstrained
 from exciter.identification.physical.whitening import svec, whitened_links
 from exciter.identification.problem import Problem
-from exciter.identification.residuals import Residuals
 from exciter.identification.run import Run
 from exciter.notes import texts
 from exciter.parameters import inertial
+from exciter.parameters.body_parts import dummies
 from exciter.parameters.consistency import consistency
-from exciter.parameters.dummies import dummies
 from exciter.parameters.terms import Coulomb, DriveCoupling, Offset, RotorInertia, Viscous
 from exciter.robot import library, load
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia

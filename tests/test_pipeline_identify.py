@@ -20,7 +20,7 @@ from exciter.files import HASHES, json_text
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
 from exciter.notes import notable, shortened
-from exciter.parameters.terms.declared import declared_terms
+from exciter.parameters.terms.registry import declared_terms
 from exciter.pipeline import logs as reading
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.identify import identify
@@ -28,10 +28,10 @@ from exciter.pipeline.logs import NamedLog, read_logs
 from exciter.pipeline.result_json import result_data
 from exciter.pipeline.saving import save_identified
 from exciter.pipeline.validate import validate, validation_data
-from exciter.robot import library
+from exciter.robot import load
 
 ARM = "gautier-khalil"
-ROBOT = library.embedded(ARM)
+ROBOT = load(ARM)
 RATE = 200.0
 CONFIG = IdentifyConfig().overridden(estimator="wls")
 
@@ -92,7 +92,7 @@ def test_samples_in_memory_are_identified_as_those_of_files(folder):
     log, other = folder / "log.csv", folder / "other.csv"
     from_files = identify(ROBOT, [str(log)], CONFIG, validate=[open_recording(other)])
     samples = [read_recording(path) for path in (log, other)]
-    bare = [replace(one, about=replace(one.about, sources=())) for one in samples]
+    bare = [replace(one, name=None, about=replace(one.about, sources=())) for one in samples]
     before = bare[0].torque.copy()
     in_memory = identify(ROBOT, bare[:1], CONFIG, validate=[NamedLog("evening", bare[1])])
     assert_array_equal(in_memory.estimate.values, from_files.estimate.values)

@@ -19,10 +19,12 @@ from exciter.excitation.criteria import (
     WeightedSum,
 )
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.literature import NelderMead, Powell, QuasiNewton
 from exciter.excitation.optimiser.points import (
+    NelderMead,
     PointSearch,
     PointVariables,
+    Powell,
+    QuasiNewton,
     TwoStage,
     _Function,
     optimise_points,

@@ -15,7 +15,7 @@ import yaml
 from conftest import SHARED_DATA, require_data
 from exciter.errors import ExciterError
 from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.validation.prediction import Prediction

@@ -12,17 +12,17 @@ from exciter.dynamics.model import DynamicModel
 from exciter.experiment.process import process
 from exciter.experiment.quality import check
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.notes import Severity, texts
-from exciter.parameters.dummies import dummies
+from exciter.parameters.body_parts import dummies
 from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
 from exciter.parameters.terms import DriveCoupling
 from exciter.robot import Robot, library

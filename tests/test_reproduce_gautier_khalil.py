@@ -12,7 +12,7 @@ from documented import assert_documented
 from exciter.excitation.criteria import Columns, EnergyRows, Equilibrium, Observed
 from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.literature import Powell
+from exciter.excitation.optimiser.points import Powell
 from exciter.reproduction.finding import Finding, Verdict
 from exciter.reproduction.gautier_khalil import appendix, limits, methods, optimum, random_sequences
 from exciter.reproduction.gautier_khalil.paper import PAPER

@@ -14,8 +14,8 @@ from documented import assert_documented
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.reproduction.finding import Finding, Verdict

@@ -14,7 +14,7 @@ from scipy.interpolate import BSpline as SciPySpline
 from documented import assert_documented
 from exciter.dynamics.base import inertia_base
 from exciter.excitation.trajectories.trajectory import motion
-from exciter.experiment.signals.parallel_filter import ParallelFilter, filtered_pair
+from exciter.experiment.signals.rows import ParallelFilter, filtered_pair
 from exciter.parameters import inertial
 from exciter.reproduction.finding import UNEXPLAINED, Verdict
 from exciter.reproduction.paper import Effort

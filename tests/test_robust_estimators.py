@@ -6,15 +6,14 @@ from numpy.testing import assert_allclose
 from scipy import linalg, stats
 
 from exciter.errors import ParameterError
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimators.essential import Essential
-from exciter.identification.estimators.loss import Bisquare, HuberLoss
+from exciter.identification.estimators.loss import GAUSSIAN, AbsoluteMedian, Bisquare, HuberLoss
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
-from exciter.identification.estimators.scale import GAUSSIAN, AbsoluteMedian
 from exciter.identification.estimators.total import TotalLeastSquares, total_covariance, total_least_squares
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.notes import texts

@@ -12,11 +12,10 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.process import process
 from exciter.experiment.recording import About, AnalogFilter, Recording
-from exciter.experiment.signals import moving as moving_module
+from exciter.experiment.signals import noise as noise_module
 from exciter.experiment.signals import route as route_module
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.fourier_sums import normal_equations, values
+from exciter.experiment.signals.fourier_fit import FourierFit, normal_equations, values
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
 from exciter.experiment.signals.route import Route
 from exciter.experiment.signals.smoothing_spline import SmoothingSpline
@@ -218,7 +217,7 @@ def test_a_long_rest_before_the_motion_does_no_harm(case, monkeypatch):
     assert "give" in str(caught.value)
     with pytest.raises(RecordingError, match="no joint moves"):
         case.route.apply(recording[: rest - 10])
-    monkeypatch.setattr(moving_module, "WINDOWS", 2)  # memory is bounded
+    monkeypatch.setattr(noise_module, "WINDOWS", 2)  # memory is bounded
     with pytest.raises(RecordingError, match=r"no joint moves in the first 16\.\d* s"):
         list(case.route.stream(recording.chunks(700)))
 

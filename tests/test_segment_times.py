@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exciter.errors import MotionError
-from exciter.excitation.trajectories.segment_times import (
+from exciter.excitation.trajectories.quintic import (
     PHI,
     PSI_END,
     PSI_START,

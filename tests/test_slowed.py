@@ -17,7 +17,7 @@ from exciter.excitation.files.slowed import certified_slowed, slowed
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
-from exciter.experiment.virtual.plan import plan
+from exciter.experiment.virtual.execute import plan
 from exciter.files import json_text
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load

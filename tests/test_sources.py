@@ -17,7 +17,7 @@ from exciter.experiment.sources.delimited import DelimitedText
 from exciter.experiment.sources.mat import MatArrays
 from exciter.experiment.sources.npz import NumpyArrays
 from exciter.experiment.sources.ros2 import JointStates
-from exciter.experiment.sources.text_lines import PIECE
+from exciter.experiment.sources.text_layout import PIECE
 from log_files import WRITERS, joint_state, table, write_bag
 
 ROWS = 53

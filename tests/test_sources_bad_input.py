@@ -20,7 +20,8 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from exciter.errors import ExciterError, RecordingError
-from exciter.experiment.sources import bag_limits, limits, open_source
+from exciter.experiment.sources import bag_limits, open_source
+from exciter.experiment.sources import source as source_module
 from exciter.experiment.sources.delimited import DelimitedText
 from exciter.experiment.sources.npz import NumpyArrays
 from log_files import bag, joint_state, mat, npy, npz, table, text, write_bag
@@ -265,7 +266,7 @@ def zeros(path: Path, gigabytes: float) -> None:
 
 def test_zip_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is lowered, so that the test need not write gigabytes; what counts is the rule."""
-    monkeypatch.setattr(limits, "MOST_UNPACKED", 2**24)
+    monkeypatch.setattr(source_module, "MOST_UNPACKED", 2**24)
     path = tmp_path / "log.npz"
     zeros(path, 2**-5)
     assert path.stat().st_size < 2**16
@@ -328,7 +329,7 @@ def test_damaged_names_and_headers_of_arrays_are_refused_in_words(tmp_path: Path
 
 def test_columns_in_fortran_order_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez(tmp_path / "log.npz", q=np.zeros((100, 9), order="F"))
-    monkeypatch.setattr(limits, "MOST_WHOLE", 3000)
+    monkeypatch.setattr(source_module, "MOST_WHOLE", 3000)
     source = NumpyArrays(tmp_path / "log.npz")
     assert len(list(source.blocks([0, 8], 100))) == 1
     with pytest.raises(RecordingError, match="save 'q' as samples × joints in C order"):
@@ -417,7 +418,7 @@ def test_wrong_settings_and_lengths_of_matlab(tmp_path: Path) -> None:
 
 def test_columns_of_matlab_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scipy.io.savemat(tmp_path / "log.mat", {"q": np.zeros((100, 9))})
-    monkeypatch.setattr(limits, "MOST_WHOLE", 3000)
+    monkeypatch.setattr(source_module, "MOST_WHOLE", 3000)
     assert len(list(open_source(tmp_path / "log.mat").blocks([0, 1, 2], 100))) == 1
     assert "the chosen columns need 7200 bytes at once" in refusal(tmp_path / "log.mat")
 

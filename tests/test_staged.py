@@ -8,24 +8,18 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom
 
 from exciter.errors import ParameterError, RecordingError
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth, SecondOrder
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.second_order import SecondOrder
-from exciter.identification.estimators.staged import Staged
+from exciter.experiment.signals.rows import ParallelFilter
+from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, Staged, StaticThenDynamic, TwoStep
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.formulations.power import Power
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.stages.cells import cells_of
 from exciter.identification.stages.instants import rows_with_motion
-from exciter.identification.stages.parameters import ActingAtRest, Friction, Named
-from exciter.identification.stages.selection import AtRest, ConstantVelocity, Unused
-from exciter.identification.stages.sequences import FrictionFirst, LinkByLink, StaticThenDynamic, TwoStep
-from exciter.identification.stages.stage import Stage
+from exciter.identification.stages.stage import ActingAtRest, AtRest, ConstantVelocity, Friction, Named, Stage, Unused
 from exciter.notes import texts
 from exciter.robot import Motion
 from given_rows import Experiment, moving, with_poses

@@ -24,7 +24,7 @@ from exciter.excitation.criteria import DOptimality
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.design import _Rehearsal, design
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser import qp
+from exciter.excitation.optimiser import sqp
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.notes import texts
@@ -265,9 +265,9 @@ def test_a_long_quadratic_problem_is_given_up():
     m = rng.standard_normal((80, 80))
     a, low = rng.standard_normal((300, 80)), -rng.uniform(0.0, 0.1, 300)
     problem = (m @ m.T + np.eye(80), 100.0 * rng.standard_normal(80), (np.full(80, -0.3), np.full(80, 0.3)), a, low)
-    assert qp.solve(*problem, np.full(300, 0.1)) is not None
+    assert sqp.solve(*problem, np.full(300, 0.1)) is not None
     with pytest.raises(OutOfTime):
-        qp.solve(*problem, np.full(300, 0.1), 1e-9)
+        sqp.solve(*problem, np.full(300, 0.1), 1e-9)
 
 
 def test_there_is_no_deadline_unless_there_is_a_limit():
@@ -286,8 +286,8 @@ def test_files_have_overtime_and_no_more_unless_a_checkpoint_has_the_motion(monk
     before = (tmp_path / "design.json").read_bytes()
     kept = command.design
 
-    def late(robot, config, *, deadline, **settings):
-        found = kept(robot, config, deadline=NEVER, **settings)
+    def late(robot, *, deadline, **settings):
+        found = kept(robot, deadline=NEVER, **settings)
         deadline.clock.now += 1000.0
         return found
 

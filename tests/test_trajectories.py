@@ -11,15 +11,13 @@ import pytest
 from conftest import random_robot
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.families import FAMILIES, TO_DESIGN, trajectory_from
-from exciter.excitation.trajectories.acceleration import AccelerationSequence
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Trajectory, motion, retimed
-from exciter.excitation.validation_motion.random_points import RandomPoints
-from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.robot import library
 from exciter.settings import written
 from settings_suite import check_described, check_read_again

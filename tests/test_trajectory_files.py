@@ -16,17 +16,13 @@ from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.exact_file import exact_curve, exact_data
 from exciter.excitation.files.export import rates, same_curve
 from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
-from exciter.excitation.files.rounding import Rounding
-from exciter.excitation.files.samples import unchecked_rows
+from exciter.excitation.files.samples import Rounding, unchecked_rows
 from exciter.excitation.trajectories import ramps
-from exciter.excitation.trajectories.acceleration import AccelerationSequence
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.fourier import Fourier, FourierPiece
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Stops
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
 from exciter.excitation.trajectories.quintic import Quintic
-from exciter.excitation.trajectories.stops import Stops
 from exciter.files import json_text, staged
 from exciter.robot import library
 from exciter.settings import written

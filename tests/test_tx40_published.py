@@ -8,8 +8,8 @@ import pytest
 
 from conftest import SHARED_DATA, require_data
 from exciter.experiment.recording import read_recording
-from exciter.identification.config.equation_filter import EquationFilter
 from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.config.sections import EquationFilter
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import with_correlated_errors
 from exciter.robot import load

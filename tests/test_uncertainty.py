@@ -14,28 +14,25 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.compress import compress
 from exciter.identification.estimators import weighted
 from exciter.identification.estimators.essential import Essential
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
 from exciter.identification.estimators.robust import Huber
-from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty import correlated
 from exciter.identification.uncertainty.band import torque_band
 from exciter.identification.uncertainty.correlated import StationaryErrors, sandwich, with_correlated_errors
-from exciter.identification.uncertainty.correlation import correlations
+from exciter.identification.uncertainty.correlation import Taper, correlations, fading
 from exciter.identification.uncertainty.drift import find_drift
-from exciter.identification.uncertainty.equations import blocked
+from exciter.identification.uncertainty.equations import LinearFit, blocked, linear_fit
 from exciter.identification.uncertainty.explain import explain
 from exciter.identification.uncertainty.hac import HeteroscedasticErrors
-from exciter.identification.uncertainty.lags import Taper, fading
-from exciter.identification.uncertainty.linear_fit import LinearFit, linear_fit
 from exciter.identification.uncertainty.whiteness import whiteness
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, load

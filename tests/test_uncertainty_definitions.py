@@ -25,11 +25,19 @@ from exciter.identification.uncertainty.correlated import (
     sandwich,
     with_correlated_errors,
 )
-from exciter.identification.uncertainty.correlation import LEAST, Correlation, _probes, correlations
-from exciter.identification.uncertainty.equations import blocked, stretches
+from exciter.identification.uncertainty.correlation import (
+    LEAST,
+    LONGEST,
+    Correlation,
+    Fading,
+    Taper,
+    _probes,
+    correlations,
+    fading,
+    most_lags,
+)
+from exciter.identification.uncertainty.equations import LinearFit, blocked, linear_fit, stretches
 from exciter.identification.uncertainty.hac import HeteroscedasticErrors
-from exciter.identification.uncertainty.lags import LONGEST, Fading, Taper, fading, most_lags
-from exciter.identification.uncertainty.linear_fit import LinearFit, linear_fit
 from exciter.notes import texts
 
 Array = np.ndarray

@@ -14,18 +14,17 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload, read_recording, write_recording
-from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter, filtered_pair
+from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.rows import ParallelFilter, filtered_pair
 from exciter.experiment.synthetic import synthetic_recording
+from exciter.identification.compressed import Residuals, one_thread
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import BaseWrench
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.load import load_torque
-from exciter.identification.one_thread import one_thread
 from exciter.identification.problem import Problem
-from exciter.identification.residuals import Residuals
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.band import torque_band
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous

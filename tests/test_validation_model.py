@@ -20,11 +20,10 @@ from exciter.experiment.recording import Payload
 from exciter.experiment.virtual import ComputedTorque, Encoder, Sampling, TorqueMeter, VirtualRobot, draw
 from exciter.identification.closed_loop import ClosedLoop
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import BaseWrench
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.identification import identify
 from exciter.identification.load import load_torque
 from exciter.identification.problem import Problem

@@ -19,12 +19,10 @@ from exciter.excitation.design_settings import read_config
 from exciter.excitation.families import trajectory_from
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import sample
-from exciter.excitation.trajectories.stops import Stops
+from exciter.excitation.trajectories.piecewise import Stops
 from exciter.excitation.validation_motion.draw import draw
 from exciter.excitation.validation_motion.drawn_design import drawn_design
-from exciter.excitation.validation_motion.fastest_move import fastest_move
-from exciter.excitation.validation_motion.random_points import RandomPoints
-from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline, fastest_move
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import library, load
 from exciter.settings import written
@@ -295,6 +293,7 @@ def test_design_check_and_the_settings_to_repeat_it(capsys, tmp_path, robot, tex
         "trajectory.csv",
         "trajectory.json",
         "trajectory.ros2.yaml",
+        "design.npz",
         "trajectory.ros2.json",
         "design.json",
         "report.html",

@@ -24,20 +24,17 @@ from typing import Any
 import numpy as np
 import yaml
 
+import exciter as ex
 from exciter.errors import ExciterError
-from exciter.experiment.quality import Repairs
 from exciter.experiment.recording import open_recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimators.consistent import PhysicallyConsistent
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.pipeline.identify import identify
 from exciter.pipeline.logs import read_logs
-from exciter.pipeline.saving import save_identified
-from exciter.robot import load
 from exciter.validation.prediction import Prediction
 
 HERE = Path(__file__).parent
@@ -87,14 +84,8 @@ def run_robot(robot: str, data: Path, output: Path, estimator: str | None = None
     description = data / robot / f"{robot}.urdf"
     clock = time.perf_counter()
     config = IdentifyConfig.read(mine / "identify.yaml").overridden(estimator=estimator)
-    identified = identify(
-        load(description, config.robot),
-        [mine / "recording.yaml"],
-        config,
-        validate=[mine / "held_out.yaml"],
-        data=data,
-    )
-    save_identified(identified, output)
+    identified = ex.identify(description, mine / "recording.yaml", config, validate=mine / "held_out.yaml", data=data)
+    identified.save(output)
     seconds = time.perf_counter() - clock
     found = IdentifiedModel.read(output)
     result, (seen,) = found.data, found.data["validation"]
@@ -133,8 +124,7 @@ def edges_kept(found: IdentifiedModel, path: Path, data: Path) -> dict[str, Left
     if not isinstance(config.route, FilteredDifferences):
         return {}
     file = open_recording(path, data)
-    recording, repairs = file.read().arranged(found.model.robot), Repairs.from_dict(file.repair, str(path))
-    runs = (Run.of(recording, replace(config.route, edge=0.99), repairs),)
+    runs = (Run.of(file.read().arranged(found.model.robot), replace(config.route, edge=0.99), file.repair),)
     seen = Prediction.of(Problem(found.model, runs, config.evaluation((), runs)), found.estimate)
     return {"held out, edges kept": left(seen, np.ones(seen.measured.shape, dtype=bool))}
 

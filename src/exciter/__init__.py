@@ -1,14 +1,14 @@
 """Exciter identifies the dynamics of robots: what can be identified, the motion that shows it, parameters from logs.
 
-    import exciter as ex
+>>> import exciter as ex
+>>> robot = ex.load("gautier-khalil")  # or "arm.urdf"
+>>> motion = ex.design(robot, ex.Fourier(period=5, harmonics=3), starts=1)
+>>> log = ex.simulate(robot, motion, periods=2).recording  # or ex.read("log.csv")
+>>> found = ex.identify(robot, log)
+>>> folder = found.save("found")
 
-    robot = ex.load("panda")
-    motion = ex.design(robot, ex.Fourier(period=10, harmonics=5))
-    log = ex.simulate(robot, motion).recording
-    found = ex.identify(robot, log)
-    found.save("found")
-
-The names are listed once, in ``__init__.pyi``; each is loaded when it is used first, so that importing costs nothing.
+Examples of other docstrings go on from there. The names are listed once, in ``__init__.pyi``; each is loaded when it is
+used first, so that importing costs nothing.
 """
 
 import ast

@@ -1,60 +1,75 @@
-"""The names of the front door, and where they live: read by type checkers, and by the package itself."""
+# ruff: noqa: I001  (in the order of the way)
+"""The names of the front door, and where they live: read by type checkers, by the package itself, and by the API page,
+which has these sections."""
 
+# The way, one function per step
+from exciter.robot.load import load as load
+from exciter.pipeline.base import base as base
+from exciter.pipeline.design import design as design
+from exciter.pipeline.check import check as check
+from exciter.pipeline.simulate import simulate as simulate
+from exciter.pipeline.opening import read as read
+from exciter.pipeline.inspect import inspect as inspect
+from exciter.pipeline.identify import identify as identify
+from exciter.pipeline.validate import validate as validate
+from exciter.pipeline.opening import open as open
+
+# What goes in
+from exciter.robot.robot import Robot as Robot
+from exciter.robot.motion import Motion as Motion
+from exciter.experiment.recording.recording import Recording as Recording
 from exciter.dynamics.model import DynamicModel as DynamicModel
+
+# What comes out
+from exciter.pipeline.design import Designed as Designed
+from exciter.experiment.virtual import Simulated as Simulated
+from exciter.experiment.quality import Quality as Quality
+from exciter.pipeline.identified import Identified as Identified
+from exciter.pipeline.validate import Validated as Validated
+from exciter.notes import Note as Note
 from exciter.errors import ExciterError as ExciterError
-from exciter.excitation.constraints.constraint import Constraint as Constraint
+
+# Whole settings
+from exciter.excitation.design_settings import DesignSettings as DesignSettings
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings as ConstraintSettings
+from exciter.identification.config.identify_config import IdentifySettings as IdentifySettings
+
+# Motions: families to search in, and motions to draw
+from exciter.excitation.trajectories.fourier import Fourier as Fourier
+from exciter.excitation.trajectories.piecewise import BSpline as BSpline
+from exciter.excitation.trajectories.quintic import Quintic as Quintic
+from exciter.excitation.validation_motion.random_families import RandomPoints as RandomPoints
+from exciter.excitation.validation_motion.random_families import RandomSpline as RandomSpline
+
+# Criteria
+from exciter.excitation.criteria import DOptimality as DOptimality
+from exciter.excitation.criteria import ConditionNumber as ConditionNumber
+
+# Constraints and obstacles
+from exciter.excitation.constraints.workspace import HalfSpace as HalfSpace
+from exciter.excitation.constraints.workspace import Box as Box
 from exciter.excitation.constraints.obstacles import Block as Block
 from exciter.excitation.constraints.obstacles import Round as Round
-from exciter.excitation.constraints.workspace import Box as Box
-from exciter.excitation.constraints.workspace import HalfSpace as HalfSpace
-from exciter.excitation.constraints.workspace import OutsideCylinder as OutsideCylinder
-from exciter.excitation.constraints.workspace import OutsideSphere as OutsideSphere
-from exciter.excitation.criteria.a_optimality import AOptimality as AOptimality
-from exciter.excitation.criteria.condition_number import ConditionNumber as ConditionNumber
-from exciter.excitation.criteria.criterion import Criterion as Criterion
-from exciter.excitation.criteria.d_optimality import DOptimality as DOptimality
-from exciter.excitation.criteria.weighted_sum import WeightedSum as WeightedSum
-from exciter.excitation.design_settings import DesignSettings as DesignSettings
-from exciter.excitation.trajectories.bspline import BSpline as BSpline
-from exciter.excitation.trajectories.fourier import Fourier as Fourier
-from exciter.excitation.trajectories.quintic import Quintic as Quintic
-from exciter.excitation.validation_motion.random_points import RandomPoints as RandomPoints
-from exciter.excitation.validation_motion.random_spline import RandomSpline as RandomSpline
-from exciter.experiment.recording.recording import Recording as Recording
-from exciter.experiment.virtual.virtual_robot import VirtualRobot as VirtualRobot
-from exciter.identification.config.identify_config import IdentifySettings as IdentifySettings
-from exciter.identification.estimators.consistent import PhysicallyConsistent as PhysicallyConsistent
-from exciter.identification.estimators.estimator import Estimator as Estimator
-from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood as MaximumLikelihood
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares as OrdinaryLeastSquares
-from exciter.identification.estimators.robust import Huber as Huber
-from exciter.identification.estimators.weighted import WeightedLeastSquares as WeightedLeastSquares
+from exciter.excitation.constraints.user import UserConstraint as UserConstraint
+
+# Joint terms
+from exciter.parameters.terms import RotorInertia as RotorInertia
+from exciter.parameters.terms import Viscous as Viscous
+from exciter.parameters.terms import Coulomb as Coulomb
+from exciter.parameters.terms import Stribeck as Stribeck
+from exciter.parameters.terms import Offset as Offset
+from exciter.parameters.terms import UserTerm as UserTerm
+
+# Formulations: which equations
+from exciter.identification.formulations.dynamic import InverseDynamic as InverseDynamic
+from exciter.identification.formulations.dynamic import FilteredDynamic as FilteredDynamic
 from exciter.identification.formulations.energy import Energy as Energy
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic as FilteredDynamic
-from exciter.identification.formulations.formulation import Formulation as Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic as InverseDynamic
-from exciter.identification.formulations.power import Power as Power
-from exciter.notes import Note as Note
-from exciter.parameters.terms.coulomb import Coulomb as Coulomb
-from exciter.parameters.terms.offset import Offset as Offset
-from exciter.parameters.terms.rotor_inertia import RotorInertia as RotorInertia
-from exciter.parameters.terms.stribeck import Stribeck as Stribeck
-from exciter.parameters.terms.term import JointTerm as JointTerm
-from exciter.parameters.terms.viscous import Viscous as Viscous
-from exciter.pipeline.base import base as base
-from exciter.pipeline.check import check as check
-from exciter.pipeline.design import Designed as Designed
-from exciter.pipeline.design import design as design
-from exciter.pipeline.identified import Identified as Identified
-from exciter.pipeline.identify import identify as identify
-from exciter.pipeline.inspect import inspect as inspect
-from exciter.pipeline.opening import open as open
-from exciter.pipeline.opening import read as read
-from exciter.pipeline.simulate import simulate as simulate
-from exciter.pipeline.validate import Validated as Validated
-from exciter.pipeline.validate import validate as validate
-from exciter.robot.load import load as load
-from exciter.robot.robot import Robot as Robot
+from exciter.identification.formulations.energy import Power as Power
+
+# Estimators: how they are solved
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares as OrdinaryLeastSquares
+from exciter.identification.estimators.weighted import WeightedLeastSquares as WeightedLeastSquares
+from exciter.identification.estimators.robust import Huber as Huber
+from exciter.identification.estimators.consistent import PhysicallyConsistent as PhysicallyConsistent
 
 __version__: str

@@ -21,7 +21,14 @@ UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")  #: of Unicode: control, form
 
 
 class ExciterError(Exception):
-    """Base of every error caused by what the user gave."""
+    """Base of every error caused by what the user gave.
+
+    >>> try:
+    ...     ex.load("pandda")
+    ... except ex.ExciterError as error:
+    ...     print(error)
+    there is no robot or file 'pandda'; give an existing URDF, MJCF or YAML file, or an embedded robot: ...
+    """
 
     def __str__(self) -> str:
         text = super().__str__()

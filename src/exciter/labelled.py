@@ -124,6 +124,9 @@ class Parameter:
     status: str
     expression: str
 
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.value:.5g} ± {self.std:.2g} {self.unit}, {self.status}>"
+
 
 class Table(tuple[Parameter, ...]):
     """Parameters in order: iterates, and indexes by number or by name."""

@@ -28,9 +28,16 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True)
 class Note:
-    """subject: in a word or two (``spikes``, ``gravity``). joint: None where it concerns all. text: one sentence for
+    """A remark: what a log, a robot or a result says about itself.
+
+    subject: in a word or two (``spikes``, ``gravity``). joint: None where it concerns all. text: one sentence for
     people, without subject and joint; where notes are shown by their text alone (what was done, remarks on a robot), it
-    says by itself what it is about. log: the run it is of, by its name. numbers: by name, SI units."""
+    says by itself what it is about. log: the run it is of, by its name. numbers: by name, SI units.
+
+    >>> from exciter.notes import warning
+    >>> print(warning("spikes", "three samples stand alone", "joint_2", log="log.csv"))
+    log.csv: spikes of joint_2: three samples stand alone
+    """
 
     severity: Severity
     subject: str

@@ -10,8 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.commands.common import console, print_notes, with_flags
-from exciter.excitation.certificate.certificate import Certificate
-from exciter.excitation.certificate.verdict_words import margin_words, reached_words, verdict
+from exciter.excitation.certificate.certificate import Certificate, margin_words, reached_words, verdict
 from exciter.excitation.design_settings import DesignSettings, read_config
 from exciter.excitation.files.read import read_trajectory
 from exciter.files import json_text

@@ -17,7 +17,7 @@ from exciter.commands.check import chosen_config
 from exciter.commands.common import console, print_notes
 from exciter.commands.progress import bar_with
 from exciter.errors import ExciterError
-from exciter.excitation.certificate.verdict_words import verdict
+from exciter.excitation.certificate.certificate import verdict
 from exciter.excitation.design import Design
 from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.export import Exported

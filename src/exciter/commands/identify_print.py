@@ -11,8 +11,8 @@ from rich.text import Text
 
 from exciter.commands.common import console, print_notes, shown
 from exciter.export.full_set import left_out
-from exciter.identification.automatic.choice import Choice
-from exciter.identification.config.evaluation import judged_words
+from exciter.identification.automatic.trial import Choice
+from exciter.identification.config.sections import judged_words
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.friction_choice import UNSETTLED, FrictionChoice
 from exciter.identification.identification import Judged

@@ -14,7 +14,7 @@ from rich.text import Text
 from exciter.commands.common import console, print_notes, shown
 from exciter.commands.progress import steps
 from exciter.files import json_text, output_folder
-from exciter.identification.config.evaluation import judged_words
+from exciter.identification.config.sections import judged_words
 from exciter.identification.identified import IdentifiedModel
 from exciter.pipeline.saving import REPORT, save_validated
 from exciter.pipeline.validate import VALIDATED, Validated, validate, validation_data

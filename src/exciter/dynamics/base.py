@@ -8,8 +8,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
-from exciter.parameters.base_numeric import numeric_base
-from exciter.parameters.base_selection import restricted
+from exciter.parameters.base_numeric import numeric_base, restricted
 from exciter.parameters.base_symbolic import prismatic_links, symbolic_base, symbolic_static_base
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
 from exciter.robot.motion import Motion

@@ -11,9 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.dynamics.chain import Chain
+from exciter.dynamics.chain import Chain, ColumnLayout, RowBatch
 from exciter.dynamics.engine import Engine, LagrangeRows, default_engine
-from exciter.dynamics.layout import ColumnLayout, RowBatch
 from exciter.errors import MotionError, ParameterError
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot

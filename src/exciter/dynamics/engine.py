@@ -12,8 +12,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Protocol
 
-from exciter.dynamics.chain import Chain
-from exciter.dynamics.layout import RowBatch
+from exciter.dynamics.chain import Chain, RowBatch
 from exciter.errors import ExciterError
 from exciter.typing import Array
 

@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exciter.dynamics.chain import ColumnLayout, RowBatch
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.engine import Engine, LagrangeRows, default_engine
-from exciter.dynamics.layout import ColumnLayout, RowBatch
 from exciter.errors import ParameterError
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
@@ -55,7 +55,15 @@ class RigidBodies:
 
 @dataclass(frozen=True, eq=False)
 class DynamicModel:
-    """Robot and joint terms. ``standard`` names χ; columns of every matrix follow that order."""
+    """Robot and joint terms. ``standard`` names χ; columns of every matrix follow that order.
+
+    >>> model = ex.DynamicModel(robot, (ex.Viscous(), ex.Coulomb()))
+    >>> pose = ex.Motion.at([0.1, 0.2, 0.3])
+    >>> model.regressor(pose).shape, model.torque(pose).shape
+    ((1, 3, 36), (1, 3))
+    >>> model.base.expressions[0]
+    'ZZR1 = ZZ1 + YY2 + YY3 + 0.4 MZ3 + 0.29 M3'
+    """
 
     robot: Robot
     terms: tuple[JointTerm, ...] = ()

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.chain import Chain
+from exciter.dynamics.chain import Chain, RowBatch
 from exciter.dynamics.engine import LagrangeRows, Placements
 from exciter.dynamics.kernels.cache import kernels
-from exciter.dynamics.layout import RowBatch
 from exciter.typing import Array
 
 BLOCK = 64  # parts are cut at multiples of the kernels' block, so that threads change no rounding inside one

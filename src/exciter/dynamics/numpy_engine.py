@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.chain import Chain
+from exciter.dynamics.chain import Chain, RowBatch
 from exciter.dynamics.engine import LagrangeRows, Placements
-from exciter.dynamics.layout import RowBatch
 from exciter.dynamics.reference import (
     backward,
     cross,

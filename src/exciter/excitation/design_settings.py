@@ -39,10 +39,9 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.criteria.criterion import AnyCriterion
-from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
-from exciter.excitation.criteria.energy_rows import EnergyRows
+from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.criteria.registry import ROWS, WordsOfCriteria
-from exciter.excitation.criteria.weighted_sum import bound
+from exciter.excitation.criteria.sums import bound
 from exciter.excitation.families import DRAWN, TO_DESIGN
 from exciter.excitation.files.export import RATE
 from exciter.excitation.files.read import read_trajectory
@@ -52,10 +51,8 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import LONGEST_MOTION, SHORTEST_MOTION
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory
-from exciter.excitation.validation_motion.random_points import RandomPoints
-from exciter.excitation.validation_motion.random_spline import RandomSpline
-from exciter.parameters.terms.declared import declared_terms
-from exciter.parameters.terms.registry import Terms
+from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
+from exciter.parameters.terms.registry import Terms, declared_terms
 from exciter.robot import library
 from exciter.robot.motion import Motion
 from exciter.robot.options import RobotOptions
@@ -157,7 +154,12 @@ class EarlierMotion(Kind):
 class DesignSettings(Settings):
     """A design as it was asked for; what depends on the robot is compared with it when it is made.
 
-    robot: how it is to be loaded; source: begins messages; both stand beside the other keys of a file."""
+    robot: how it is to be loaded; source: begins messages; both stand beside the other keys of a file.
+
+    >>> settings = ex.DesignSettings(starts=1, seed=7, noise=0.5)
+    >>> ex.design(robot, ex.BSpline(duration=6), settings=settings).config.seed
+    7
+    """
 
     inner: ClassVar[tuple[str, ...]] = ("source", "robot")
     complete: ClassVar[bool] = True

@@ -15,14 +15,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from exciter.errors import ExciterError, shown
-from exciter.excitation.trajectories.acceleration import AccelerationSequence
-from exciter.excitation.trajectories.bspline import BSpline
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Stops
 from exciter.excitation.trajectories.quintic import Quintic
-from exciter.excitation.trajectories.stops import Stops
 from exciter.excitation.trajectories.trajectory import Family, Trajectory
-from exciter.excitation.validation_motion.random_points import RandomPoints
-from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.settings import OneOf, Registry, fill
 
 FAMILIES = Registry[Family](

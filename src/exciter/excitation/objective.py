@@ -10,11 +10,9 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.excitation.criteria.columns import Columns
-from exciter.excitation.criteria.criterion import AnyCriterion, Evaluation, evaluation
-from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
-from exciter.excitation.criteria.observed import Observed
-from exciter.excitation.criteria.unexcited import unexcited
+from exciter.excitation.criteria.criterion import AnyCriterion, Evaluation, Observed, evaluation
+from exciter.excitation.criteria.design_rows import Columns, DesignRows, TorqueRows
+from exciter.excitation.criteria.figures import unexcited
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.typing import Array
 

@@ -36,11 +36,9 @@ from exciter.parameters.terms import (
     Tanh,
     Viscous,
 )
-from exciter.parameters.terms.columns import joint_indices, revolute_indices
-from exciter.parameters.terms.dry_friction import DryFriction
-from exciter.parameters.terms.lever import Lever
-from exciter.parameters.terms.per_joint import per_joint
-from exciter.parameters.terms.shape import REST
+from exciter.parameters.terms.dry_friction import REST, DryFriction
+from exciter.parameters.terms.springs import Lever
+from exciter.parameters.terms.term import joint_indices, per_joint, revolute_indices
 from exciter.robot.robot import Robot
 
 MATH = ("copysign", "cos", "exp", "fabs", "fmax", "fmin", "sin", "sqrt", "tanh")  #: of math.h, and of NumPy

@@ -92,7 +92,11 @@ class PythonModule(Export):
 
 
 EXPORTS = Registry[Export]("format", Urdf, Mjcf, Sdf, Yaml, Json, CCode, PythonModule)
-FORMATS_BY_SUFFIX = {one.suffixes[0]: one.word for one in EXPORTS}
+
+
+def formats_by_suffix() -> dict[str, str]:
+    """Words, of those that were added by others, too."""
+    return {one.suffixes[0]: one.word for one in EXPORTS}
 
 
 def write_model(found: IdentifiedModel, path: Path, format: str) -> Written:

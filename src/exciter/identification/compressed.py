@@ -7,18 +7,35 @@ columns left out, residuals of any parameters: all of it follows from the factor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+from threadpoolctl import ThreadpoolController
 
 from exciter.errors import ParameterError, shown
 from exciter.identification.information import Information
-from exciter.identification.one_thread import one_thread
 from exciter.typing import Array
 
 IntArray = NDArray[np.int64]
+ROUNDS = 10
+FEWEST = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
+EXACT = 1e-9  # of the torque: less is rounding, not noise
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # looks at all loaded libraries, which takes a millisecond
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """While it lasts, BLAS and LAPACK use one thread."""
+    limited: AbstractContextManager[Any] = _controller().limit(limits=1)
+    return limited
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,3 +156,65 @@ def _triangular(factors: Array) -> Array:
         found = np.linalg.qr(rows, mode="r")
     upper[: len(found)] = found
     return upper
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """rms (J,): of measured less predicted [N·m or N]; signal (J,): rms of what was measured; rows (J,): how many."""
+
+    joints: tuple[str, ...]
+    rms: Array
+    signal: Array
+    rows: Array
+
+    @classmethod
+    def of(cls, compressed: Compressed, values: ArrayLike) -> Residuals:
+        """Of parameters (p,) on equations; both sides as the equations have them, filtered or not."""
+        rows = compressed.rows.sum(axis=0)
+        rms = np.sqrt(compressed.squares(values).sum(axis=0) / np.maximum(rows, 1))
+        return cls(compressed.joints, rms, np.sqrt(compressed.signal / np.maximum(rows, 1)), rows.astype(float))
+
+    @property
+    def percent(self) -> Array:
+        """(J,) 100 · rms of the residual / rms of what was measured; NaN where a joint rests throughout."""
+        return np.where(self.rows > 0.0, 100.0 * self.rms / np.maximum(self.signal, 1e-300), np.nan)
+
+    @property
+    def total_percent(self) -> float:
+        """The same over all joints together."""
+        squares, signal = (self.rows * self.rms**2).sum(), (self.rows * self.signal**2).sum()
+        return float(100.0 * np.sqrt(squares / max(signal, 1e-300)))
+
+    def to_dict(self) -> dict[str, Any]:
+        rms = np.where(self.rows > 0.0, self.rms, np.nan).tolist()
+        named = zip(self.joints, rms, self.percent.tolist(), strict=True)
+        return {joint: {"rms": rms, "percent": percent} for joint, rms, percent in named}
+
+
+def run_scales(compressed: Compressed, runs: int) -> Array:
+    """(runs, J) noise of every run over that of all of them together, from the residuals of a fit that is weighted by
+    them, again and again; one where a run has too few rows, where data are exact, or where nothing can be fitted."""
+    size = compressed.rows.shape[1]
+    scales = np.ones((runs, size))
+    member = np.arange(runs)[:, None] == compressed.run  # (R, G)
+    rows, independent = member @ compressed.rows, member @ compressed.independent
+    signal = np.sqrt(compressed.signal / np.maximum(rows.sum(axis=0), 1))
+    together = np.maximum(signal, 1e-300)
+    try:
+        for _ in range(ROUNDS):
+            weights = (scales * together)[compressed.run]
+            information = compressed.information(weights)
+            values, _ = information.solve()
+            inverse = linalg.solve_triangular(information.r, np.eye(len(values)))
+            rotated = (compressed.factors[..., :-1] / weights[..., None, None]) @ inverse
+            took = member @ ((rotated**2).sum(axis=(2, 3)) * compressed.inflation)
+            variance = (member @ compressed.squares(values)) / np.maximum(rows - took, 1.0)
+            share = rows / np.maximum(rows.sum(axis=0), 1)
+            together = np.maximum(np.sqrt((share * variance).sum(axis=0)), EXACT * signal)
+            known = (independent - took > FEWEST) & (np.sqrt(variance) > EXACT * signal)
+            before, scales = scales, np.where(known, np.sqrt(variance) / together, 1.0)
+            if np.abs(scales - before).max() < 1e-4:
+                break
+    except ParameterError:
+        return np.ones((runs, size))
+    return scales

@@ -24,11 +24,10 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording import Recording
 from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.signals.route import Route
-from exciter.identification.bilinear import Bilinear
+from exciter.identification.bilinear import Bilinear, Conditions, KnownParameter, conditions
 from exciter.identification.compressed import Compressed
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.known_parameters import Conditions, KnownParameter, conditions
 from exciter.identification.load import load_chi
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run

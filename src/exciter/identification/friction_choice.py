@@ -16,8 +16,13 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.cross_validation import Score, simplest_within_error
-from exciter.identification.friction_candidates import FrictionCandidate, on_joints, usual_candidates
-from exciter.identification.friction_equations import FrictionEquations, friction_equations
+from exciter.identification.friction_equations import (
+    FrictionCandidate,
+    FrictionEquations,
+    friction_equations,
+    on_joints,
+    usual_candidates,
+)
 from exciter.identification.physical.reference import Reference
 from exciter.identification.problem import Problem
 from exciter.notes import Note, done, note, texts

@@ -10,13 +10,12 @@ from functools import cached_property
 import numpy as np
 
 from exciter.errors import ParameterError
+from exciter.identification.compressed import Residuals, one_thread
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.one_thread import one_thread
-from exciter.identification.physical.verdict import physical_problems
+from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.physical.physics import physical_problems
 from exciter.identification.problem import Problem
-from exciter.identification.residuals import Residuals
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.conditioning import Conditioning
 from exciter.identification.uncertainty.explain import explain

@@ -60,8 +60,8 @@ class IdentifiedModel:
     estimate: Estimate
     config: IdentifyConfig
     data: Mapping[str, Any]
-    folder: Path | None
-    description: Path | None
+    folder: Path | None = None
+    description: Path | None = None
 
     @classmethod
     def read(cls, folder: Path) -> IdentifiedModel:

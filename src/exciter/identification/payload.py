@@ -18,8 +18,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import WHITE, Estimate
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.information import Information
 from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem

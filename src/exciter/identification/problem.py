@@ -13,11 +13,10 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.balance import run_scales
 from exciter.identification.compress import compress
-from exciter.identification.compressed import Compressed
+from exciter.identification.compressed import Compressed, run_scales
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.load import without_load
 from exciter.identification.run import Run
 from exciter.parameters.base import BaseParameters

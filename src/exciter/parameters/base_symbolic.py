@@ -17,7 +17,7 @@ from exciter.errors import ParameterError
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.base_names import split_name
-from exciter.parameters.base_selection import judged, orthonormal_rows, select
+from exciter.parameters.base_numeric import judged, orthonormal_rows, select
 from exciter.parameters.link_mobility import OFFSET, ROTOR, Mobility, mobility
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exciter.parameters.base_selection import orthonormal_rows
+from exciter.parameters.base_numeric import orthonormal_rows
 from exciter.robot.robot import BASE, Joint, Robot
 from exciter.robot.spatial import (
     from_pseudo_inertia,

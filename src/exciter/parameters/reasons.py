@@ -9,7 +9,7 @@ import numpy as np
 
 from exciter.parameters import inertial
 from exciter.parameters.base_names import FIRST_MOMENT_SYMBOLS, INERTIA_SYMBOLS, is_inertial, split_name
-from exciter.parameters.base_selection import orthonormal_rows
+from exciter.parameters.base_numeric import orthonormal_rows
 from exciter.parameters.base_symbolic import OFFSET_SYMBOL, ROTOR_SYMBOL, TOLERANCE, square_up
 from exciter.parameters.link_mobility import mobility
 from exciter.robot.robot import BASE, Robot

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from exciter.dynamics.base import inertia_base, numeric_model_base, static_base
@@ -12,6 +14,8 @@ from exciter.errors import ExciterError
 from exciter.notes import texts
 from exciter.parameters.identifiability import Identifiability, identifiability
 from exciter.parameters.terms import JointTerm
+from exciter.pipeline.given import loaded
+from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
 
 
@@ -34,6 +38,9 @@ class FoundBase:
         joints = enumerate(self.model.dynamics.robot.joints)
         return max(float(abs(self.model.mdh.transform(k)[:3, :3] - joint.rotation).max()) for k, joint in joints)
 
+    def __repr__(self) -> str:
+        return "\n".join(self.verdicts.base.expressions)
+
     def to_dict(self, *, everything: bool = False, table: bool = False) -> dict[str, Any]:
         """Plain data: the promised keys first, then what else a program may want."""
         data, base = self.verdicts.to_dict(), self.verdicts.base
@@ -51,14 +58,21 @@ class FoundBase:
 
 
 def base(
-    robot: Robot,
-    terms: tuple[JointTerm, ...],
+    robot: Robot | str | Path,
+    terms: Sequence[JointTerm] = (),
     *,
     only: Literal["gravity", "inertia"] | None = None,
     numeric: bool = False,
 ) -> FoundBase:
-    """only: of poses at rest, or of second moments; numeric: decided from random samples instead of in closed form."""
-    model = DynamicModel(robot, terms, NumpyEngine())  # a handful of samples at most
+    """What torques can tell of the bodies, and of joint terms beside them.
+
+    only: of poses at rest, or of second moments; numeric: decided from random samples instead of in closed form.
+
+    >>> print(ex.base(robot, [ex.Viscous(), ex.Coulomb()]))
+    ZZR1 = ZZ1 + YY2 + YY3 + 0.4 MZ3 + 0.29 M3
+    ...
+    """
+    model = DynamicModel(loaded(robot, RobotOptions())[0], tuple(terms), NumpyEngine())  # a handful of samples at most
     if only == "inertia":
         if numeric:
             raise ExciterError("--only inertia is decided in closed form; leave out --numeric")

@@ -11,8 +11,7 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.design_settings import DesignSettings, design_settings
-from exciter.excitation.files.rounding import Rounding
-from exciter.excitation.files.samples import unchecked_rows
+from exciter.excitation.files.samples import Rounding, unchecked_rows
 from exciter.excitation.files.slowed import certified_slowed
 from exciter.excitation.trajectories.curve import Curve
 from exciter.notes import texts
@@ -33,6 +32,10 @@ class CheckedMotion:
     not_checked: tuple[str, ...]
     rounding: Rounding | None = None
 
+    def __repr__(self) -> str:
+        proved = "certified" if self.certificate.certified else "not certified"
+        return f"<{self.curve.duration:.4g} s of motion for {self.robot.name}, {proved}>"
+
     def to_dict(self) -> dict[str, Any]:
         return {**self.certificate.to_dict(), "remarks": texts(self.robot.remarks), "not_checked": self.not_checked}
 
@@ -41,7 +44,11 @@ def check(
     robot: Robot | str | Path, motion: AnyMotion, settings: DesignSettings | str | Path | None = None
 ) -> CheckedMotion:
     """Limits of the robot and those of the settings, proved or refuted for all time; motion: a curve, a design, or a
-    file."""
+    file.
+
+    >>> ex.check(robot, motion)
+    <6 s of motion for gautier-khalil, certified>
+    """
     config = design_settings(settings)
     robot = loaded(robot, config.robot)[0]
     curve, constraints = curve_of(motion, robot), config.constraints_of(robot)

@@ -16,7 +16,8 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
-from exciter.excitation.criteria.energy_rows import EnergyRows
+from exciter.excitation.constraints.obstacles import Obstacle
+from exciter.excitation.criteria.design_rows import EnergyRows
 from exciter.excitation.deadline import Deadline
 from exciter.excitation.design import Design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, design_settings
@@ -25,12 +26,10 @@ from exciter.excitation.files.read import ARCHIVE, DESIGN
 from exciter.excitation.optimiser.checkpoint import discard, refuse_foreign
 from exciter.excitation.optimiser.multistart import Progress
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.spectrum import acceleration_spectrum
-from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.excitation.trajectories.trajectory import Trajectory, acceleration_spectrum
 from exciter.excitation.validation_motion.draw import RandomMotion, draw
 from exciter.excitation.validation_motion.drawn_design import drawn_design
-from exciter.excitation.validation_motion.random_points import RandomPoints
-from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.labelled import Labelled
 from exciter.notes import Note, texts
 from exciter.pipeline.given import changed, loaded
@@ -42,7 +41,13 @@ from exciter.robot.robot import Robot
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Designed:
-    """A certified motion and what asked for it. sha256: of the robot's description."""
+    """A certified motion and what asked for it. sha256: of the robot's description.
+
+    >>> motion
+    <6 s of motion for gautier-khalil, certified: ...>
+    >>> motion.position.columns, motion.predicted_std["MY3"] < 1.0
+    (('joint_1', 'joint_2', 'joint_3'), True)
+    """
 
     design: Design
     config: DesignSettings
@@ -186,7 +191,7 @@ def design(
     trajectory: Trajectory | RandomMotion | None = None,
     *,
     settings: DesignSettings | str | Path | None = None,
-    constraints: ConstraintSettings | Sequence[Constraint] = (),
+    constraints: ConstraintSettings | Sequence[Constraint | Obstacle] = (),
     checkpoint: Path | None = None,
     resume: bool = False,
     deadline: Deadline | None = None,
@@ -198,9 +203,15 @@ def design(
     trajectory: the family to search in (``Fourier`` from rest to rest unless given), or the kind of motion to draw.
     settings: a whole design as an object or a YAML file; keywords change it: criterion, starts, seed, jobs, noise,
     terms, periods, rate, … (fields of ``DesignSettings`` and ``MotionSettings``). constraints: in addition to what the
-    robot itself asks for (torque, self-collision, the ground), or ``ConstraintSettings`` in place of these. checkpoint:
-    a file that keeps completed starts; one of before counts only when it is to be resumed. deadline: that of the
-    settings, counted from now, unless given.
+    robot itself asks for (torque, self-collision, the ground), obstacles among them; or ``ConstraintSettings`` in place
+    of these. checkpoint: a file that keeps completed starts; one of before counts only when it is to be resumed.
+    deadline: that of the settings, counted from now, unless given.
+
+    >>> above = ex.HalfSpace(robot, "tool", normal=(0, 0, 1), offset=-0.5)
+    >>> motion = ex.design(robot, ex.Fourier(period=5, harmonics=3), constraints=[above], starts=1)
+    >>> motion.certificate.certified
+    True
+    >>> folder = motion.save("motion")  # trajectory.csv, trajectory.json, design.json, report.html, …
     """
     config = designed_settings(settings, trajectory, constraints, changes)
     robot, options = loaded(robot, config.robot)
@@ -240,7 +251,7 @@ def design(
 def designed_settings(
     given: DesignSettings | str | Path | None,
     trajectory: Trajectory | RandomMotion | None,
-    constraints: ConstraintSettings | Sequence[Constraint],
+    constraints: ConstraintSettings | Sequence[Constraint | Obstacle],
     changes: Mapping[str, Any],
 ) -> DesignSettings:
     """Settings with what keywords say."""

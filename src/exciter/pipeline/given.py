@@ -13,6 +13,8 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.load import load
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
+from exciter.settings import fill
+from exciter.settings.fill import settings_fields
 
 S = TypeVar("S", bound=Any)
 
@@ -48,4 +50,13 @@ def changed(settings: S, changes: Mapping[str, Any]) -> S:
     for name in changes:
         if name not in names:
             raise ExciterError(unknown_name("keyword", name, names))
-    return replace(settings, **changes)
+    hints = settings_fields(type(settings))
+    given = {key: fill(hints[key], x, key) if key in hints and is_plain(x) else x for key, x in changes.items()}
+    return replace(settings, **given)
+
+
+def is_plain(given: Any) -> bool:
+    """What a file could give: checked as if it came from one, where words become objects."""
+    if isinstance(given, list | tuple):
+        return bool(given) and all(map(is_plain, given))
+    return isinstance(given, str | int | float | Mapping)

@@ -15,8 +15,8 @@ from exciter.archive import opened
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, unknown_name
 from exciter.experiment.quality import Quality
-from exciter.export.write import FORMATS_BY_SUFFIX, write_model
-from exciter.identification.automatic.choice import Choice
+from exciter.export.write import formats_by_suffix, write_model
+from exciter.identification.automatic.trial import Choice
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.estimate import Estimate
@@ -51,6 +51,13 @@ class Identified:
 
     identification: the problem, the answer, and how it does. logs: as they were read and judged, the robot as it
     stands, and the settings with everything chosen. choices: what was chosen, and why. description: the robot's file.
+
+    >>> found
+    <... parameters of gautier-khalil; left of the torque: recording 1 ... %>
+    >>> found.torque(q=[0.1, 0.2, 0.3], qd=[0, 0, 0], qdd=[0, 0, 0]).shape
+    (3,)
+    >>> [path.name for path in found.export("identified.yaml")]
+    ['identified.yaml']
     """
 
     identification: Identification
@@ -112,6 +119,13 @@ class Identified:
         """(p, p) of the base parameters."""
         names, title = self.estimate.names, "covariance, in the units of the parameters"
         return Labelled(title, self.estimate.covariance, names, ("",) * len(names), names, "parameter")
+
+    @property
+    def correlation(self) -> Labelled:
+        """(p, p) of the errors of the base parameters; zero where one is certain."""
+        scale = np.outer(self.estimate.std, self.estimate.std)
+        values = np.divide(self.estimate.covariance, scale, out=np.zeros_like(scale), where=scale > 0.0)
+        return replace(self.covariance, title="correlation", values=values)
 
     def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, time: ArrayLike | None = None) -> Array:
         """(N, n) [N·m or N] that the drives give along a motion (N, n), or (n,) at one instant."""
@@ -203,9 +217,10 @@ class Identified:
         """For another tool: format by its word, or by the suffix of the file."""
         path = Path(path)
         if format is None:
-            if path.suffix not in FORMATS_BY_SUFFIX:
-                raise ExciterError(unknown_name("suffix", path.suffix, FORMATS_BY_SUFFIX) + ", or give format=")
-            format = FORMATS_BY_SUFFIX[path.suffix]
+            known = formats_by_suffix()
+            if path.suffix not in known:
+                raise ExciterError(unknown_name("suffix", path.suffix, known) + ", or give format=")
+            format = known[path.suffix]
         return write_model(self.as_model, path, format)
 
     def report(self) -> Page:

@@ -12,11 +12,11 @@ import numpy as np
 from exciter.errors import ParameterError, RecordingError
 from exciter.identification import identification
 from exciter.identification.config.automatic import Automatic, choose_automatically
-from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.config.uncertainty import with_uncertainty
+from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings, terms_of
+from exciter.identification.config.sections import with_uncertainty
 from exciter.identification.drive_gains import DriveGains, identify_gains
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.identification import Identification, judging
 from exciter.identification.payload import identify_payload, payload_between
@@ -40,7 +40,7 @@ NOTED_REST_SHARE = 0.1  #: of the time: more is worth a note
 def identify(
     robot: Robot | str | Path,
     logs: Given | Sequence[Given],
-    settings: IdentifyConfig | str | Path | None = None,
+    settings: IdentifyConfig | IdentifySettings | str | Path | None = None,
     *,
     validate: Given | Sequence[Given] = (),
     loaded: Given | Sequence[Given] = (),
@@ -58,6 +58,13 @@ def identify(
     filter, route, noise, … (fields of ``IdentifySettings``). compare: other formulations or estimators, by word or as
     objects. planned, periods: the motion that was sent, and how often it was run through. data: folder of the files
     that a recording.yaml names. progress: is told each step as it begins.
+
+    >>> found = ex.identify(robot, log)
+    >>> found.parameters["Fv1"].unit
+    'N·m·s/rad'
+    >>> plain = ex.identify(robot, log, estimator=ex.Huber(), formulation=ex.Energy())
+    >>> found.fit[0].total_percent < 1.0
+    True
     """
     config = identify_settings(settings, changes)
     robot, options = given.loaded(robot, config.robot)
@@ -105,13 +112,19 @@ def identify(
     return replace(result, comparison=compared(config, found, methods, ready.validation_runs))
 
 
-def identify_settings(settings: IdentifyConfig | str | Path | None, changes: Mapping[str, Any]) -> IdentifyConfig:
+def identify_settings(
+    settings: IdentifyConfig | IdentifySettings | str | Path | None, changes: Mapping[str, Any]
+) -> IdentifyConfig:
     """Settings with what keywords say."""
-    if not isinstance(settings, IdentifyConfig):
+    if isinstance(settings, IdentifySettings):
+        settings = IdentifyConfig(settings=settings)
+    elif not isinstance(settings, IdentifyConfig):
         settings = IdentifyConfig.read(None if settings is None else Path(settings))
     own = {key: value for key, value in changes.items() if key != "terms"}
     config = replace(settings, settings=given.changed(settings.settings, own))
-    return replace(config, terms=tuple(changes["terms"])) if changes.get("terms") is not None else config
+    if (terms := changes.get("terms")) is None:
+        return config
+    return replace(config, terms=terms_of(terms, "terms") if given.is_plain(terms) else tuple(terms))
 
 
 # -- what is found from the logs before anything is identified -------------------------------------------------------

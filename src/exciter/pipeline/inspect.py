@@ -18,8 +18,14 @@ AnyLog = str | Path | RecordingFile | Recording
 def inspect(
     robot: Robot | str | Path, log: AnyLog, *, planned: AnyMotion | None = None, data: Path | None = None
 ) -> Quality:
-    """The log as it is, a file piece by piece; planned: the motion it was sent; data: folder of the files that a
-    recording.yaml names."""
+    """What a log is good for, before anything is computed from it.
+
+    The log as it is, a file piece by piece; planned: the motion it was sent; data: folder of the files that a
+    recording.yaml names.
+
+    >>> print(ex.inspect(robot, log, planned=motion))
+    usable...
+    """
     robot = loaded(robot, RobotOptions())[0]
     sent = None if planned is None else curve_of(planned, robot)
     if isinstance(log, Recording):

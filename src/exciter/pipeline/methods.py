@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from exciter.errors import ExciterError
 from exciter.identification.config.identify_config import IdentifyConfig, word_of
-from exciter.identification.config.uncertainty import Errors, with_uncertainty
+from exciter.identification.config.sections import Errors, with_uncertainty
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED

@@ -14,12 +14,22 @@ from exciter.pipeline.identified import Identified
 
 def read(path: str | Path, data: str | Path | None = None) -> Recording:
     """A log: a recording.yaml that says how to read foreign files, or CSV, NPZ, MAT, bags of known kinds. data: folder
-    of the files that a recording.yaml names. Logs larger than memory are given to ``identify`` by their path."""
+    of the files that a recording.yaml names. Logs larger than memory are given to ``identify`` by their path.
+
+    >>> path = log.save("log.csv")
+    >>> len(ex.read("log.csv")) == len(log)
+    True
+    """
     return read_recording(path, data)
 
 
 def open(folder: str | Path) -> Identified | Designed:
-    """What ``save`` or a command wrote: an identification, or a design."""
+    """What ``save`` or a command wrote: an identification, or a design.
+
+    >>> folder = found.save("found")
+    >>> ex.open(folder).parameters.names == found.parameters.names
+    True
+    """
     place = Path(folder)
     if SEALED.is_there(place):
         return Identified.open(place)

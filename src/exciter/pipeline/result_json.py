@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from exciter.files import sha256
-from exciter.identification.config.equation_filter import EquationFilter
-from exciter.identification.config.evaluation import judged_words
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.config.sections import EquationFilter, judged_words
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification, Judged
 from exciter.identification.identified import COPY
 from exciter.identification.problem import Problem

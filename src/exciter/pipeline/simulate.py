@@ -30,7 +30,12 @@ def simulate(
 ) -> Simulated:
     """Execute a motion (a curve, a design, or a file) on a virtual robot: of the defaults unless given as an object, as
     settings, or as a YAML file. seed: of whatever chance does to the log, and to the truth of the defaults; progress is
-    told which part of the motion is done."""
+    told which part of the motion is done.
+
+    >>> simulated = ex.simulate(robot, motion, seed=3)
+    >>> simulated.recording
+    <recording: ... samples, 5.5 s, 500 Hz; q, torque of joint_1, joint_2, joint_3>
+    """
     file = SettingsFile.read(virtual) if isinstance(virtual, str | Path) else SettingsFile()
     robot = loaded(robot, file.robot)[0]
     if not isinstance(virtual, VirtualRobot):

@@ -12,7 +12,7 @@ import numpy as np
 
 from exciter.errors import RecordingError
 from exciter.files import Seal
-from exciter.identification.config.evaluation import judged_words
+from exciter.identification.config.sections import judged_words
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
@@ -34,7 +34,13 @@ VALIDATED = Seal("validation.json", ("report.html",), "validate again")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Validated:
     """All that is asked of an identified model: by logs, by its inertia matrix, by simulation. model: as the logs have
-    the robot stand."""
+    the robot stand.
+
+    >>> other = ex.simulate(robot, ex.design(robot, ex.RandomPoints(points=5))).recording
+    >>> judged = ex.validate(found, other)
+    >>> [one.run for one in judged]
+    ['recording 1']
+    """
 
     model: IdentifiedModel
     logs: Logs
@@ -101,7 +107,12 @@ def validate(
     progress: Progress = unseen_progress,
 ) -> Validated:
     """An identified model, or its folder, on logs of other motion than it was made from. data: folder of the files that
-    a recording.yaml names."""
+    a recording.yaml names.
+
+    >>> other = ex.simulate(robot, ex.design(robot, ex.RandomPoints(points=5))).recording
+    >>> ex.validate(found, other)[0].total_percent < 5.0
+    True
+    """
     if isinstance(model, Identified):
         model = model.as_model
     elif not isinstance(model, IdentifiedModel):

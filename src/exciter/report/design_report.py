@@ -11,7 +11,7 @@ import numpy as np
 from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.design import Design
 from exciter.excitation.design_view import DesignView
-from exciter.excitation.trajectories.spectrum import acceleration_spectrum
+from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.report.design_tables import attempts_table, certificate_table, coefficients_table, parameters_table
 from exciter.report.design_words import headline, verdict_sentence
 from exciter.report.joint_choice import joint_choice

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from exciter.excitation.certificate.certificate import Certificate
-from exciter.excitation.certificate.verdict_words import margin_words
+from exciter.excitation.certificate.certificate import Certificate, margin_words
 from exciter.excitation.design import Design
 from exciter.report.markup import number, percent
 from exciter.report.table import Bar, Table, Word

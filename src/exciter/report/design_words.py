@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
-from exciter.excitation.certificate.verdict_words import assumed_words, failures_words, margin_words
+from exciter.excitation.certificate.certificate import (
+    Certificate,
+    LimitVerdict,
+    assumed_words,
+    failures_words,
+    margin_words,
+)
 from exciter.excitation.design import WELL_KNOWN_PERCENT, Design
 from exciter.notes import texts
 from exciter.report.markup import Markup, element, joined, number

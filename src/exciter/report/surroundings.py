@@ -11,7 +11,6 @@ import numpy as np
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import Ground
 from exciter.excitation.constraints.obstacles import Block, Obstacle, Round
-from exciter.excitation.constraints.region import Region
 from exciter.excitation.constraints.workspace import (
     Box,
     HalfSpace,
@@ -19,6 +18,7 @@ from exciter.excitation.constraints.workspace import (
     InsideSphere,
     OutsideCylinder,
     OutsideSphere,
+    Region,
 )
 from exciter.report.scene import shape_data
 from exciter.robot.geometry import Shape

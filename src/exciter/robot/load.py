@@ -24,6 +24,9 @@ def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -
     options: limits, gravity and locked joints to apply (``read_options`` reads them from YAML); the same as keywords:
     ``acceleration=5.0``, ``velocity={"joint_1": 1.0}``, ``gravity=(0, 0, -9.81)``, ``lock={"finger": 0.02}``.
     A plain name of an embedded robot means that robot, unless it is given as a path (``./panda``).
+
+    >>> ex.load("gautier-khalil", acceleration=5.0)
+    <gautier-khalil: joint_1, joint_2, joint_3>
     """
     from exciter.robot import library
 

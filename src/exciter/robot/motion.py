@@ -15,7 +15,14 @@ from exciter.typing import Array
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Samples of q, q̇, q̈, each (N, n) [rad, rad/s, rad/s² or m, …], at ``time`` (N,) [s], increasing."""
+    """Samples of q, q̇, q̈, each (N, n) [rad, rad/s, rad/s² or m, …], at ``time`` (N,) [s], increasing.
+
+    >>> time = np.linspace(0, 1, 101)
+    >>> q = np.outer(np.sin(time), [1.0, 0.5, 0.2])
+    >>> swing = ex.Motion(time, q, np.gradient(q, time, axis=0), -q)
+    >>> len(swing), swing.n
+    (101, 3)
+    """
 
     time: Array
     q: Array

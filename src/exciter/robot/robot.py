@@ -111,6 +111,11 @@ class Robot:
     source: where kinematics and limits come from. notes: what a reader had to leave out or assume; lacking:
     forces among it, without which no torque is the robot's. unlimited: kinds of limits to be told of where a joint has
     none. file, options: what ``load`` made it from (``RobotOptions``), None where Python code made or changed it.
+
+    >>> robot.n, robot.tool_frame
+    (3, 'tool')
+    >>> robot.with_gravity((0, 0, 9.81)).lock(["joint_3"]).joint_names
+    ('joint_1', 'joint_2')
     """
 
     name: str
@@ -142,6 +147,9 @@ class Robot:
         object.__setattr__(self, "friction", MappingProxyType(friction))
         self._check_names()
         self._check_tree()
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {', '.join(self.joint_names)}>"
 
     def _repr_html_(self) -> str:
         rows = []

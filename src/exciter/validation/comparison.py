@@ -19,14 +19,15 @@ from scipy import stats
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
+from exciter.identification.compressed import one_thread
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.identification import Judged, Uncertainty, judged
-from exciter.identification.one_thread import one_thread
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.labelled import Labelled
 from exciter.typing import Array
 
 LEVEL = 0.95  # of the whole set of parameters of a pair
@@ -145,6 +146,31 @@ class Comparison:
         )
         said += [one.sentence for one in self.differences]
         return (*said, CORRELATED) if self.differences else tuple(said)
+
+    @property
+    def table(self) -> Labelled:
+        """What each method leaves of the torque, on the runs it was made from and on held-out ones, and its time."""
+        rows = [
+            [
+                np.nan if one.fit is None else one.fit.residuals.total_percent,
+                np.mean([run.residuals.total_percent for run in one.validation]) if one.validation else np.nan,
+                one.seconds,
+            ]
+            for one in self.methods
+        ]
+        names = tuple(one.name for one in self.methods)
+        columns = ("left of the fit", "left of held-out runs", "time")
+        return Labelled("methods", np.array(rows), columns, ("%", "%", "s"), names, "method")
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+    def __repr__(self) -> str:
+        table = self.table
+        return "\n".join(
+            f"{name:24} {fit:8.3f} % {other:8.3f} % {seconds:8.2f} s"
+            for name, (fit, other, seconds) in zip(table.index, table.values.tolist(), strict=True)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -24,10 +24,10 @@ from exciter.experiment.signals.processed import Processed
 from exciter.experiment.virtual.control import Law
 from exciter.identification.closed_loop import ClosedLoop, Simulated, Simulation, Unmovable
 from exciter.identification.closed_loop.simulation import Ticks
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.run import Run
 from exciter.notes import Note, texts
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi, inertia_matrices

@@ -18,12 +18,12 @@ from scipy import linalg, stats
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording import Payload
-from exciter.identification.config.uncertainty import with_uncertainty
+from exciter.identification.config.sections import with_uncertainty
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.identification import Uncertainty
 from exciter.identification.payload import identify_payload, load_effect, payload_between
 from exciter.identification.payload_estimate import LEVEL, QUANTITIES, UNITS, PayloadEstimate, gradient

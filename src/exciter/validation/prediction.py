@@ -22,7 +22,7 @@ from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimate import Estimate
 from exciter.identification.formulations.base_wrench import EQUATIONS, UNITS
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.equations import by_time

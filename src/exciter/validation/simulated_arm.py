@@ -12,9 +12,8 @@ from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numba_engine import writable
 from exciter.experiment.recording import Payload
-from exciter.identification.closed_loop.joint_forces import PLACES, joint_forces
-from exciter.identification.closed_loop.simulated_run import dry_friction
-from exciter.identification.closed_loop.simulation import KERNELS
+from exciter.identification.closed_loop.simulated_problem import dry_friction
+from exciter.identification.closed_loop.simulation import KERNELS, PLACES, joint_forces
 from exciter.identification.load import load_chi
 from exciter.notes import Note, note, warning
 from exciter.parameters.terms import JointTerm, Sign

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.rows import ParallelFilter
+from exciter.identification.compressed import one_thread
 from exciter.identification.estimate import Estimate
 from exciter.identification.identification import Identification
-from exciter.identification.one_thread import one_thread
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.whiteness import Whiteness

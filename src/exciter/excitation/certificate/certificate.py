@@ -1,13 +1,33 @@
-"""The verdict: every limit, what is reached for all time, and how far it is from being broken."""
+"""The verdict: every limit, what is reached for all time, how far it is from being broken; and the same in words.
+
+An arm that stands must be able to follow a curve from its start, and stand at its end.
+For a curve that is part of a longer motion this is a remark. For a whole motion, which an arm that stands is to run, a
+velocity at either end is a jump like any other between two rows of a file, and so is an acceleration where the jerk is
+limited (``end_jumps``).
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
+from exciter.excitation.trajectories.curve import Curve
+from exciter.robot.robot import Robot
+from exciter.typing import Array
+
 Status = Literal["holds", "assumed", "open", "broken"]
 FAILURES = ("open", "broken")  #: what keeps a curve from being certified
+#: Velocity and acceleration below this part of their limit are none. A controller that interpolates positions and
+#: velocities starts a motion from rest with a small acceleration, of the order of the square of its sampling time.
+AT_REST = {"velocity": 1e-6, "acceleration": 1e-3}
+#: [rad/s, m/s] and [rad/s², m/s²] that are never none: a limit may be a placeholder.
+MOST_AT_REST = {"velocity": 1e-4, "acceleration": 0.1}
+CLOSE_PART, CLOSE_LENGTH = 0.05, 0.005  #: of a limit, and [m]: a bound this close to what is reached says no more
+MOST = 10.0  #: a margin beyond ten times the limit says no more than that
 
 
 @dataclass(frozen=True)
@@ -100,3 +120,99 @@ class Certificate:
             "ends_at_rest": self.ends_at_rest,
             "limits": [vars(limit) for limit in self.limits],
         }
+
+
+def rests(robot: Robot, curve: Curve) -> tuple[bool, bool]:
+    """At the start and at the end: no velocity and no acceleration."""
+    resting = np.ones(2, dtype=bool)
+    for what in AT_REST:
+        size, allowed = _at_the_ends(robot, curve, what)
+        resting &= (size <= allowed[:, None]).all(axis=0)
+    return bool(resting[0]), bool(resting[1])
+
+
+def end_jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
+    """Every joint that would have to jump from rest, or to rest, by velocity; where its jerk is limited, by
+    acceleration too."""
+    jerky = np.isfinite(robot.limit("jerk"))
+    for order, what in enumerate(AT_REST, start=1):
+        size, allowed = _at_the_ends(robot, curve, what)
+        moving = ~(size <= allowed[:, None])  # NaN is a jump
+        for j, end in np.argwhere(moving & jerky[:, None] if order == 2 else moving):
+            joint, at = robot.joints[j], (curve.start, curve.end)[end]
+            unit = f"{'m' if joint.is_prismatic else 'rad'}/s{'²' if order == 2 else ''}"
+            how, sizes = (
+                f"{what} {('from', 'to')[end]} rest",
+                {"allowed": float(allowed[j]), "size": float(size[j, end])},
+            )
+            yield LimitVerdict.jump(how, joint.name, unit, **sizes, at=at)
+
+
+def _at_the_ends(robot: Robot, curve: Curve, what: str) -> tuple[Array, Array]:
+    """Magnitude (n, 2) at the start and at the end, and up to which it is none (n,): by the size of the limit or,
+    where there is none, of what the joint reaches, within reason."""
+    order = list(AT_REST).index(what) + 1
+    span, time = np.array([0, len(curve.knots) - 2]), np.array([curve.start, curve.end])
+    limit = robot.limit(what)
+    size = np.where(np.isfinite(limit), limit, np.maximum(1.0, curve.extremum(order).size))
+    allowed = np.minimum(AT_REST[what] * size, MOST_AT_REST[what])
+    return np.abs(curve.derivatives(span, time, order)[order]), allowed
+
+
+def margin_words(limit: LimitVerdict) -> str:
+    """Signed, in mm or %; what is beyond all measure is not counted out."""
+    if limit.is_length or not abs(limit.margin) > MOST or math.isinf(limit.margin):
+        return limit.margin_words
+    return f"> +{100 * MOST:g} %" if limit.margin > 0 else f"< -{100 * MOST:g} %"
+
+
+def reached_words(limit: LimitVerdict) -> str:
+    """What is reached; also how far the proof came, where a limit is open or its margin is not that of what is
+    reached."""
+    beyond = limit.bound - limit.reached if limit.upper else limit.reached - limit.bound
+    close = beyond <= (CLOSE_LENGTH if limit.is_length else CLOSE_PART * abs(limit.limit))
+    if limit.status == "broken" or (limit.status != "open" and close):
+        return f"{limit.reached:.6g}"
+    side = "at most" if limit.upper else "at least"
+    return (
+        f"{limit.reached:.6g}, {side} {limit.bound:.6g}"
+        if math.isfinite(limit.bound)
+        else f"{limit.reached:.6g}, no bound"
+    )
+
+
+def limits_words(count: int) -> str:
+    return "1 limit" if count == 1 else f"{count} limits"
+
+
+def assumed_words(certificate: Certificate) -> str:
+    """How many limits are kept but rest on what was assumed; empty where there are none."""
+    count = len(certificate.assumed)
+    if not count:
+        return ""
+    kept = "1 more is kept, but rests" if count == 1 else f"{count} more are kept, but rest"
+    return f"{kept} on what was assumed or is missing"
+
+
+def failures_words(certificate: Certificate) -> str:
+    """How many limits are broken and how many open, of how many."""
+    counts = {word: sum(limit.status == word for limit in certificate.limits) for word in ("broken", "open")}
+    told = " and ".join(f"{count} {word}" for word, count in counts.items() if count)
+    open_ = " (neither proved nor broken)" if counts["open"] else ""
+    return f"of {limits_words(len(certificate.limits))}, {told}{open_}"
+
+
+def verdict(certificate: Certificate) -> str:
+    """One sentence."""
+    if not certificate.limits:
+        return "nothing to certify: there is no limit that could be broken"
+    if not certificate.certified:
+        return f"NOT certified: {failures_words(certificate)}"
+    worst, count, assumed = certificate.worst, len(certificate.proved), assumed_words(certificate)
+    if worst is None:
+        return f"nothing to certify: no limit that could be broken is known; {assumed}"
+    return (
+        f"certified: {limits_words(count)} {'holds' if count == 1 else 'hold'} at every instant of "
+        f"{certificate.duration:.3f} s; tightest is {worst.what} of {worst.where}, margin {margin_words(worst)}"
+        f"{'; ' + assumed if assumed else ''}"
+    )

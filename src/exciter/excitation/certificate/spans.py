@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.chain import Chain
-from exciter.excitation.certificate.link_jets import LinkJets
-from exciter.excitation.certificate.node_kinematics import NodeKinematics
+from exciter.excitation.certificate.link_jets import LinkJets, NodeKinematics
 from exciter.excitation.trajectories.curve import Curve
 from exciter.parameters.terms.ranges import Ranges
 from exciter.robot.motion import Motion

@@ -38,20 +38,23 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import OUT_OF_THE_MOUNTING, mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall
-from exciter.excitation.constraints.region import Coordinate, FrameName, Radius, Region
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import (
     Box,
+    Coordinate,
+    FrameName,
     HalfSpace,
     InsideCylinder,
     InsideSphere,
     OutsideCylinder,
     OutsideSphere,
+    Radius,
+    Region,
 )
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia
-from exciter.settings import Name, Names, Number, OneOf, Registry, Settings, Switch, Vector, keys_of
-from exciter.settings.fill import adapter
+from exciter.settings import Name, Names, Number, OneOf, Registry, Settings, Switch, Vector, fill, keys_of
+from exciter.settings.fill import adapter, settings_fields
 from exciter.settings.kinds import Kind, says_none
 from exciter.settings.wrong import below, wrong
 from exciter.typing import Array
@@ -310,7 +313,16 @@ class OnOff(Kind):
 
 @dataclass(frozen=True)
 class ConstraintSettings(Settings):
-    """torque, self_collision, ground: None leaves them to the robot, False is off. further: of Python code."""
+    """What a motion must respect beyond the limits of the joints.
+
+    torque, self_collision, ground: None leaves them to the robot, False is off. further: constraints and
+    obstacles of Python code.
+
+    >>> room = ex.Box(robot, "tool", lower=(-2, -2, -0.6), upper=(2, 2, 1))
+    >>> within = ex.ConstraintSettings(workspace=(room,), ground=-0.8)
+    >>> ex.design(robot, ex.RandomPoints(points=4), constraints=within).certificate.certified
+    True
+    """
 
     inner: ClassVar[tuple[str, ...]] = ("further",)
     torque: Annotated[TorqueSettings | bool | None, OnOff(TorqueSettings)] = None
@@ -318,7 +330,13 @@ class ConstraintSettings(Settings):
     workspace: tuple[Annotated[Region | AnyOf, RegionOfAFrame()], ...] = ()
     obstacles: tuple[ObstacleSettings, ...] = ()
     ground: Annotated[GroundSettings | bool | None, OnOff(GroundSettings)] = None
-    further: tuple[Constraint, ...] = ()
+    further: tuple[Constraint | Obstacle, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Plain values of Python code become what a file's would: a height that is not understood is no ground."""
+        for name in ("torque", "self_collision", "ground"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, fill(settings_fields(type(self))[name], given, name))
 
     def constraints(self, robot: Robot, where: str = "constraints") -> tuple[Constraint, ...]:
         """Every constraint that is asked for, or that the robot itself asks for. where: begins messages."""
@@ -332,7 +350,7 @@ class ConstraintSettings(Settings):
             with _told(f"{where}: ground"):
                 plane = ground.plane(robot)
             found += [] if plane is None else [plane]
-        return (*found, *self.further)
+        return (*found, *(one for one in self.further if not isinstance(one, Obstacle)))
 
     def _torque(self, robot: Robot, where: str) -> Iterator[Constraint]:
         limited = bool(np.isfinite(robot.limit("torque")).any())
@@ -347,7 +365,7 @@ class ConstraintSettings(Settings):
     def _distances(self, robot: Robot, where: str) -> Iterator[Constraint]:
         asked, own = self.self_collision, bool(robot.collision_pairs)
         asked = SelfCollision() if asked is True or (asked is None and own) else asked
-        bodies = []
+        bodies = [one for one in self.further if isinstance(one, Obstacle)]
         for k, one in enumerate(self.obstacles):
             with _told(f"{where}: obstacles {k + 1}"):
                 bodies.append(one.obstacle(k + 1))

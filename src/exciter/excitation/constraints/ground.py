@@ -21,7 +21,7 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import LENGTH
 from exciter.excitation.constraints.kinematics import kinematics
 from exciter.excitation.constraints.obstacles import Flat, Obstacle, Round, Wall
-from exciter.excitation.constraints.region import direction
+from exciter.excitation.constraints.workspace import direction
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Frame, Robot

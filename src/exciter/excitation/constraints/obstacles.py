@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.excitation.constraints.region import checked_radius, direction, vector
+from exciter.excitation.constraints.workspace import checked_radius, direction, vector
 from exciter.robot.geometry import Capsule
 from exciter.robot.robot import BASE
 from exciter.typing import Array
@@ -29,6 +29,10 @@ class Round:
     """A sphere (start = end) or capsule: all points within ``radius`` [m] of the segment start–end.
 
     against: names of capsules, links or joints of the robot that must keep away; all that move unless given.
+
+    >>> ball = ex.Round.sphere("ball", centre=(1.5, 0, 0), radius=0.2)
+    >>> ex.design(robot, ex.RandomPoints(points=4), constraints=[ball]).certificate.certified
+    True
     """
 
     name: str
@@ -92,6 +96,11 @@ class Block(Flat):
 
     Exact outside. A segment that cuts the box counts as deep as the shortest way out through one of the six faces,
     which an edge may shorten: then the capsule's axis itself is inside, far beyond any limit.
+
+    >>> crate = ex.Block("crate", centre=(1.5, 0, 0), size=(0.4, 0.4, 0.4))
+    >>> motion = ex.design(robot, ex.RandomPoints(points=4), constraints=[crate])
+    >>> {limit.where for limit in motion.certificate.limits if "crate" in limit.where} != set()
+    True
     """
 
     name: str

@@ -19,12 +19,18 @@ STEP = 1e-5  # of central differences, relative to max(1, |x|): errors of 1e-10 
 
 @dataclass(frozen=True, eq=False)
 class UserConstraint:
-    """``function(motion)`` gives c (K, N), each sample from the same sample of q, q̇, q̈, K = ``count`` rows.
+    """A constraint of your own, from a plain function of the motion.
+
+    ``function(motion)`` gives c (K, N), each sample from the same sample of q, q̇, q̈, K = ``count`` rows.
 
     Scale the rows so that 1 is a comfortable distance from the limit, as the other constraints do.
     derivatives: ``derivatives(motion)`` gives ∂c/∂q, ∂c/∂q̇, ∂c/∂q̈, each (K, n, N); central differences unless given.
     bound: ``bound(spans)`` gives (K, M), below which c never falls in each of M intervals; without it the constraint
     is kept at samples and can never be certified in between.
+
+    >>> cable = ex.UserConstraint("cable", lambda motion: 1.0 - np.abs(motion.q[:, 1] + motion.q[:, 2])[None] / 1.2)
+    >>> float(cable.values(ex.Motion.at([0.0, 0.3, 0.3]))[0, 0])
+    0.5
     """
 
     name: str

@@ -7,28 +7,28 @@ T = ∂τ/∂δ the Fisher information of both, JᵀΣ⁻¹J of the residuals, i
     [   ·       TᵀΣ_τ⁻¹T + B₀ᵀΣ_q⁻¹B₀   ]
 
 and what it tells about θ alone is its Schur complement H = ΦᵀΣ_τ⁻¹Φ − UᵀS⁻¹U with U = TᵀΣ_τ⁻¹Φ and S the lower right
-block; H⁻¹ bounds the covariance of θ. T needs parameter values, hence the loop of ``design_and_estimate``.
+block; H⁻¹ bounds the covariance of θ. T needs parameter values: the bound can only be minimised for an estimate of
+them, and a better motion gives a better estimate, hence the loop of ``iterate``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.excitation.criteria.a_optimality import AOptimality
 from exciter.excitation.criteria.adjoints import refuse_memory, torque_jacobian, torque_jacobian_pullback
-from exciter.excitation.criteria.condition_number import ConditionNumber
-from exciter.excitation.criteria.criterion import Criterion, CriterionSettings, Evaluation
-from exciter.excitation.criteria.d_optimality import DOptimality
+from exciter.excitation.criteria.condition import ConditionNumber
+from exciter.excitation.criteria.criterion import Criterion, CriterionSettings, Evaluation, Observed
 from exciter.excitation.criteria.design_rows import TorqueRows
-from exciter.excitation.criteria.e_optimality import EOptimality
-from exciter.excitation.criteria.observed import Observed
+from exciter.excitation.criteria.optimality import AOptimality, DOptimality, EOptimality
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import MotionGradient
 from exciter.settings import Amount, Numbers, OneOf, Registry
@@ -36,6 +36,7 @@ from exciter.typing import Array
 
 #: functions of H alone that a file can name here
 GRAM = Registry[Any]("criterion", DOptimality, AOptimality, EOptimality, ConditionNumber)
+Plan = TypeVar("Plan")
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,7 @@ class CramerRao(CriterionSettings):
         if self.joint_noise is None:
             example = "{cramer-rao: {joint_noise: 1.0e-4}}"
             raise ParameterError(f"it needs joint_noise; give criterion: {example} in the file of --config")
-        if self.chi is not None:
-            object.__setattr__(self, "chi", tuple(float(x) for x in self.chi))
+        super().__post_init__()
 
     def bound(self, model: DynamicModel, trajectory: Trajectory) -> CramerRao:
         return self if self.trajectory is not None else replace(self, trajectory=trajectory)
@@ -137,3 +137,46 @@ class FisherParts:
         by_jacobian = np.einsum("Njic,kNc->kNji", by_t, self.bases, optimize=True)
         through_torque = torque_jacobian_pullback(model, motion, self.chi, by_jacobian)
         return self.observed.rows_pullback(seed) + through_torque
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds(Generic[Plan]):
+    """plans: the design of each round; chi: what was known before the first and after each; settled: whether the
+    last round changed nothing that matters."""
+
+    plans: tuple[Plan, ...]
+    chi: tuple[Array, ...]
+    settled: bool
+
+
+def iterate(
+    design: Callable[[Array], Plan],
+    estimate: Callable[[Plan], ArrayLike],
+    chi0: ArrayLike,
+    rounds: int = 5,
+    *,
+    tolerance: float = 0.01,
+    scale: ArrayLike | None = None,
+) -> Rounds[Plan]:
+    """Alternate design(χ) and estimate(plan) → χ until no parameter moves by more than tolerance · scale.
+
+    scale (p,): what a change is measured by, e.g. the standard deviation of each parameter; the size of its first
+    value unless given (a first value of zero counts by the mean size of all).
+    """
+    if rounds < 1:
+        raise ParameterError(f"rounds must be at least 1; given {rounds}")
+    known = [np.array(chi0, dtype=float)]
+    size = np.abs(known[0] if scale is None else np.broadcast_to(np.asarray(scale, dtype=float), known[0].shape))
+    size = np.where(size > 0, size, size.mean() or 1.0)
+    plans: list[Plan] = []
+    for _ in range(rounds):
+        plans.append(design(known[-1]))
+        chi = np.array(estimate(plans[-1]), dtype=float)
+        if chi.shape != known[0].shape or not np.isfinite(chi).all():
+            raise ParameterError(
+                f"round {len(plans)} estimated parameters of shape {chi.shape}; expected {known[0].shape}, all finite"
+            )
+        known.append(chi)
+        if (np.abs(chi - known[-2]) <= tolerance * size).all():
+            return Rounds(tuple(plans), tuple(known), True)
+    return Rounds(tuple(plans), tuple(known), False)

@@ -1,26 +1,116 @@
-"""Rows of a design: which rows an experiment gives for the parameters. Criteria do not care which.
+"""Rows of a design: which rows an experiment gives for which parameters. Criteria do not care which.
 
-Those of the inverse dynamic model are here, one per joint and sample; ``energy_rows`` has those of the energy model.
+Parameters are standard columns, or linear combinations of them. A condition number depends on how parameters are
+written down: authors who combine standard parameters in their own way, χ = C θ, have the regressor W C and the Gram
+matrix CᵀHC.
+
+The inverse dynamic model gives one row per joint and sample. The energy model gives one per interval, the change of
+total energy per parameter [12.43], Gautier & Khalil (5)–(9).
+Intervals are chained: the end of one is the start of the next. Columns that store no energy (friction) enter by the
+work ∫ q̇ᵀφ dt that they take [12.45, 12.46], by the trapezoidal rule over the samples; that needs samples in time,
+not points that stand for themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from functools import cached_property
+from typing import Annotated, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from exciter.dynamics.layout import ColumnLayout
+from exciter.dynamics.chain import ColumnLayout
+from exciter.dynamics.engine import LagrangeRows
 from exciter.dynamics.model import DynamicModel, MotionRows
+from exciter.errors import ParameterError, unknown_name
 from exciter.excitation.criteria.adjoints import regressor_pullback
-from exciter.excitation.criteria.columns import coefficient_rows
 from exciter.robot.motion import Motion, MotionGradient
-from exciter.settings import Settings
+from exciter.settings import Number, Settings, Whole
 from exciter.typing import Array
 
 Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """names (b,); layout of the s standard columns in use; combination C (s, b), None for the identity."""
+
+    names: tuple[str, ...]
+    selected: NDArray[np.int64]
+    layout: ColumnLayout
+    combination: Array | None = None
+
+    @classmethod
+    def of(cls, model: DynamicModel, columns: ArrayLike | Columns | None = None) -> Columns:
+        """From standard column numbers (b,), or a matrix C (p, b) with χ = C θ; the base parameters unless given."""
+        if isinstance(columns, Columns):
+            return columns
+        base = model.base.independent
+        array = base if columns is None else np.asarray(columns)
+        if array.ndim == 2:
+            return cls._combined(model, np.asarray(columns, dtype=float))
+        if array.ndim != 1 or not (array.size and np.issubdtype(array.dtype, np.integer)):
+            raise ParameterError(
+                f"columns have shape {array.shape} and type {array.dtype}; give column numbers, or a matrix with "
+                f"{len(model.standard)} rows that combines the standard parameters"
+            )
+        layout = model.layout(array)
+        names = model.base.names if np.array_equal(array, base) else tuple(model.standard[k] for k in array)
+        return cls(names, array.astype(np.int64), layout)
+
+    @classmethod
+    def _combined(cls, model: DynamicModel, matrix: Array) -> Columns:
+        if len(matrix) != len(model.standard) or not np.isfinite(matrix).all() or not matrix.any(axis=0).all():
+            raise ParameterError(
+                f"the combination matrix has shape {matrix.shape}; it must have {len(model.standard)} rows, "
+                "finite numbers, and something in every column"
+            )
+        selected = np.flatnonzero(matrix.any(axis=1))
+        names = tuple(f"theta{k + 1}" for k in range(matrix.shape[1]))
+        return cls(names, selected, model.layout(selected), np.ascontiguousarray(matrix[selected]))
+
+    @classmethod
+    def combined(cls, model: DynamicModel, parameters: Mapping[str, Mapping[str, float]]) -> Columns:
+        """From named parameters, each by its coefficients: {"kd2": {"XX2": 1, "YY2": -1}} stands for
+        χ(XX2) = kd2, χ(YY2) = −kd2."""
+        matrix = np.zeros((len(model.standard), len(parameters)))
+        for k, coefficients in enumerate(parameters.values()):
+            for name, value in coefficients.items():
+                if name not in model.standard:
+                    raise ParameterError(unknown_name("standard parameter", name, model.standard))
+                matrix[model.standard.index(name), k] = value
+        columns = cls.of(model, matrix)
+        return cls(tuple(parameters), columns.selected, columns.layout, columns.combination)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    # -- from the s standard columns to the b parameters, and back ------------------------------------------------
+
+    def gram(self, h: Array) -> Array:
+        """CᵀHC (b, b)."""
+        return h if self.combination is None else self.combination.T @ h @ self.combination
+
+    def gram_seed(self, dfdh: Array) -> Array:
+        """∂f/∂H (s, s) from ∂f/∂(CᵀHC) (b, b)."""
+        return dfdh if self.combination is None else self.combination @ dfdh @ self.combination.T
+
+    def rows(self, w: Array) -> Array:
+        """W C (…, b)."""
+        return w if self.combination is None else w @ self.combination
+
+    def rows_seed(self, seed: Array) -> Array:
+        """∂f/∂W (…, s) from ∂f/∂(W C) (…, b)."""
+        return seed if self.combination is None else seed @ self.combination.T
+
+
+def coefficient_rows(rows: Sequence[int] | NDArray[np.int64], values: Array, count: int) -> Array:
+    """(…, count) zero but for ``values`` (…, len(rows)) at the given places of the last axis."""
+    full = np.zeros((*values.shape[:-1], count))
+    full[..., rows] = values
+    return full
 
 
 class ObservedRows(Protocol):
@@ -100,3 +190,110 @@ class ObservedTorqueRows:
         model, motion = self.sums.model, self.sums.motion
         whitened = seed.reshape(len(motion), model.n, -1) * np.sqrt(self.sums.weights)[:, None]
         return regressor_pullback(model, motion, coefficient_rows(self.selected, whitened, len(model.standard)))
+
+
+@dataclass(frozen=True)
+class EnergyRows(Settings):
+    """Rows (h(t_{i+k}) − h(t_i)) / noise with k = ``interval`` samples, i = 0, k, 2 k, …
+
+    noise: standard deviation of an energy difference [J]; a row mixes all joints, so weights per joint do not apply.
+    """
+
+    interval: Annotated[int, Whole(1)] = 1
+    noise: Annotated[float, Number(above=0.0, unit="J")] = 1.0
+
+    word: ClassVar[str] = "energy"
+    title: ClassVar[str] = "the energy model"
+    name: ClassVar[str] = word
+
+    def __post_init__(self) -> None:
+        if self.interval < 1 or not (np.isfinite(self.noise) and self.noise > 0):
+            raise ParameterError(f"the energy model needs an interval ≥ 1 sample and a positive noise, not {self}")
+
+    def kinds(self, model: DynamicModel) -> int:
+        return 1
+
+    def rows(
+        self, model: DynamicModel, motion: Motion, selected: Index, layout: ColumnLayout, weights: Array
+    ) -> ObservedEnergyRows:
+        if len(motion) <= self.interval:
+            raise ParameterError(f"{len(motion)} samples give no interval of {self.interval}; give more samples")
+        return ObservedEnergyRows(self, model, motion, selected)
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedEnergyRows:
+    settings: EnergyRows
+    model: DynamicModel
+    motion: Motion
+    selected: Index
+
+    @cached_property
+    def _points(self) -> Index:
+        """Samples at which intervals meet."""
+        return np.arange(0, len(self.motion), self.settings.interval)
+
+    @cached_property
+    def _lossy(self) -> Index:
+        """Standard columns that store no energy."""
+        flags = [flag for term in self.model.bound for flag in term.conservative]
+        return 10 * self.model.n + np.flatnonzero(~np.array(flags, dtype=bool))
+
+    @cached_property
+    def _lagrange(self) -> LagrangeRows:
+        return self.model.dynamics.lagrange(self.motion)
+
+    @cached_property
+    def _w(self) -> Array:
+        h = self.model.energy(self.motion, self._lagrange)
+        if len(self._lossy):
+            h[:, self._lossy] = self._work()
+        rows: Array = np.diff(h[np.ix_(self._points, self.selected)], axis=0) / self.settings.noise
+        return rows
+
+    def _work(self) -> Array:
+        """(N, k): work taken by the k lossy columns since the first sample, per unit of the parameter [J …]."""
+        power = np.zeros((len(self.motion), len(self.model.standard)))
+        for (row, column), values in zip(self.model.entries, self.model.term_values(self.motion), strict=True):
+            power[:, 10 * self.model.n + column] += self.motion.qd[:, row] * values
+        power = power[:, self._lossy]
+        work = np.zeros_like(power)
+        np.cumsum(0.5 * np.diff(self.motion.time)[:, None] * (power[1:] + power[:-1]), axis=0, out=work[1:])
+        return work
+
+    def gram(self) -> Array:
+        return self._w.T @ self._w
+
+    def pullback(self, dfdh: Array) -> MotionGradient:
+        return self.dense_pullback(self._w @ (dfdh + dfdh.T))
+
+    def dense(self) -> Array:
+        return self._w
+
+    def dense_pullback(self, seed: Array) -> MotionGradient:
+        h_bar = np.zeros((len(self.motion), len(self.model.standard)))
+        change = coefficient_rows(self.selected, seed / self.settings.noise, len(self.model.standard))
+        h_bar[self._points[1:]] += change
+        h_bar[self._points[:-1]] -= change
+        if not len(self._lossy):
+            return self.model.energy_pullback(self.motion, h_bar, self._lagrange)
+        work_bar = np.zeros_like(h_bar)
+        work_bar[:, self._lossy] = h_bar[:, self._lossy]
+        h_bar[:, self._lossy] = 0.0
+        return self.model.energy_pullback(self.motion, h_bar, self._lagrange) + self._work_pullback(work_bar)
+
+    def _work_pullback(self, work_bar: Array) -> MotionGradient:
+        """Gradient of Σ work_bar ⊙ work, work_bar (N, p)."""
+        later = np.cumsum(work_bar[:0:-1], axis=0)[::-1]  # of every step between two samples
+        half = 0.5 * np.diff(self.motion.time)[:, None] * later
+        power_bar = np.zeros_like(work_bar)
+        power_bar[1:] += half
+        power_bar[:-1] += half
+        values, qd_bar = self.model.term_values(self.motion), np.zeros_like(self.motion.qd)
+        seeds = np.zeros_like(values)
+        for k, (row, column) in enumerate(self.model.entries):
+            bar = power_bar[:, 10 * self.model.n + column]
+            seeds[k] = bar * self.motion.qd[:, row]
+            qd_bar[:, row] += bar * values[k]
+        nothing = np.zeros_like(qd_bar)
+        return self.model.terms_pullback(self.motion, seeds) + MotionGradient(nothing, qd_bar, nothing)

@@ -1,7 +1,8 @@
-"""The figures that are always reported of a motion, by orthogonal decomposition of W rather than from H."""
+"""The figures that are always reported of a motion, by orthogonal decomposition of W; which parameters it misses."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,13 +10,15 @@ from numpy.typing import ArrayLike
 from scipy.linalg import qr, solve_triangular
 
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.criteria.columns import Columns
-from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
-from exciter.excitation.criteria.observed import Observed
+from exciter.errors import ParameterError
+from exciter.excitation.criteria.criterion import Observed, rounding
+from exciter.excitation.criteria.design_rows import Columns, DesignRows, TorqueRows
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
 SINGULAR = 1e14  # a condition number with unit columns above this is rounding
+ZERO_COLUMN = 1e-28  # of H's largest diagonal element: the square of what rounding leaves of a zero column
+TAKES_PART = 0.3  # of the largest share in a direction that is not excited
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,3 +79,20 @@ def _triangle(w: Array) -> Array:
 def _cond(r: Array) -> float:
     values = np.linalg.svd(r, compute_uv=False)
     return float(values[0] / values[-1]) if values[-1] > 0 else np.inf
+
+
+def unexcited(h: Array, names: Sequence[str]) -> list[str]:
+    """Names of the parameters without any effect and, when all have one, of those that cannot be told apart: the
+    largest entries of the directions in which H (b, b) is singular. Empty when H is regular."""
+    if np.shape(h) != (len(names), len(names)):
+        raise ParameterError(f"H has shape {np.shape(h)} and there are {len(names)} names; give one name per row")
+    diagonal = h.diagonal()
+    silent = ~(diagonal > ZERO_COLUMN * diagonal.max(initial=0.0))
+    if silent.any():
+        return [name for name, is_silent in zip(names, silent, strict=True) if is_silent]
+    scale = 1.0 / np.sqrt(diagonal)  # unit columns: entries of parameters with different units compare
+    values, vectors = np.linalg.eigh(h * np.outer(scale, scale))
+    lost = vectors[:, values <= values[-1] * rounding(h)]
+    share = np.linalg.norm(lost, axis=1)
+    limit = TAKES_PART * share.max(initial=0.0)
+    return [name for name, part in zip(names, share, strict=True) if part > 0 and part >= limit]

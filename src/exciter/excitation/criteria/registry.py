@@ -14,22 +14,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from exciter.errors import shown
-from exciter.excitation.criteria.a_optimality import AOptimality
-from exciter.excitation.criteria.condition_number import ConditionNumber
+from exciter.excitation.criteria.condition import (
+    ConditionAndSmallest,
+    ConditionNumber,
+    FrobeniusCondition,
+    NormalizedCondition,
+    QrCondition,
+    ScaledCondition,
+)
 from exciter.excitation.criteria.cramer_rao import CramerRao
 from exciter.excitation.criteria.criterion import AnyCriterion, CriterionSettings
-from exciter.excitation.criteria.d_optimality import DOptimality
-from exciter.excitation.criteria.design_rows import TorqueRows
-from exciter.excitation.criteria.e_optimality import EOptimality
-from exciter.excitation.criteria.energy_rows import EnergyRows
-from exciter.excitation.criteria.equilibrium import Equilibrium
-from exciter.excitation.criteria.frobenius_condition import FrobeniusCondition
-from exciter.excitation.criteria.normalized_condition import NormalizedCondition
-from exciter.excitation.criteria.qr_condition import QrCondition
-from exciter.excitation.criteria.scaled_condition import ScaledCondition
-from exciter.excitation.criteria.smallest_singular import ConditionAndSmallest
-from exciter.excitation.criteria.torque_activity import InverseTorque
-from exciter.excitation.criteria.weighted_sum import ConditionAndEquilibrium, ConditionAndTorque, WeightedSum
+from exciter.excitation.criteria.design_rows import EnergyRows, TorqueRows
+from exciter.excitation.criteria.optimality import AOptimality, DOptimality, EOptimality
+from exciter.excitation.criteria.sums import (
+    ConditionAndEquilibrium,
+    ConditionAndTorque,
+    Equilibrium,
+    InverseTorque,
+    WeightedSum,
+)
 from exciter.settings import Positive, Registry, Settings
 from exciter.settings.fill import adapter
 from exciter.settings.kinds import Kind

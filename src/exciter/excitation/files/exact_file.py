@@ -22,7 +22,7 @@ from exciter.errors import ExciterError, MotionError, shown
 from exciter.excitation.families import trajectory_from
 from exciter.excitation.files.samples import SHORTEST_STEP
 from exciter.excitation.trajectories.curve import Curve, Piece
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.robot import Robot

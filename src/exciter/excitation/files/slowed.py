@@ -16,7 +16,7 @@ import numpy as np
 from exciter.errors import MotionError
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
 from exciter.excitation.trajectories.curve import Curve, Piece
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
+from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 
 SLOWEST = 0.01

@@ -21,8 +21,8 @@ from exciter.excitation.criteria import (
     WeightedSum,
     evaluation,
 )
-from exciter.excitation.criteria.soft_condition import SoftCondition
-from exciter.excitation.criteria.weighted_sum import scaled
+from exciter.excitation.criteria.condition import SoftCondition
+from exciter.excitation.criteria.sums import SumByWord, scaled
 from exciter.typing import Array
 
 POWERS = (4.0, 16.0)  # of the stand-ins for a condition number, one stage each
@@ -77,6 +77,7 @@ class Logarithm:
 
 def stages(criterion: AnyCriterion) -> tuple[AnyCriterion, ...]:
     """Criteria to be minimised one after the other; the last one has the minima of the given one."""
+    criterion = criterion.sum if isinstance(criterion, SumByWord) else criterion  # its parts are what is softened
     soft: Sequence[AnyCriterion] = [softened(criterion, power) for power in POWERS]
     if soft[0] == criterion:
         soft = ()

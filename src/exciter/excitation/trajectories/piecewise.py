@@ -1,20 +1,46 @@
-"""What all families of piecewise polynomials share: their basis functions are themselves piecewise polynomials."""
+"""Families of piecewise polynomials: B-splines, sequences of accelerations, and straight moves with stops.
+
+Their basis functions are themselves piecewise polynomials.
+
+B-spline: way-points q_0 … q_r at equal steps of time (Rackl et al. 2012, eqs. (19)–(32)). Degree 4 has its inner knots
+half-way between way-points, degree 5 at the way-points; either way there are r + 5 control points, as many as
+way-points and boundary conditions together.
+
+Acceleration sequence (Armstrong 1989), the freest description of a motion: accelerations at equally spaced nodes,
+straight lines in between so that the jerk is finite, and the position at the start; the start velocity is zero.
+
+Stops: points at which all joints stop, joined by straight moves whose acceleration is a trapezoid of time.
+A move rises to its full acceleration in t_j at constant jerk, keeps it for t_a, falls in t_j, cruises for t_v, and
+brakes the same way: seven phases, the fastest from rest to rest within limits of velocity, acceleration and jerk. The
+share of the way that is done reaches the velocity, acceleration and jerk
+
+    v = 1/(2 t_j + t_a + t_v),    a = v/(t_j + t_a),    j = a/t_j.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import factorial
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import interpolate
+from scipy.linalg import block_diag, null_space
 
-from exciter.errors import ExciterError, shown
+from exciter.errors import ExciterError, MotionError, shown
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.excitation.trajectories.trajectory import Family, as_coefficients
+from exciter.excitation.trajectories.trajectory import Duration, Family, as_coefficients
+from exciter.settings import Number, OneWord, Vector, Whole
 from exciter.typing import Array
 
 SHORTEST_MOTION, LONGEST_MOTION = 1e-3, 1e6  # [s] beyond which no robot is meant, and numbers overflow
 MOST_SPANS = 1000  # of a family: its basis has the square of their number in entries
+Variables = Literal["waypoints", "control"]
+SIGNS = (1.0, 0.0, -1.0, 0.0, -1.0, 0.0, 1.0)  # of the jerk, phase by phase
 
 
 def positive_duration(duration: float) -> float:
@@ -82,3 +108,231 @@ class PiecewisePolynomial(Family, ABC):
         """The exact motion of coefficients (n, c) over [0, duration]."""
         pieces = np.tensordot(as_coefficients(delta, self.coefficients), self.functions.coefficients, axes=1)
         return Curve((PolynomialPiece(self.functions.knots, pieces),))
+
+
+@dataclass(frozen=True)
+class BSpline(PiecewisePolynomial):
+    """A B-spline of each joint, at rest at both ends.
+
+    duration t_f [s]; degree 4 (the jerk is continuous) or 5; segments r between way-points.
+
+    Coefficients (n, r + 5): control points p [rad]. Rest at both ends (zero velocity and acceleration) is a condition
+    on them; ``variables`` says what the optimiser moves: the way-points, or the control points that remain.
+
+    >>> ex.design(robot, ex.BSpline(duration=6, segments=5), starts=1).curve.duration
+    6.0
+    """
+
+    word: ClassVar[str] = "bspline"
+    title: ClassVar[str] = "B-spline"
+    duration: Duration = 10.0
+    segments: Annotated[int, Whole(1, MOST_SPANS)] = 8
+    degree: Annotated[int, Whole(4)] = 5
+    variables: Annotated[Variables, OneWord(get_args(Variables))] = "waypoints"
+
+    def __post_init__(self) -> None:
+        positive_duration(self.duration)
+        if self.degree not in (4, 5):
+            raise ExciterError(f"a B-spline of degree {self.degree}; allowed are 4 and 5")
+        whole_number(self.segments, 1, "segments of a B-spline")
+        if self.variables not in get_args(Variables):
+            raise ExciterError(f"B-spline variables '{self.variables}'; allowed are {', '.join(get_args(Variables))}")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(f"p{i}" for i in range(self.segments + 5))
+
+    @property
+    def time_powers(self) -> NDArray[np.int64]:
+        """Control points are positions."""
+        return np.zeros(self.coefficients, dtype=np.int64)
+
+    @property
+    def waypoint_times(self) -> Array:
+        """(r + 1,) [s]"""
+        return np.linspace(0.0, self.duration, self.segments + 1)
+
+    @cached_property
+    def _spline(self) -> interpolate.BSpline:
+        """All basis functions B_j^p, with the knots u."""
+        at = self.waypoint_times
+        inner = at[1:-1] if self.degree == 5 else 0.5 * (at[1:] + at[:-1])
+        ends = np.zeros(self.degree + 1), np.full(self.degree + 1, self.duration)
+        return interpolate.BSpline(np.concatenate([ends[0], inner, ends[1]]), np.eye(self.coefficients), self.degree)
+
+    @cached_property
+    def functions(self) -> PolynomialPiece:
+        knots = np.unique(self._spline.t)
+        taylor = [self._spline(knots[:-1], nu=k) / factorial(k) for k in range(self.degree + 1)]
+        return PolynomialPiece(knots, np.stack(taylor).transpose(2, 1, 0))
+
+    @cached_property
+    def _from_waypoints(self) -> Array:
+        """(c, r + 1): way-points to control points that start and end at rest, eq. (31) with zero v and a."""
+        ends = np.array([0.0, self.duration])
+        rest = [self._spline(ends, nu=k) * self.duration**k for k in (1, 2)]
+        system = np.vstack([self._spline(self.waypoint_times), *rest])
+        right = np.eye(len(system), self.segments + 1)
+        return np.asarray(np.linalg.solve(system, right))
+
+    @cached_property
+    def free(self) -> Array:
+        """Z (c, v): way-points to control points; or the control points of which the first three are one, and the
+        last three."""
+        if self.variables == "waypoints":
+            return self._from_waypoints
+        inner = np.eye(self.segments + 1)
+        return np.vstack([inner[[0, 0]], inner, inner[[-1, -1]]])
+
+    def interpolate(self, waypoints: ArrayLike) -> Array:
+        """Coefficients (n, c) of the spline through way-points (n, r + 1), at rest at both ends."""
+        waypoints = np.asarray(waypoints, dtype=float)
+        if waypoints.ndim != 2 or waypoints.shape[1] != self.segments + 1:
+            raise MotionError(f"way-points of shape {waypoints.shape}; expected (n, {self.segments + 1})")
+        return waypoints @ self._from_waypoints.T
+
+    def with_duration(self, duration: float) -> Self:
+        return replace(self, duration=duration)
+
+
+@dataclass(frozen=True)
+class AccelerationSequence(PiecewisePolynomial):
+    """duration [s], cut into equal intervals m. Coefficients (n, m + 2): q0 [rad], accelerations a_0 … a_m [rad/s²]."""
+
+    word: ClassVar[str] = "acceleration"
+    title: ClassVar[str] = "sequence of accelerations"
+    duration: Duration = 10.0
+    intervals: Annotated[int, Whole(3, MOST_SPANS)] = 20
+
+    def __post_init__(self) -> None:
+        positive_duration(self.duration)
+        whole_number(self.intervals, 3, "intervals of an acceleration sequence that starts and ends at rest")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return ("q0", *(f"a{i}" for i in range(self.intervals + 1)))
+
+    @property
+    def time_powers(self) -> NDArray[np.int64]:
+        return np.array([0] + [2] * (self.intervals + 1))
+
+    @cached_property
+    def functions(self) -> PolynomialPiece:
+        knots = np.linspace(0.0, self.duration, self.intervals + 1)
+        step = self.duration / self.intervals
+        node = np.eye(self.intervals + 1, self.intervals + 2, k=1).T  # (c, m + 1): acceleration at the nodes
+        left, right = node[:, :-1], node[:, 1:]
+        qd = np.cumsum(0.5 * step * (left + right), axis=1) - 0.5 * step * (left + right)
+        gain = step * qd + step**2 * (left / 3.0 + right / 6.0)
+        q = np.cumsum(gain, axis=1) - gain
+        q[0] = 1.0
+        return PolynomialPiece(knots, np.stack([q, qd, 0.5 * left, (right - left) / (6.0 * step)], axis=-1))
+
+    @cached_property
+    def free(self) -> Array:
+        """Z (c, v): a_0 = a_m = 0 and Σ a = 0, so that acceleration and velocity are zero at both ends."""
+        inner = null_space(np.ones((1, self.intervals - 1)))
+        zero = np.zeros((1, self.intervals - 2))
+        return np.asarray(block_diag(1.0, np.vstack([zero, inner, zero])), dtype=float)
+
+    def with_duration(self, duration: float) -> Self:
+        return replace(self, duration=duration)
+
+
+@dataclass(frozen=True)
+class Stops(PiecewisePolynomial):
+    """moves: (t_j, t_a, t_v) [s] of each, t_j > 0; rest [s]: how long the joints stand at every point.
+
+    Coefficients (n, moves + 1): the points [rad or m].
+    """
+
+    word: ClassVar[str] = "stops"
+    title: ClassVar[str] = "straight moves between stops"
+    moves: tuple[Annotated[tuple[float, float, float], Vector(3, "s")], ...]
+    rest: Annotated[float, Number(least=0.0, unit="s")] = 0.0
+
+    def __post_init__(self) -> None:
+        if len(self.moves) > MOST_SPANS:
+            raise ExciterError(f"{len(self.moves)} moves between stops; at most {MOST_SPANS}")
+        moves = np.array(self.moves, dtype=float)
+        if moves.ndim != 2 or moves.shape[1] != 3 or not (np.isfinite(moves).all() and (moves >= 0.0).all()):
+            raise ExciterError(f"moves {shown(self.moves)} between stops; give times [t_j, t_a, t_v] ≥ 0 for each")
+        if not (moves[:, 0] > 0.0).all() or not 0.0 <= self.rest < np.inf:
+            raise ExciterError(
+                f"moves {shown(self.moves)} with a rest of {self.rest} s; t_j must be positive, the rest ≥ 0"
+            )
+        object.__setattr__(self, "moves", tuple((float(j), float(a), float(v)) for j, a, v in moves))
+
+    @property
+    def duration(self) -> float:  # type: ignore[override]
+        """[s] all moves, and a rest at every point."""
+        return float(self.functions.knots[-1])
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(f"q{i}" for i in range(len(self.moves) + 1))
+
+    @property
+    def time_powers(self) -> NDArray[np.int64]:
+        """Points are positions."""
+        return np.zeros(self.coefficients, dtype=np.int64)
+
+    @cached_property
+    def stop_times(self) -> Array:
+        """(moves + 1, 2) [s] from when to when the joints stand at each point."""
+        moving = np.array([_phases(*move).sum() for move in self.moves])
+        arrival = np.concatenate([[0.0], np.cumsum(moving + self.rest)])
+        return np.stack([arrival, arrival + self.rest], axis=1)
+
+    @cached_property
+    def functions(self) -> PolynomialPiece:
+        """The share of each point in the posture: 1 where the joints stand at it."""
+        points = len(self.moves) + 1
+        spans: list[Array] = []
+        widths: list[float] = []
+
+        def add(width: float, shares: dict[int, Array]) -> None:
+            if width > 0.0:
+                widths.append(width)
+                spans.append(np.zeros((points, 4)))
+                for point, share in shares.items():
+                    spans[-1][point] = share
+
+        one = np.array([1.0, 0.0, 0.0, 0.0])
+        for i, move in enumerate(self.moves):
+            add(self.rest, {i: one})
+            for width, done in zip(_phases(*move), _shares(*move), strict=True):
+                add(width, {i: one - done, i + 1: done})
+        add(self.rest, {points - 1: one})
+        knots = np.concatenate([[0.0], np.cumsum(widths)])
+        return PolynomialPiece(knots, np.stack(spans, axis=1))
+
+    @cached_property
+    def free(self) -> Array:
+        """Z (c, v): every point is free."""
+        return np.eye(self.coefficients)
+
+    def with_duration(self, duration: float) -> Self:
+        """All times scaled."""
+        scale = positive_duration(duration) / self.duration
+        moves = tuple((scale * j, scale * a, scale * v) for j, a, v in self.moves)
+        return replace(self, moves=moves, rest=scale * self.rest)
+
+
+def _phases(t_j: float, t_a: float, t_v: float) -> Array:
+    """(7,) [s]"""
+    return np.array([t_j, t_a, t_j, t_v, t_j, t_a, t_j])
+
+
+def _shares(t_j: float, t_a: float, t_v: float) -> Array:
+    """(7, 4): share of the way that is done in each phase, increasing powers of the time since its start."""
+    jerk = 1.0 / (t_j * (t_j + t_a) * (2.0 * t_j + t_a + t_v))
+    state, rows = np.zeros(3), []
+    for width, sign in zip(_phases(t_j, t_a, t_v), SIGNS, strict=True):
+        s, v, a = state
+        j = sign * jerk
+        rows.append([s, v, a / 2.0, j / 6.0])
+        state = np.array(
+            [s + width * (v + width * (a / 2.0 + width * j / 6.0)), v + width * (a + width * j / 2.0), a + width * j]
+        )
+    return np.array(rows)

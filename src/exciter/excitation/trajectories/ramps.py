@@ -15,10 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import SAME, Curve
-from exciter.excitation.trajectories.fourier_piece import FourierPiece
-from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
-from exciter.excitation.trajectories.polynomials import derivative, evaluate, hull, stationary_points
-from exciter.excitation.trajectories.segment_times import ROUNDING, Segments, shortest_times
+from exciter.excitation.trajectories.fourier import FourierPiece
+from exciter.excitation.trajectories.polynomial_piece import (
+    PolynomialPiece,
+    derivative,
+    evaluate,
+    hermite,
+    hull,
+    stationary_points,
+)
+from exciter.excitation.trajectories.quintic import ROUNDING, Segments, shortest_times
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.robot import Robot
 from exciter.typing import Array

@@ -1,27 +1,89 @@
-"""From a seed to a motion that keeps all limits at every instant."""
+"""From a seed to a motion that keeps all limits at every instant.
+
+Certificates say whether a drawn motion may stay; draws are bounded, and what refused most of them is said.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.certificate.certificate import FAILURES, Certificate
+from exciter.excitation.certificate.adaptive import Effort, certify, remembers
+from exciter.excitation.certificate.certificate import FAILURES, Certificate, LimitVerdict
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Trajectory
-from exciter.excitation.validation_motion.judge import Judge
 from exciter.notes import Note
+from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
+QUICK = Effort(refine=0)  # a verdict is wanted, not how close it was
 MOST_DRAWS = 1_000_000  # of random points or motions
 LONGEST = 3600.0  # [s] of a motion: beyond, files and reports would grow without bound
+
+
+@dataclass(eq=False)
+class Judge:
+    """most: draws after which it is given up; refused: how often each limit was the reason."""
+
+    robot: Robot
+    constraints: tuple[Constraint, ...]
+    most: int
+    what: str
+    draws: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def count(self) -> None:
+        """One more draw; an error when there were too many."""
+        if self.draws == self.most:
+            hardest = next((reason for reason, _ in self.refused.most_common(1)), "a limit")
+            raise ExciterError(
+                f"infeasible: no {self.what} that keeps all limits was found in {self.most} draws; hardest to keep is "
+                f"{hardest}; loosen it, or allow more (trajectory: {{draws: …}})"
+            )
+        self.draws += 1
+
+    def refuse(self, reason: LimitVerdict | str) -> None:
+        self.refused[reason if isinstance(reason, str) else f"{reason.what} of {reason.where}"] += 1
+
+    def certificate(self, curve: Curve, effort: Effort | None = None) -> Certificate:
+        return certify(self.robot, curve, self.constraints, effort)
+
+    def broken(self, curve: Curve) -> LimitVerdict | None:
+        """A limit that is not proved, one that slowing down would not help first; None when all are kept."""
+        limits = [limit for limit in self.certificate(curve, QUICK).limits if limit.status in FAILURES]
+        return min(limits, key=lambda limit: limit.what == "torque", default=None)
+
+    def room(self, motion: Motion) -> Array:
+        """(N,) the smallest row of all constraints at each sample; negative: broken."""
+        room = np.full(len(motion), np.inf)
+        for _, values in self._rows(motion):
+            room = np.minimum(room, values.min(axis=0))
+        return room
+
+    def breaks(self, motion: Motion) -> bool:
+        """Whether a constraint is broken at some sample; the one that is broken most then counts as a refusal."""
+        worst, reason = 0.0, ""
+        for constraint, values in self._rows(motion):
+            lowest = values.min(axis=1)
+            if lowest.min() < worst:
+                row = constraint.rows[int(np.argmin(lowest))]
+                worst, reason = float(lowest.min()), f"{row.what} of {row.where}"
+        if reason:
+            self.refuse(reason)
+        return bool(reason)
+
+    def _rows(self, motion: Motion) -> Iterator[tuple[Constraint, Array]]:
+        """Each constraint with its rows (K, N) at samples that are no time series, where these mean something."""
+        yield from ((c, c.values(motion)) for c in self.constraints if not remembers(c))
 
 
 @dataclass(frozen=True, eq=False)

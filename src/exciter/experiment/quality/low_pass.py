@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exciter.experiment.quality.smooth import Smooth
 from exciter.experiment.quality.words import number, percent
-from exciter.experiment.signals.butterworth import Butterworth
+from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.noise import earlier_low_pass
 from exciter.notes import Note, note, warning
 from exciter.typing import Array

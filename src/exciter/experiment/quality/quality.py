@@ -11,7 +11,12 @@ from exciter.notes import Note, Severity, texts
 
 @dataclass(frozen=True)
 class Quality:
-    """All findings on a recording, the gravest first. skipped: what could not be judged, and why."""
+    """All findings on a recording, the gravest first. skipped: what could not be judged, and why.
+
+    >>> quality = ex.inspect(robot, log)
+    >>> quality.usable, quality.samples == len(log)
+    (True, True)
+    """
 
     joints: tuple[str, ...]
     samples: int

@@ -14,7 +14,7 @@ from exciter.experiment.quality.survey import ENOUGH
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.repairs import Repairs
-from exciter.experiment.signals.chunks import Margin, Piece, overlapped, peeked
+from exciter.experiment.signals.resample import Margin, Piece, overlapped, peeked
 from exciter.typing import Array
 
 BESIDE_SECONDS, BESIDE_SAMPLES = 1.0, 256  # at least, on either side of a piece

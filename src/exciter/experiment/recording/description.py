@@ -9,11 +9,11 @@ from typing import Annotated, Any, ClassVar
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import LINK, MOTOR, About, AnalogFilter, Note, Payload, SourceFile, Triple
-from exciter.experiment.recording.columns import JOINT
 from exciter.experiment.recording.drive import Drive, DriveSettings, Offset, drive_of
 from exciter.experiment.recording.formats import FORMATS, preset
 from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.recording.signal import (
+    JOINT,
     Current,
     File,
     Position,
@@ -25,7 +25,7 @@ from exciter.experiment.recording.signal import (
     Wrench,
     check_kinds,
 )
-from exciter.parameters.terms.per_joint import per_joint
+from exciter.parameters.terms.term import per_joint
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Vector, Whole, fill, keys_of, known_keys
 from exciter.settings.kinds import Kind, ListOfTexts

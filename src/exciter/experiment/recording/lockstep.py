@@ -1,14 +1,72 @@
-"""Several files read side by side, the same samples of each at a time."""
+"""The files of one recording: where they lie, read side by side, and where their time runs backwards."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
+from os.path import exists, isdir, isfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
-from exciter.experiment.sources.source import Source
+from exciter.experiment.recording.about import SourceFile
+from exciter.experiment.sources.open import open_source
+from exciter.experiment.sources.source import Source, equal_blocks
 from exciter.typing import Array
+
+ROWS = 16_384
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Files named relative to the first of ``folders`` that has them, opened as ``reader`` says."""
+
+    folders: tuple[Path, ...]
+    reader: str
+    options: Mapping[str, Any]
+    opened: dict[tuple[str, int | None], Source] = field(default_factory=dict)
+
+    def open(self, file: str, interleaved: int | None = None) -> Source:
+        """interleaved: how many numbers, one per line, are a sample."""
+        key = (file, interleaved)
+        if key not in self.opened:
+            options = dict(self.options) if interleaved is None else {**self.options, "interleaved": interleaved}
+            self.opened[key] = open_source(self.path(file), format=self.reader, **options)
+        return self.opened[key]
+
+    def path(self, file: str) -> Path:
+        for folder in self.folders:
+            if exists(folder / file):
+                return folder / file
+        looked = " or ".join(f"'{folder}'" for folder in self.folders)
+        raise RecordingError(
+            f"there is no file '{file}' in {looked}; give the folder of the data (--data, or EXCITER_DATA)"
+        )
+
+
+def fingerprints(files: Sequence[tuple[str, Path]]) -> tuple[SourceFile, ...]:
+    """Name and SHA-256 of every file, read in pieces; of a folder, every file in it."""
+    found = []
+    for name, path in files:
+        if isdir(path):
+            inside = sorted(p for p in path.iterdir() if isfile(p))
+            found += [SourceFile(f"{name}/{p.name}", _sha256(p)) for p in inside]
+        else:
+            found.append(SourceFile(name, _sha256(path)))
+    return tuple(found)
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise RecordingError(f"cannot read '{path}': {error.strerror}") from None
 
 
 @dataclass(frozen=True)
@@ -59,3 +117,60 @@ class Lockstep:
         pairs = {source.path: n for source, n in zip(self.sources, lengths, strict=True)}
         told = ", ".join(f"{path} has {n}" for path, n in pairs.items())
         return f"the files of one recording must have the same number of samples; {told}: is one of them cut short?"
+
+
+def explained(columns: Lockstep, sample: int) -> str:
+    """The end of the message on a sample (from 0) whose time is before that of the one before it; the file is read once
+    more for it."""
+    source = next(part.source for part in columns.parts if part.name == "time")
+    word, number = source.place(sample)
+    place = f", {word} {number} of {source.path.name}" if word != "sample" else ""
+    try:
+        earlier, count = repeated(columns, sample)
+    except RecordingError:  # of rows further on, which are not what is to be told
+        earlier, count = 0, 0
+    if not count:
+        return f"{place}; is it the right column, or are these several recordings in one file?"
+    ends = (sample, sample + count - 1, earlier, earlier + count - 1)
+    first, last, old, old_last = (source.place(row)[1] for row in ends)
+    return (
+        f"{place}; {word}s {first} … {last} repeat {word}s {old} … {old_last}: a block was logged twice; delete one of "
+        "the two"
+    )
+
+
+def repeated(columns: Lockstep, sample: int) -> tuple[int, int]:
+    """(earlier, count): the ``count`` rows from ``sample`` on are those from ``earlier`` on; 0 where fewer than two."""
+    wanted = next(_tables(columns, sample))[:1]
+    start = 0
+    for table in _tables(columns, 0):
+        same = np.flatnonzero(_equal(table, wanted).all(axis=1))
+        if start + len(table) >= sample or same.size:
+            break
+        start += len(table)
+    if not same.size or (earlier := start + int(same[0])) >= sample:
+        return 0, 0
+    count, most = 0, sample - earlier
+    blocks = (equal_blocks(_tables(columns, row), ROWS) for row in (earlier, sample))
+    for before, after in zip(*blocks, strict=False):
+        rows = min(len(before), len(after), most - count)
+        differ = np.flatnonzero(~_equal(before[:rows], after[:rows]).all(axis=1))
+        count += int(differ[0]) if differ.size else rows
+        if differ.size or count == most:
+            break
+    return (earlier, count) if count > 1 else (0, 0)
+
+
+def _tables(columns: Lockstep, first: int) -> Iterator[Array]:
+    """All columns that are used, as the files have them, from row ``first`` on."""
+    start = 0
+    for block in columns.blocks(ROWS):
+        table = np.hstack(list(block.values()))
+        if start + len(table) > first:
+            yield table[max(0, first - start) :]
+        start += len(table)
+
+
+def _equal(a: Array, b: Array) -> NDArray[np.bool_]:
+    """Also where both are missing."""
+    return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))

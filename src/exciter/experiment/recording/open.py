@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from exciter.errors import ExciterError, RecordingError
-from exciter.experiment.recording.columns import find, group, joints_of
 from exciter.experiment.recording.description import (
     SIGNALS,
     SUFFIXES,
@@ -22,11 +21,11 @@ from exciter.experiment.recording.description import (
     reading_of,
 )
 from exciter.experiment.recording.formats import completed, preset, recognised
-from exciter.experiment.recording.lockstep import Lockstep, Part
+from exciter.experiment.recording.lockstep import Lockstep, Part, Shelf
 from exciter.experiment.recording.native_files import check_header, companion, native_npz, starts_as_native
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.recording_file import RecordingFile
-from exciter.experiment.recording.shelf import Shelf
+from exciter.experiment.recording.signal import find, group, joints_of
 from exciter.experiment.sources.open import open_source
 
 DATA = "EXCITER_DATA"

@@ -38,6 +38,11 @@ class Recording:
 
     name: of the file it was read from, repairs: that its recording.yaml asks for, notes: on how it was read. named:
     whether the joints' names are known; if not, they are those of the robot, in its order.
+
+    >>> time = np.arange(500) / 100
+    >>> q = np.outer(np.sin(time), [0.5, 0.4, 0.3])
+    >>> ex.Recording.of(time, q, torque=10 * q, joints=robot.joint_names)
+    <recording: 500 samples, 4.99 s, 100 Hz; q, torque of joint_1, joint_2, joint_3>
     """
 
     joints: tuple[str, ...]

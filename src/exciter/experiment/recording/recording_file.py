@@ -14,11 +14,9 @@ from exciter.errors import RecordingError
 from exciter.experiment.recording.about import About, SourceFile
 from exciter.experiment.recording.clock import Clock
 from exciter.experiment.recording.description import Description
-from exciter.experiment.recording.lockstep import Lockstep
+from exciter.experiment.recording.lockstep import Lockstep, explained, fingerprints
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.repairs import Repairs
-from exciter.experiment.recording.repeats import explained
-from exciter.experiment.recording.shelf import fingerprints
 from exciter.notes import Note, warning
 from exciter.typing import Array
 

@@ -1,6 +1,6 @@
 """The route of [12.16]: resample on true time, low-pass the positions without phase shift, take central differences.
 
-The torque is resampled and nothing else: low-passing it alone would bias every estimate, see ``parallel_filter``.
+The torque is resampled and nothing else: low-passing it alone would bias every estimate, see ``ParallelFilter``.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ import numpy as np
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.analog import torque_bandwidth
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.central_differences import first_difference, second_difference
-from exciter.experiment.signals.chunks import Margin, Piece
 from exciter.experiment.signals.cutoff import choose_cutoff
-from exciter.experiment.signals.low_pass import EDGE, FINEST_EDGE, NEGLIGIBLE
-from exciter.experiment.signals.motion_band import velocity_band
-from exciter.experiment.signals.moving import most_moving, moves
-from exciter.experiment.signals.noise import FEWEST, estimate_noise
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.resample import REACH, check_complete, resample, round_rate, sampling_rate
+from exciter.experiment.signals.low_pass import EDGE, FINEST_EDGE, NEGLIGIBLE, Butterworth, torque_bandwidth
+from exciter.experiment.signals.noise import FEWEST, estimate_noise, most_moving, moves
+from exciter.experiment.signals.processed import Processed, velocity_band
+from exciter.experiment.signals.resample import (
+    REACH,
+    Margin,
+    Piece,
+    check_complete,
+    resample,
+    round_rate,
+    sampling_rate,
+)
 from exciter.experiment.signals.route import Bridge, Frequency, StreamingRoute
 from exciter.notes import Note, done, warning
 from exciter.robot.motion import Motion
@@ -31,6 +33,30 @@ from exciter.typing import Array
 
 CLEARLY = 1.25  # times the cut-off: less is the same band, measured twice
 HIGHEST = 0.2  #: of the rate: a cut-off that leaves differences room
+
+
+def first_difference(q: Array, rate: float) -> Array:
+    """q̇(k) = (q(k+1) − q(k−1)) / (2T) [12.16], T = 1/rate [s]; q (N, …) gives (N − 2, …), the ends are cut.
+
+    Exact for parabolas; a sine of ω comes out too small by (ωT)²/6.
+    """
+    _check(q)
+    return np.asarray((q[2:] - q[:-2]) * (0.5 * rate))
+
+
+def second_difference(q: Array, rate: float) -> Array:
+    """q̈(k) = (q(k+1) − 2 q(k) + q(k−1)) / T²; (N, …) gives (N − 2, …), the ends are cut.
+
+    Rather than [12.16] twice, which reaches over five samples: a sine comes out too small by (ωT)²/12 instead of
+    (ωT)²/3. It lets more noise through near half the rate, where the filter before it has left none.
+    """
+    _check(q)
+    return np.asarray((q[2:] - 2.0 * q[1:-1] + q[:-2]) * rate**2)
+
+
+def _check(q: Array) -> None:
+    if len(q) < 3:
+        raise RecordingError(f"a central difference needs at least 3 samples; given {len(q)}")
 
 
 @dataclass(frozen=True)

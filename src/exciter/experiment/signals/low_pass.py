@@ -1,5 +1,6 @@
-"""Zero-phase low-pass filters: recursive sections run over the samples forwards, then backwards.
+"""Low-pass filters: the analogue one before the sampling of torque or current, and zero-phase ones of samples.
 
+Zero-phase: recursive sections run over the samples forwards, then backwards.
 Two passes: the phase is zero, the gain that of one pass squared. Non-causal, so a filter knows the samples behind.
 Edges: the series is continued beyond its ends by its reflection about the end points (value and slope stay
 continuous); what this guess changes fades from the ends as fast as the filter forgets, see ``settle``.
@@ -10,21 +11,61 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import pi
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import signal
 
-from exciter.errors import RecordingError
-from exciter.experiment.recording.about import HIGHEST_ORDER
+from exciter.errors import RecordingError, shown
+from exciter.experiment.recording.about import HIGHEST_ORDER, About, AnalogFilter
+from exciter.notes import Note, warning
 from exciter.typing import Array
 
+UNTOUCHED = 0.99  # gain up to which a filter is said to pass
+NOTE = "torque bandwidth [Hz]"  # in About.notes, so that it is written and read with the recording
 Design = tuple[Any, Any, float]
 NEGLIGIBLE = 1e-16  #: what a margin may leave of an edge's influence: nothing that counts after two differences
 EDGE = 1e-3  #: what may be left of an edge's influence where samples are kept
 SLOWEST = 1e-6  #: cut-off over the rate: below, poles are too close to 1 to be told from it
 FINEST_EDGE = 1e-6  #: so that an edge ends well within the first piece of a stream
 STOPPED = 0.01  #: gain (both passes) below which nothing passes to speak of
+
+
+def response(analog: AnalogFilter, frequency: Array) -> NDArray[np.complex128]:
+    """H(j2πf) of the analogue Butterworth filter at frequencies [Hz]."""
+    zeros, poles, gain = signal.butter(analog.order, 2.0 * np.pi * analog.cutoff, analog=True, output="zpk")
+    return np.asarray(signal.freqs_zpk(zeros, poles, gain, 2.0 * np.pi * frequency)[1])
+
+
+def passes(analog: AnalogFilter) -> float:
+    """[Hz] up to which the filter hardly attenuates."""
+    return float(analog.cutoff * (UNTOUCHED**-2 - 1.0) ** (0.5 / analog.order))
+
+
+def named(analog: AnalogFilter) -> str:
+    return f"the analogue Butterworth filter of order {analog.order} and {analog.cutoff:g} Hz"
+
+
+def left_in(analog: AnalogFilter) -> Note:
+    text = f"{named(analog)} was left in: the torque is late and attenuated; Prewhitening undoes it"
+    return warning("analogue filter", text)
+
+
+def noted_bandwidth(about: About) -> float:
+    """[Hz] above which the torque was cut when a filter was undone; infinite where none was."""
+    try:
+        return float(about.notes.get(NOTE, "inf"))
+    except ValueError:
+        raise RecordingError(f"notes: '{NOTE}' is {shown(about.notes[NOTE])}; it must be a frequency") from None
+
+
+def torque_bandwidth(about: About) -> tuple[float, tuple[Note, ...]]:
+    """[Hz] up to which the recorded torque is whole, and a warning where a filter was left as it is."""
+    if about.filter is None:
+        return noted_bandwidth(about), ()
+    return min(noted_bandwidth(about), passes(about.filter)), (left_in(about.filter),)
 
 
 @dataclass(frozen=True)
@@ -95,3 +136,64 @@ def _designed(low_pass: LowPass, rate: float) -> tuple[Array, float]:
     """Sections, and the modulus of the slowest pole; a stream asks for them again and again."""
     zeros, poles, gain = low_pass._design(2.0 * low_pass.cutoff / rate)
     return np.asarray(signal.zpk2sos(zeros, poles, gain)), float(np.abs(poles).max())
+
+
+@dataclass(frozen=True)
+class Butterworth(LowPass):
+    """Gain of both passes 1 / (1 + (f/cutoff)^(2·order)): a half (−6 dB) at the cut-off, 1 % of error at
+    0.56 · cutoff for order 4. ``order`` is that of one pass, as in ``filtfilt`` of the papers.
+
+    At the digital end frequencies are bent a little (bilinear transformation); the cut-off stays exactly where it is.
+    """
+
+    title = "Butterworth"
+    order: int = 4
+
+    def _design(self, wn: float) -> Design:
+        zeros, poles, gain = signal.butter(self.order, wn, output="zpk")
+        return zeros, poles, gain
+
+    def _stop_ratio(self) -> float:
+        return float((1.0 / STOPPED - 1.0) ** (0.5 / self.order))
+
+
+@dataclass(frozen=True)
+class Chebyshev(LowPass):
+    """ripple [dB] of one pass up to the cut-off, where one pass has just that attenuation; two passes have twice it.
+
+    Order 8 and 0.05 dB are what MATLAB's ``decimate`` uses.
+    """
+
+    title = "Chebyshev"
+    order: int = 8
+    ripple: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < self.ripple <= 3.0:
+            raise RecordingError(f"{self}: the ripple must be above 0 and at most 3 dB")
+
+    def _design(self, wn: float) -> Design:
+        zeros, poles, gain = signal.cheby1(self.order, self.ripple, wn, output="zpk")
+        return zeros, poles, gain
+
+    def _stop_ratio(self) -> float:
+        epsilon = np.sqrt(10.0 ** (self.ripple / 10.0) - 1.0)
+        return float(np.cosh(np.arccosh(np.sqrt(1.0 / STOPPED - 1.0) / epsilon) / self.order))
+
+
+@dataclass(frozen=True)
+class SecondOrder(Butterworth):
+    """Gain a²/(ω² + a²), a half (−6 dB) at a = 2π·cutoff: a/(s + a) forwards, then backwards.
+
+    Gain and −12 dB per octave are those of F(s). Its phase makes no difference to equations, whose two sides share it;
+    without it rows stay at their instants.
+    """
+
+    title = "second order"
+    order: int = 1
+
+    @classmethod
+    def of(cls, a: float) -> SecondOrder:
+        """a [rad/s]; the chapter suggests 10 … 40."""
+        return cls(a / (2.0 * pi))

@@ -1,19 +1,24 @@
-"""How noisy samples are when no period can be compared with another.
-
+"""How noisy samples are when no period can be compared with another, and where a log shows motion.
 The motion is smooth, noise is not: divided differences of order m on true time remove any polynomial of degree m − 1
 and leave noise, whose variance they multiply by Σ w². Assumed: noise is white above the band of the motion. A signal
 that was low-passed before has nothing left up there, and the estimate is then a lower bound: ``earlier_low_pass``.
+
+What settings are chosen from must not be the rest before the motion (``peeked_at_motion``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import signal, stats
 
 from exciter.errors import RecordingError
+from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals.resample import Join, split_at_gaps
 from exciter.typing import Array
 
 ORDERS = range(2, 9)  # of the differences
@@ -22,6 +27,8 @@ MOST = 200_000  # samples looked at: more do not sharpen the estimate
 KEPT = 0.9  # of the differences, the smallest: jumps (stiction, reversals, gaps) are not noise
 SAME = 1.05  # an estimate within this of the smallest is as good, and a lower order is less sensitive to colour
 QUIET = 1e-4  # of a torque's spread: no sensor of torque or current is that quiet unless it was low-passed
+MOVES = 20.0  # times its noise: the spread of a position that moves
+WINDOWS = 10  # stretches of a stream that are held in memory in search of motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,3 +143,63 @@ def earlier_low_pass(x: Array, rate: float) -> float | None:
         above = np.flatnonzero(smooth[: int(0.9 * len(smooth))] > 100.0 * max(floor, 1e-300))
         found.append(float(frequency[above[-1]]) if len(above) else 0.0)
     return max(found) if found else None
+
+
+def moves(recording: Recording) -> bool:
+    """Whether a joint moves by more than noise, drift or the last digit of an encoder."""
+    if len(recording) < FEWEST:
+        return False
+    later = np.diff(recording.time, prepend=-np.inf) > 0.0
+    q = recording.q[later]
+    if len(q) < FEWEST or not np.isfinite(q).all():
+        return len(q) >= FEWEST  # to be refused where it can be said better
+    return bool((q.std(axis=0) > MOVES * estimate_noise(recording.time[later], q).sigma).any())
+
+
+def most_moving(recording: Recording, gap: float) -> Recording:
+    """The part between gaps longer than ``gap`` [s] that holds most of the motion, each joint's counted alike."""
+    parts = split_at_gaps(recording, gap)
+    if len(parts) == 1:
+        return parts[0]
+    size = np.array([len(part) * part.q.var(axis=0) for part in parts])
+    return parts[int(np.argmax((size / np.maximum(size.sum(axis=0), 1e-300)).sum(axis=1)))]
+
+
+def peeked_at_motion(
+    parts: Iterable[Recording], samples: int, join: Join[Recording]
+) -> tuple[Recording | None, Iterator[Recording]]:
+    """A first stretch of a stream in which something moves, some ``samples`` long, and the stream from its start.
+
+    None: the stream is empty. Refused where the first million samples or so are standstill.
+    """
+    stream, seen = iter(parts), list[Recording]()
+    for _ in range(WINDOWS):
+        if not (window := _window(stream, samples)):
+            break
+        seen.append(join(window))
+        if moves(seen[-1]):
+            if len(seen) > 1 or not moves(seen[0][: len(seen[0]) // 2]):  # it has begun only just
+                seen += _window(stream, samples)
+            return join(seen[_first(seen) :]), chain(seen, stream)
+    if not seen:
+        return None, iter(())
+    if sum(map(len, seen)) < FEWEST:
+        return join(seen), chain(seen, stream)
+    raise RecordingError(
+        f"no joint moves in the first {seen[-1].time[-1] - seen[0].time[0]:.3g} s: nothing can be chosen from "
+        "standstill; give the setting (cutoff, or knots_per_second), or cut the rest off"
+    )
+
+
+def _first(seen: Sequence[Recording]) -> int:
+    """Index of the first stretch that moves."""
+    return next(k for k, part in enumerate(seen) if moves(part))
+
+
+def _window(stream: Iterator[Recording], samples: int) -> list[Recording]:
+    window, total = list[Recording](), 0
+    while total < samples and (part := next(stream, None)) is not None:
+        if len(part):
+            window.append(part)
+            total += len(part)
+    return window

@@ -9,8 +9,7 @@ import numpy as np
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import About
 from exciter.experiment.recording.recording import WRENCH, Recording
-from exciter.experiment.signals.local_cubic import local_cubic
-from exciter.experiment.signals.resample import LONG, check_complete, sampling_rate
+from exciter.experiment.signals.resample import LONG, check_complete, local_cubic, sampling_rate
 from exciter.typing import Array
 
 STILL = 1e-3  # of the largest motion: a joint that moves less is not asked whether it repeats

@@ -29,7 +29,7 @@ from scipy import fft, signal
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import About, AnalogFilter
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.analog import NOTE, named, noted_bandwidth, passes, response
+from exciter.experiment.signals.low_pass import NOTE, named, noted_bandwidth, passes, response
 from exciter.experiment.signals.periods import PeriodAverage
 from exciter.experiment.signals.resample import resample
 from exciter.notes import done

@@ -9,9 +9,9 @@ from typing import Annotated, Protocol
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.chunks import Margin, Piece, overlapped, peeked, segments, split_at_gaps
-from exciter.experiment.signals.moving import peeked_at_motion
+from exciter.experiment.signals.noise import peeked_at_motion
 from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.resample import Margin, Piece, overlapped, peeked, segments, split_at_gaps
 from exciter.notes import done
 from exciter.settings import Number, Settings, Whole
 

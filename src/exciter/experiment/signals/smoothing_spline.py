@@ -15,13 +15,19 @@ from scipy import interpolate, linalg
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.analog import torque_bandwidth
-from exciter.experiment.signals.chunks import Margin, Piece
 from exciter.experiment.signals.cutoff import Shares, least_error, spectrum
-from exciter.experiment.signals.moving import most_moving, moves
-from exciter.experiment.signals.noise import estimate_noise
+from exciter.experiment.signals.low_pass import torque_bandwidth
+from exciter.experiment.signals.noise import estimate_noise, most_moving, moves
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.resample import REACH, check_complete, resample, round_rate, sampling_rate
+from exciter.experiment.signals.resample import (
+    REACH,
+    Margin,
+    Piece,
+    check_complete,
+    resample,
+    round_rate,
+    sampling_rate,
+)
 from exciter.experiment.signals.route import Bridge, Frequency, StreamingRoute
 from exciter.notes import Note, done
 from exciter.robot.motion import Motion

@@ -9,10 +9,18 @@ from pathlib import Path
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.sources.pieces import equal_blocks
-from exciter.experiment.sources.source import MOST_COLUMNS, Source
-from exciter.experiment.sources.text_layout import DECIMAL_COMMA, TextSettings, decimal_comma, find_layout
-from exciter.experiment.sources.text_lines import HIDDEN_ENDS, Notation, cells, numbered_lines, text_pieces
+from exciter.experiment.sources.source import MOST_COLUMNS, Source, equal_blocks
+from exciter.experiment.sources.text_layout import (
+    DECIMAL_COMMA,
+    HIDDEN_ENDS,
+    Notation,
+    TextSettings,
+    cells,
+    decimal_comma,
+    find_layout,
+    numbered_lines,
+    text_pieces,
+)
 from exciter.files import HIDDEN_END
 from exciter.typing import Array
 

@@ -19,9 +19,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.sources.limits import brief, check_unpacked, check_whole
-from exciter.experiment.sources.pieces import equal_blocks
-from exciter.experiment.sources.source import MOST_COLUMNS, Source
+from exciter.experiment.sources.source import MOST_COLUMNS, Source, brief, check_unpacked, check_whole, equal_blocks
 from exciter.typing import Array
 
 PIECE = 1 << 20  # bytes of one array read at once, about

@@ -14,11 +14,8 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import ExciterError, RecordingError, shown
-from exciter.experiment.sources.bag_limits import MOST_MESSAGE, check_index, check_mcap, unpack
-from exciter.experiment.sources.bag_metadata import bag_files
-from exciter.experiment.sources.limits import brief
-from exciter.experiment.sources.pieces import equal_blocks
-from exciter.experiment.sources.source import MOST_COLUMNS, Source
+from exciter.experiment.sources.bag_limits import MOST_MESSAGE, bag_files, check_index, check_mcap, unpack
+from exciter.experiment.sources.source import MOST_COLUMNS, Source, brief, equal_blocks
 from exciter.typing import Array
 
 JOINT_STATE = "sensor_msgs/msg/JointState"

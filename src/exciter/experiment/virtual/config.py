@@ -27,17 +27,11 @@ from exciter.errors import ExciterError
 from exciter.experiment.recording import AnalogFilter, Payload
 from exciter.experiment.virtual.control import AnyLaw, ComputedTorque
 from exciter.experiment.virtual.draw import Spread, draw
-from exciter.experiment.virtual.drive import Drive
-from exciter.experiment.virtual.encoder import Encoder
-from exciter.experiment.virtual.flexibility import Flexibility
-from exciter.experiment.virtual.friction import FIELDS as FRICTION
-from exciter.experiment.virtual.meter import TorqueMeter
-from exciter.experiment.virtual.ripple import Ripple
-from exciter.experiment.virtual.sampling import Sampling
-from exciter.experiment.virtual.spring import CompensationSpring
-from exciter.experiment.virtual.truth import Truth, read_truth
+from exciter.experiment.virtual.sensors import Drive, Encoder, Ripple, Sampling, TorqueMeter
+from exciter.experiment.virtual.truth import FIELDS as FRICTION
+from exciter.experiment.virtual.truth import CompensationSpring, Flexibility, Truth, read_truth
 from exciter.experiment.virtual.virtual_robot import Start, VirtualRobot
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot
 from exciter.robot.settings_file import SettingsFile
 from exciter.settings import Number, PerJointNumber, Place, Settings, Whole

@@ -11,8 +11,8 @@ import numpy as np
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ParameterError
-from exciter.experiment.virtual.numbers import resolved
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.experiment.virtual.truth import resolved
+from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot

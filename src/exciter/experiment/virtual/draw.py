@@ -9,9 +9,7 @@ import numpy as np
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ParameterError
-from exciter.experiment.virtual.friction import Friction
-from exciter.experiment.virtual.numbers import stream
-from exciter.experiment.virtual.truth import Truth
+from exciter.experiment.virtual.truth import Friction, Truth, stream
 from exciter.notes import Note, note
 from exciter.parameters.consistency import link_consistency
 from exciter.parameters.inertial import has_centre

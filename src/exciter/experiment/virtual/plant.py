@@ -18,10 +18,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.experiment.virtual.flexibility import Flexibility
-from exciter.experiment.virtual.numbers import resolved
-from exciter.experiment.virtual.spring import CompensationSpring
-from exciter.experiment.virtual.truth import Truth
+from exciter.experiment.virtual.truth import CompensationSpring, Flexibility, Truth, resolved
 from exciter.parameters.conventions import to_mujoco
 from exciter.robot.robot import Joint, Robot
 from exciter.robot.spatial import axis_rotation, rotation_to

@@ -6,28 +6,135 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError
-from exciter.experiment.recording.about import Payload
-from exciter.experiment.virtual.friction import Friction
-from exciter.experiment.virtual.numbers import resolved
-from exciter.experiment.virtual.spring import CompensationSpring
+from exciter.experiment.recording.about import SIDES, Payload
 from exciter.notes import Note, note, texts
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency
-from exciter.parameters.terms import Coulomb, JointTerm, RotorInertia, Stribeck, Viscous
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms import Coulomb, GravitySpring, JointTerm, RotorInertia, Spring, Stribeck, Viscous
+from exciter.parameters.terms.term import PerJoint, check_within, per_joint
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import transform_inertia
 from exciter.robot.xml_safety import read_bytes
 from exciter.robot.yaml_file import parse_json
+from exciter.settings import Number, OneWord, PerJointNumber, Settings, Text
 from exciter.typing import Array
 
+LARGEST = 1e12
+SMALLEST_POSITIVE = 1.0 / LARGEST  # a quotient of two settings is finite
+STREAMS = ("truth", "instants", "dropped", "position", "velocity", "torque", "ripple")
+FIELDS = ("viscous", "coulomb", "stribeck", "stribeck_velocity")
 MOST_BYTES = 20_000_000  # of a truth.json
+
+
+def resolved(value: PerJoint, robot: Robot, what: str, *, least: float = 0.0, positive: bool = False) -> Array:
+    """(n,) at least ``least``, or SMALLEST_POSITIVE; one for all joints, by name, or in order."""
+    check_within(value, SMALLEST_POSITIVE if positive else least, LARGEST, what)
+    return per_joint(value, robot.joint_names, what)[:, 0]
+
+
+def stream(seed: int, effect: str) -> np.random.Generator:
+    """Random numbers of one effect: switching another one on or off does not change them."""
+    return np.random.default_rng([seed, STREAMS.index(effect)])
+
+
+@dataclass(frozen=True)
+class Friction:
+    """Γ = Fv q̇ + (Fs + Fst exp(−(q̇/v_s)²)) sgn q̇.
+
+    viscous Fv [N·m·s/rad], coulomb Fs [N·m], stribeck Fst [N·m], stribeck_velocity v_s [rad/s]; N and m where joints
+    slide. A joint at rest takes whatever torque up to Fs + Fst keeps it there.
+    """
+
+    viscous: PerJoint = 0.0
+    coulomb: PerJoint = 0.0
+    stribeck: PerJoint = 0.0
+    stribeck_velocity: PerJoint = 0.1
+
+    def on(self, robot: Robot) -> Friction:
+        """With one number per joint, checked."""
+        values = {name: resolved(getattr(self, name), robot, name.replace("_", " ")) for name in FIELDS[:3]}
+        velocity = resolved(self.stribeck_velocity, robot, "stribeck velocity", positive=True)
+        lists = {name: tuple(value.tolist()) for name, value in values.items()}
+        return Friction(**lists, stribeck_velocity=tuple(velocity.tolist()))
+
+    def array(self, name: str) -> Array:
+        """(n,) of one field, once ``on`` a robot."""
+        return np.array(getattr(self, name), dtype=float)
+
+    def to_dict(self) -> dict[str, list[float]]:
+        return {name: self.array(name).tolist() for name in FIELDS}
+
+
+@dataclass(frozen=True)
+class CompensationSpring(Settings):
+    """Between a point at ``base_arm`` [m] from the joint's axis on the side before it and one at ``link_arm`` [m] on
+    the link, q + ``offset`` [rad] apart as seen from the axis: stiffness [N/m], free length [m], tension there [N].
+
+    The formulas are those of ``parameters.terms.spring``; without free length and preload those of ``gravity_spring``.
+    """
+
+    joint: Annotated[str, Text("a joint")]
+    base_arm: Annotated[float, Number(unit="m")]
+    link_arm: Annotated[float, Number(unit="m")]
+    offset: Annotated[float, Number(unit="rad")]
+    stiffness: Annotated[float, Number(unit="N/m")]
+    free_length: Annotated[float, Number(unit="m")] = 0.0
+    preload: Annotated[float, Number(unit="N")] = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.stiffness < float("inf"):
+            raise ParameterError(
+                f"stiffness of the spring at '{self.joint}' is {self.stiffness:g}; give a number > 0 [N/m]"
+            )
+        if not abs(self.preload) < float("inf"):
+            raise ParameterError(f"preload of the spring at '{self.joint}' is {self.preload:g}; give a number [N]")
+        Spring(self.joint, self.base_arm, self.link_arm, self.offset, self.free_length)  # checks the lengths
+
+    @property
+    def is_sine(self) -> bool:
+        """Whether the torque is a mere sine of the angle."""
+        return self.free_length == 0.0 and self.preload == 0.0
+
+    @property
+    def term(self) -> JointTerm:
+        """The joint term whose parameters describe it."""
+        if self.is_sine:
+            return GravitySpring(self.joint, self.offset)
+        return Spring(self.joint, self.base_arm, self.link_arm, self.offset, self.free_length)
+
+    def values(self, number: int) -> dict[str, float]:
+        """Its parameters by name, for joint ``number`` (from 1)."""
+        if self.is_sine:
+            return {f"Gs{number}": self.stiffness * self.base_arm * self.link_arm, f"Gc{number}": 0.0}
+        return {f"Ks{number}": self.stiffness, f"Ps{number}": self.preload}
+
+
+@dataclass(frozen=True)
+class Flexibility(Settings):
+    """Motor θ and link q of every joint: the link gets K (θ − q) + D (θ̇ − q̇), the motor J θ̈ + friction(θ̇) more.
+
+    stiffness K [N·m/rad], damping D [N·m·s/rad]; J is the rotor inertia, seen at the joint. The controller works on θ.
+    encoder_on_link: the log has q, else θ.
+    """
+
+    called: ClassVar[Mapping[str, str]] = {"encoder_on_link": "encoder"}
+    stiffness: Annotated[PerJoint, PerJointNumber(least=0.0, unit="N·m/rad")]
+    damping: Annotated[PerJoint, PerJointNumber(least=0.0, unit="N·m·s/rad")] = 0.0
+    encoder_on_link: Annotated[bool, OneWord(SIDES, (False, True))] = False
+
+
+def needed_rate(inertia: Array, rotor: Array, stiffness: Array, damping: Array) -> float:
+    """[Hz] two steps per radian of the fastest mode, ω² of (M⁻¹ + J⁻¹) K, which is K (1/I + 1/J) of a single joint; one
+    per time constant of the dampers, (M⁻¹ + J⁻¹) D. inertia (n, n): M(q) of the links [kg·m²]."""
+    mobility = np.linalg.inv(inertia) + np.diag(1.0 / rotor)
+    springs, dampers = (np.abs(np.linalg.eigvals(mobility * values)).max() for values in (stiffness, damping))
+    return float(max(2.0 * np.sqrt(springs), dampers))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,23 +18,15 @@ from exciter.errors import ExciterError, MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import About, Payload, Recording
 from exciter.experiment.recording.native import write_recording, written_beside
-from exciter.experiment.virtual.analog import Poles
 from exciter.experiment.virtual.control import PATH, ComputedTorque, Control
 from exciter.experiment.virtual.draw import believed, drive_torque
-from exciter.experiment.virtual.drive import Drive
-from exciter.experiment.virtual.encoder import Encoder
-from exciter.experiment.virtual.exact_motion import ExactMotion
-from exciter.experiment.virtual.execute import Executed, Progress, Timing, execute
-from exciter.experiment.virtual.flexibility import Flexibility, needed_rate
-from exciter.experiment.virtual.meter import TorqueMeter
-from exciter.experiment.virtual.numbers import resolved
-from exciter.experiment.virtual.plan import Plan, plan
+from exciter.experiment.virtual.execute import ExactMotion, Executed, Plan, Progress, Timing, execute, plan
 from exciter.experiment.virtual.plant import Plant, build
-from exciter.experiment.virtual.sampling import Sampling
-from exciter.experiment.virtual.truth import Truth
-from exciter.files import json_text, staged
+from exciter.experiment.virtual.sensors import Drive, Encoder, Poles, Sampling, TorqueMeter
+from exciter.experiment.virtual.truth import Flexibility, Truth, needed_rate, resolved
+from exciter.files import json_text, prepare, staged
 from exciter.notes import COLLISIONS, Note, note, texts, warning
-from exciter.parameters.terms.per_joint import PerJoint
+from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import PerJointNumber, Settings, Switch, written
@@ -244,6 +236,10 @@ class Simulated:
 
     error (T, n): planned less executed position at every tick. saturated (n,): part of the time each drive was at its
     limit. rate [Hz] of the simulation, seconds it took; run_notes: on how it came about; seed: of noise and the like.
+
+    >>> simulated = ex.simulate(robot, motion)
+    >>> [path.name for path in simulated.save("log.csv", truth="truth.json")]
+    ['log.csv', 'log.yaml', 'truth.json']
     """
 
     recording: Recording
@@ -260,6 +256,9 @@ class Simulated:
     seconds: float
     run_notes: tuple[Note, ...]
     seed: int
+
+    def __repr__(self) -> str:
+        return f"<{self.plan.curve.duration:.4g} s of motion executed by {self.virtual.robot.name}: {self.recording!r}>"
 
     @property
     def truth(self) -> Truth:
@@ -304,6 +303,8 @@ class Simulated:
         places = [None if path is None else Path(path) for path in (log, truth, motion)]
         kept, secret, exact = places
         assert kept is not None
+        for path in filter(None, places):
+            prepare(path.absolute().parent)
         older = [path for path in (secret, exact, exact and written_beside(exact)) if path is not None]
         with ExitStack() as later:
             if secret is not None:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording.about import LINK
-from exciter.identification.friction_candidates import FrictionCandidate
+from exciter.identification.friction_equations import FrictionCandidate
 from exciter.identification.run import Run
 from exciter.parameters.terms import (
     Coulomb,

@@ -21,8 +21,7 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording.about import LINK
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.parallel_filter import ParallelFilter
-from exciter.identification.automatic.choice import Choice
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.automatic.friction import (
     FRICTION,
     barred_terms,
@@ -31,13 +30,12 @@ from exciter.identification.automatic.friction import (
     gear_load,
     starting_terms,
 )
-from exciter.identification.automatic.offset import choose_offset
 from exciter.identification.automatic.route import Remake, choose_route
 from exciter.identification.automatic.tilt import choose_tilt
-from exciter.identification.automatic.trial import Trial
-from exciter.identification.automatic.weight import WEIGHTS, choose_weight
+from exciter.identification.automatic.trial import Choice, Trial
+from exciter.identification.automatic.weight import WEIGHTS, choose_offset, choose_weight
 from exciter.identification.cross_validation import simplest_within_error
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import PseudoInertia

@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from exciter.errors import RecordingError
-from exciter.experiment.signals.butterworth import Butterworth
 from exciter.experiment.signals.filtered_differences import HIGHEST, FilteredDifferences
-from exciter.experiment.signals.low_pass import EDGE
+from exciter.experiment.signals.low_pass import EDGE, Butterworth
 from exciter.experiment.signals.processed import Processed
-from exciter.identification.automatic.choice import Choice
-from exciter.identification.automatic.trial import Trial
+from exciter.identification.automatic.trial import Choice, Trial
 from exciter.identification.cross_validation import Score, simplest_within_error
 from exciter.identification.run import Run
 from exciter.typing import Array

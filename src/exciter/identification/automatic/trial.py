@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +17,31 @@ from exciter.identification.compressed import Compressed
 from exciter.identification.cross_validation import Score, cross_validate
 from exciter.identification.estimators.nonnegative import bounded
 from exciter.identification.information import Information
-from exciter.identification.physical.base_prior import base_prior
 from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.nonnegative_base import nonnegative_base
+from exciter.identification.physical.metric import base_prior
+from exciter.identification.physical.physics import nonnegative_base
 from exciter.identification.physical.reference import PriorValues, Reference
 from exciter.identification.problem import Problem
 from exciter.typing import Array
 
 ROUNDS = 4  # of weights and residuals
 EXACT = 1e-6  # of the torque: less noise than this is not believed
+
+
+@dataclass(frozen=True)
+class Choice:
+    """setting: its key in the configuration, where it can be overridden. value, reason: for people."""
+
+    setting: str
+    value: str
+    reason: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.setting}: {self.value}; {self.reason}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"setting": self.setting, "value": self.value, "reason": self.reason}
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,16 +9,22 @@ However that comes out, links count as known to between 18 and 100 % of their si
 beforehand, and few descriptions are much more exact. What that costs and gains: ``benchmarks/parts.py``. Only
 where a faint prior leaves much less is it weaker: rods whose mass was fitted to an arm in balance have not even the
 right size.
+
+How near to zero offsets of torques are: the nearest that predicts what was left out as well as any.
+
+Over a short part of a joint's range the weight of the links, a counterbalance and an offset look alike, and the least
+squares may share torque among them as they like: right there, wrong elsewhere. Weight and springs are there for a
+reason; an offset is what sensors and uneven friction leave, and small.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from exciter.identification.automatic.choice import Choice
-from exciter.identification.automatic.trial import Trial
+from exciter.identification.automatic.trial import Choice, Trial
 from exciter.identification.cross_validation import Score
 from exciter.typing import Array
 
@@ -26,6 +32,7 @@ WEIGHTS = 10.0 ** np.arange(1.5, -0.1, -0.5)  #: λ, from the strongest; a link 
 FAINT = 10.0 ** np.arange(-0.5, -3.1, -0.5)  #: λ where links of the prior have not even the right size
 FAR = 2.0  #: times the mean square that a faint prior leaves: then the prior has not
 WORSE = 0.1  #: of the least mean square: more than this is not "as well"
+OFFSETS = (0.03, 0.1, 0.3, 1.0, None)  #: σ over the rms torque of the joint, from the nearest to zero; None: free
 
 
 def choose_weight(trial: Trial, noise: Array) -> tuple[float, Choice]:
@@ -54,3 +61,20 @@ def strongest_as_good(scores: Sequence[Score]) -> int:
         if excess <= min(score.error_of_difference(scores[best]), WORSE * scores[best].mean):
             return k
     return best
+
+
+def choose_offset(trial: Trial, weight: float, noise: Array) -> tuple[float | None, Choice]:
+    """σ of offsets over the torque of their joint, and why; weight: of the prior on links, noise (J,) of equations."""
+    scores = [replace(trial, offset=offset).scores(np.array([weight]), noise)[0] for offset in OFFSETS]
+    chosen = strongest_as_good(scores)
+    listed = ", ".join(f"{score.mean:.4g} {_within(one)}" for one, score in zip(OFFSETS, scores, strict=True))
+    reason = f"the nearest to zero that predicts as well as any: error {listed}"
+    return OFFSETS[chosen], Choice("estimator: offset", _shown(OFFSETS[chosen]), reason)
+
+
+def _within(offset: float | None) -> str:
+    return "free" if offset is None else f"within {100.0 * offset:g} %"
+
+
+def _shown(offset: float | None) -> str:
+    return "free" if offset is None else f"offsets are {_within(offset)} of the joint's torque, about"

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.motion_band import motion_band
-from exciter.experiment.signals.parallel_filter import ParallelFilter
-from exciter.identification.automatic.choice import Choice
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.processed import motion_band
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.automatic.recipe import Asked, Chosen, choose_settings
 from exciter.identification.automatic.route import Remake
-from exciter.identification.config.equation_filter import LOWEST, WIDE, EquationFilter, stopped, wide
+from exciter.identification.automatic.trial import Choice
+from exciter.identification.compressed import one_thread
 from exciter.identification.config.identify_config import AS_GIVEN, CHOOSE, IdentifyConfig
+from exciter.identification.config.sections import LOWEST, WIDE, EquationFilter, stopped, wide
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.prior import AUTO, Prior
-from exciter.identification.one_thread import one_thread
 from exciter.identification.run import Run
 from exciter.robot.robot import Robot
 

@@ -35,30 +35,36 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording.about import LINK
-from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.signals.registry import ROUTES
 from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
+from exciter.identification.bilinear import KnownParameter
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
-from exciter.identification.config.equation_filter import EquationFilter, differentiated, noise_share, usual_filter
-from exciter.identification.config.evaluation import Evaluation
-from exciter.identification.config.uncertainty import ERRORS, Errors
+from exciter.identification.config.sections import (
+    ERRORS,
+    EquationFilter,
+    Errors,
+    Evaluation,
+    differentiated,
+    noise_share,
+    usual_filter,
+)
 from exciter.identification.estimators.estimator import Estimator, told
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.registry import ESTIMATORS
+from exciter.identification.estimators.staged import StaticThenDynamic
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import BaseWrench
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
 from exciter.identification.formulations.registry import FORMULATIONS, with_filter
-from exciter.identification.known_parameters import KnownParameter
 from exciter.identification.problem import FOLDS, Problem
 from exciter.identification.run import Run
-from exciter.identification.stages.sequences import StaticThenDynamic
 from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
-from exciter.parameters.terms.per_joint import PerJoint, per_joint
 from exciter.parameters.terms.registry import ListOfTerms
+from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
 from exciter.robot.settings_file import SettingsFile
@@ -75,7 +81,6 @@ from exciter.settings import (
     fill,
     written,
 )
-from exciter.settings.fill import settings_fields
 from exciter.settings.kinds import Flag, Kind
 from exciter.settings.wrong import wrong
 
@@ -117,10 +122,16 @@ class KnownForGains(ByName):
 
 @dataclass(frozen=True)
 class IdentifySettings(Settings):
-    """What the section says; None: left open, so that it is chosen from the logs or the usual one.
+    """An identification, as the section ``identify:`` of a file asks for it.
+
+    What the section says; None: left open, so that it is chosen from the logs or the usual one.
 
     dead_zone [rad/s, m/s] and noise, σ of the torques as sampled [N·m, N]: one or per joint. gains: (value, σ) of
     parameters known beforehand, by name; none where the payload of a log is.
+
+    >>> settings = ex.IdentifySettings(estimator=ex.WeightedLeastSquares(), dead_zone=0.02)
+    >>> ex.identify(robot, log, settings).config.settings.dead_zone
+    0.02
     """
 
     automatic: Annotated[bool | None, Flag()] = None
@@ -198,9 +209,10 @@ class IdentifyConfig:
                 f"{word_of(self._estimator)} simulates the controlled robot: say which motion was planned (--planned "
                 "TRAJECTORY), and how it was controlled (control: under identify:)"
             )
-        for key in ("dead_zone", "noise"):
-            if (value := getattr(settings, key)) is not None:  # numbers of joints are of this robot's
-                fill(settings_fields(IdentifySettings)[key], written(value), f"{self.where}: {key}", robot=robot)
+        own: dict[str, Any] = {
+            key: None for key in ("formulation", "estimator") if not _registered(getattr(settings, key))
+        }
+        fill(IdentifySettings, written(replace(settings, **own)), self.where, robot=robot)  # numbers are of its joints
         if settings.payload is not None:
             robot.frame(settings.payload)
         self.model(robot)
@@ -338,6 +350,11 @@ class IdentifyConfig:
 def terms_of(given: Any, where: str) -> tuple[JointTerm, ...] | None:
     """Joint terms of a file; None: nothing is said of them. Which joints there are is asked when they are bound."""
     return None if given is None else fill(ListOfTerms().hint, given, where)
+
+
+def _registered(method: Any) -> bool:
+    """Whether a file could name it; one of the user's own it cannot."""
+    return any(isinstance(method, cls) for registry in (FORMULATIONS, ESTIMATORS) for cls in registry)
 
 
 def word_of(setting: object) -> str:

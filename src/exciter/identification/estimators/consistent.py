@@ -36,10 +36,15 @@ STRICT = 1e-7  # smallest margin, below which rounding would decide
 
 @dataclass(frozen=True)
 class PhysicallyConsistent(Estimator):
-    """prior: values and weight to be pulled to; by default values alone, for what torques cannot tell.
+    """Standard parameters that bodies can have, all of them, as simulators need them.
+
+    prior: values and weight to be pulled to; by default values alone, for what torques cannot tell.
 
     bounds: on masses and centres of mass. margin: every link's pseudo-inertia is at least this part of the prior's,
     and so is the inertia matrix, everywhere.
+
+    >>> ex.identify(robot, log, estimator=ex.PhysicallyConsistent()).physically_consistent
+    True
     """
 
     word, title = "consistent", "physically consistent least squares"

@@ -17,8 +17,7 @@ from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.coloured import Series, coloured_covariance
-from exciter.identification.closed_loop.simulated_problem import Loops, Settled
-from exciter.identification.closed_loop.simulated_run import dry_friction
+from exciter.identification.closed_loop.simulated_problem import Loops, Settled, dry_friction
 from exciter.identification.compress import Labelled, compress
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator, Rounds

@@ -1,4 +1,4 @@
-"""Losses of M-estimators: how much an equation counts whose residual is u times the scale of its joint."""
+"""Losses of M-estimators: how much an equation counts whose residual is u times its joint's scale; that scale."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.errors import ParameterError
 from exciter.settings import Positive, Registry, Settings
 from exciter.typing import Array
+
+DECADES, PER_DECADE = 6, 250  # on both sides of a guess; the median is interpolated within its bin
+GAUSSIAN = float(stats.norm.ppf(0.75))  #: median of |e| of Gaussian errors with σ = 1
 
 
 class Loss(Settings, ABC):
@@ -95,3 +99,31 @@ LOSSES = Registry[Loss]("loss", Bisquare, HuberLoss)
 def _positive(name: str, value: float) -> None:
     if not (np.isfinite(value) and value > 0.0):
         raise ParameterError(f"{name} of the loss is {value}; give a positive number of scales, 1 to 6 as a rule")
+
+
+@dataclass(frozen=True, eq=False)
+class AbsoluteMedian:
+    """counts (J, bins) of log₁₀(|e| / guess); guess (J,). A median beyond the bins is given as their end."""
+
+    guess: Array
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def around(cls, guess: Array) -> AbsoluteMedian:
+        return cls(np.asarray(guess, dtype=float), np.zeros((len(guess), 2 * DECADES * PER_DECADE), dtype=np.int64))
+
+    def see(self, residuals: Array) -> None:
+        """Count residuals (J, N)."""
+        size = np.maximum(np.abs(residuals) / self.guess[:, None], 10.0**-DECADES)
+        bins = ((np.log10(size) + DECADES) * PER_DECADE).astype(np.int64)
+        last = self.counts.shape[1] - 1
+        for row, found in zip(self.counts, np.minimum(bins, last), strict=True):
+            row += np.bincount(found, minlength=last + 1)
+
+    @property
+    def value(self) -> Array:
+        """(J,) median / 0.6745: σ where errors are Gaussian."""
+        edges = np.arange(self.counts.shape[1] + 1) / PER_DECADE - DECADES
+        cumulated = np.pad(np.cumsum(self.counts, axis=1), ((0, 0), (1, 0)))
+        median = [np.interp(0.5 * row[-1], row, 10.0**edges) for row in cumulated]
+        return np.asarray(self.guess * np.array(median) / GAUSSIAN)

@@ -14,13 +14,13 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information import Information
 from exciter.identification.maximum_likelihood.levenberg_marquardt import Linearised, Point, Solved, minimise
 from exciter.identification.maximum_likelihood.measured import Measured
 from exciter.identification.problem import Problem
 from exciter.notes import Note, done, note, warning
-from exciter.parameters.terms.per_joint import PerJoint, per_joint
+from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import PerJointNumber
 from exciter.typing import Array
 

@@ -14,7 +14,7 @@ from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import ROUNDS, SETTLED, reweighted
 from exciter.identification.information import Information
 from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.nonnegative_base import nonnegative_base
+from exciter.identification.physical.physics import nonnegative_base
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, linear_estimate, noise_of
 from exciter.notes import done

@@ -12,10 +12,9 @@ from typing import Annotated, Any
 
 from exciter.errors import ParameterError
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
-from exciter.identification.physical.base_prior import base_prior
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.metric import METRICS, Metric, PseudoInertia
+from exciter.identification.physical.metric import METRICS, Metric, PseudoInertia, base_prior
 from exciter.identification.physical.objective import Objective
 from exciter.identification.physical.physics import physical_terms
 from exciter.identification.physical.prior_weight import WeightChoice, choose_weight

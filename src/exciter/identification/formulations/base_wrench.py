@@ -18,9 +18,8 @@ from exciter.dynamics.base_reaction import BaseReaction
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import WRENCH
-from exciter.experiment.signals.parallel_filter import ParallelFilter
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.formulations.formulation import Formulation
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters

@@ -1,12 +1,18 @@
-"""The energy model [12.38]–[12.49]: what the drives put in between two instants, the robot stores or friction takes.
+"""The energy model [12.38]–[12.49] and the power model [12.50]–[12.52]: what drives give is stored, or lost.
 
-∫ q̇ᵀΓ dt = (Δh + ∫ q̇ᵀ friction dt) χ, one equation per interval. No accelerations and no filter: the integral is one.
+Energy: ∫ q̇ᵀΓ dt = (Δh + ∫ q̇ᵀ friction dt) χ, one equation per interval. No accelerations and no filter: the integral
+is one. Power: F(s) q̇ᵀΓ = (s F(s) h + F(s) q̇ᵀ friction) χ, one equation per instant.
+
+Both rest on the power balance of the robot, d/dt (h χ) + q̇ᵀ (friction columns) χ = q̇ᵀ Γ [12.50], sample by sample. Its
+errors are those of the torque times the speed: q̇ᵀ e. Equations of fast motion are less certain than those of slow
+motion, and a least-squares covariance that takes them as alike would be wrong; ``even`` divides every equation by the
+size of its error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 import numpy as np
@@ -14,29 +20,111 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError, shown
-from exciter.experiment.signals.chunks import peeked, segments
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import Rows
-from exciter.identification.formulations.derivative import CONTINUED
-from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.power_balance import balance_rows, even, uneven
+from exciter.experiment.signals.processed import Processed, remembered_pieces
+from exciter.experiment.signals.resample import peeked, segments
+from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.identification.formulations.formulation import CONTINUED, Formulation, differentiated, dissipation
+from exciter.robot.motion import Motion
 from exciter.settings import Number, Switch
 from exciter.typing import Array
 
-NAME = "energy"
+IntArray = NDArray[np.int64]
+SLOW = 0.01  #: of the velocity limit (of 1 rad/s or m/s without one): below, errors are not taken as getting smaller
+ERROR = "error²"  #: the last column: variance of q̇ᵀ e for torque errors e of mean square one
+ENERGY = "energy"
 REACH = 1  # samples beyond an interval that its integral looks at
+POWER = "power"
+
+
+def balance_rows(
+    model: DynamicModel, pieces: Iterable[Processed], columns: IntArray, name: str, size: int = 2048
+) -> Iterator[Rows]:
+    """One equation per instant, called ``name``: W1 = h, then W2 = q̇ᵀ of the columns that store no energy, y = q̇ᵀ Γ.
+
+    Each of W1 and W2 has one more column, last: zero and ``ERROR``.
+    """
+    names = (*(model.standard[k] for k in columns), ERROR)
+    p = len(names)
+    for memory, piece in remembered_pieces(model, pieces):
+        _refuse_cut_torque(piece)
+        friction, weight = dissipation(model, piece.motion, memory), _weight(piece)
+        for start in range(0, len(piece), size):
+            part = slice(start, min(start + size, len(piece)))
+            motion = piece.motion[part]
+            sides = np.zeros((1, 2 * p + 1, len(motion)))
+            h = model.energy(motion)
+            sides[0, : p - 1] = np.where(np.isnan(h), 0.0, h).T[columns]
+            sides[0, p : 2 * p - 1] = _power(model, motion, part, friction)[columns]
+            sides[0, 2 * p - 1] = _error(model, motion, weight)
+            sides[0, -1] = (motion.qd * piece.torque[part]).sum(axis=1)
+            sides.flags.writeable = False
+            yield Rows(motion.time, sides.transpose(2, 0, 1), piece.rate, (name,), 2 * names)
+
+
+def even(rows: Rows) -> Rows:
+    """Divided by the root of the last column, ``ERROR``, which goes."""
+    return _without_error(rows, np.sqrt(rows.sides[:, :, -2]))
+
+
+def uneven(rows: Rows) -> Rows:
+    """As they are, without the last column, ``ERROR``."""
+    return _without_error(rows, np.ones(rows.sides.shape[:2]))
+
+
+def _without_error(rows: Rows, size: Array) -> Rows:
+    kept = np.delete(rows.sides.transpose(1, 2, 0), -2, axis=1) / size.T[:, None, :]
+    kept.flags.writeable = False
+    return replace(rows, sides=kept.transpose(2, 0, 1), parameters=rows.parameters[:-1])
+
+
+def _power(model: DynamicModel, motion: Motion, part: slice, friction: list[tuple[int, int, Array]]) -> Array:
+    """(p, N) q̇ᵀ of every column that stores no energy."""
+    power = np.zeros((len(model.standard), len(motion)))
+    for joint, column, values in friction:
+        power[column] += motion.qd[:, joint] * values[part]
+    return power
+
+
+def _weight(piece: Processed) -> Array:
+    """(n,) variance of each joint's torque over their mean; alike where nothing is known of them."""
+    n = piece.motion.n
+    variance = np.ones(n) if piece.torque_noise is None else np.square(piece.torque_noise)
+    usable = np.isfinite(variance).all() and (variance > 0.0).all()
+    return np.asarray(variance / variance.mean()) if usable else np.ones(n)
+
+
+def _error(model: DynamicModel, motion: Motion, weight: Array) -> Array:
+    """(N,) Σ_j w_j (q̇_j² + slow_j²)."""
+    limit = model.robot.limit("velocity")
+    slow = SLOW * np.where(np.isfinite(limit), limit, 1.0)
+    return np.asarray((motion.qd**2 + slow**2) @ weight)
+
+
+def _refuse_cut_torque(piece: Processed) -> None:
+    """q̇ᵀ Γ has the missing band of Γ shifted by the frequencies of q̇: no filter stops below it."""
+    if np.isfinite(piece.torque_bandwidth):
+        raise RecordingError(
+            f"an analogue filter took away what the torque had above {piece.torque_bandwidth:.4g} Hz; its product with "
+            "the velocity lacks that at other frequencies, too: use the dynamic or the filtered dynamic model"
+        )
 
 
 @dataclass(frozen=True)
 class Energy(Formulation):
-    """interval [s] of one equation; step [s] from one interval to the next, the interval unless given.
+    """One equation for each interval of time: work of the joints = change of energy + friction; no accelerations.
+
+    interval [s] of one equation; step [s] from one interval to the next, the interval unless given.
 
     Steps shorter than the interval make equations that share samples, and errors: more rows, hardly more knowledge;
     ``Rows.bandwidth``, that of an integral over the interval, says what they are worth. Both are rounded to samples.
 
-    even: equations divided by the size of their errors, which grow with speed (``power_balance``); y is then energy
+    even: equations divided by the size of their errors, which grow with speed (see above); y is then energy
     over speed [N·m·s]. Without it rows are those of [12.49], in J, and a covariance that takes their errors as alike
     is too small.
+
+    >>> found = ex.identify(robot, log, formulation=ex.Energy(interval=0.1), estimator=ex.WeightedLeastSquares())
+    >>> found.identification.problem.formulation.interval
+    0.1
     """
 
     word, title = "energy", "the energy model"
@@ -51,7 +139,7 @@ class Energy(Formulation):
             raise ParameterError(f"step is {shown(self.step)}; give seconds, more than 0 and at most {self.interval:g}")
 
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: NDArray[np.int64]) -> Iterator[Rows]:
-        beginning, stream = peeked(balance_rows(model, pieces, columns, NAME), 1, Rows.join)
+        beginning, stream = peeked(balance_rows(model, pieces, columns, ENERGY), 1, Rows.join)
         if beginning is None:
             return
         work = _Work.plan(self, beginning.rate)
@@ -59,7 +147,7 @@ class Energy(Formulation):
             yield from map(even if self.even else uneven, work.segment(segment))
 
     def equations(self, model: DynamicModel) -> tuple[str, ...]:
-        return (NAME,)
+        return (ENERGY,)
 
 
 @dataclass(frozen=True)
@@ -125,3 +213,31 @@ def _alike(stream: Iterable[Rows], rate: float) -> Iterator[Rows]:
         if abs(rows.rate / rate - 1.0) > 1e-9:
             raise RecordingError(f"samples at {rows.rate:g} Hz follow others at {rate:g} Hz; identify from them apart")
         yield rows
+
+
+@dataclass(frozen=True)
+class Power(Formulation):
+    """One equation for each sample, through a filter: power of the joints; no accelerations.
+
+    parallel_filter: F, and how many rows are kept.
+
+    even: equations divided by the size of their errors, which grow with speed (``power_balance``), before they are
+    filtered; y is then power over speed [N·m]. Without it rows are those of [12.52], in W, and a covariance that takes
+    their errors as alike is too small.
+
+    >>> found = ex.identify(robot, log, formulation=ex.Power(), estimator=ex.WeightedLeastSquares())
+    >>> len(found.parameters) == len(found.model.base)
+    True
+    """
+
+    word, title = "power", "the power model"
+    inner = ("parallel_filter",)
+    parallel_filter: ParallelFilter = field(default_factory=ParallelFilter)
+    even: Switch = True
+
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: NDArray[np.int64]) -> Iterator[Rows]:
+        balance = differentiated(balance_rows(model, pieces, columns, POWER))
+        return self.parallel_filter.stream(map(even if self.even else uneven, balance))
+
+    def equations(self, model: DynamicModel) -> tuple[str, ...]:
+        return (POWER,)

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.formulations.base_wrench import BaseWrench
-from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.formulations.power import Power
 from exciter.settings import Registry
 
 FORMULATIONS = Registry[Formulation]("formulation", InverseDynamic, FilteredDynamic, Energy, Power, BaseWrench)

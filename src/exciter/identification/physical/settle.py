@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
+from exciter.identification.compressed import Residuals
 from exciter.identification.estimate import WHITE, Estimate
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.equations import Equations
@@ -16,7 +17,6 @@ from exciter.identification.physical.objective import Objective
 from exciter.identification.physical.prior_weight import WeightChoice
 from exciter.identification.physical.reference import Reference
 from exciter.identification.problem import Problem
-from exciter.identification.residuals import Residuals
 from exciter.notes import Note, done, note
 from exciter.typing import Array
 

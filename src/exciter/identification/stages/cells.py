@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.problem import Problem
 from exciter.identification.stages.instants import Instants, rows_with_motion
-from exciter.identification.stages.selection import Everything, Unused
-from exciter.identification.stages.stage import Stage
+from exciter.identification.stages.stage import Everything, Stage, Unused
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 

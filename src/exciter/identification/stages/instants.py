@@ -1,5 +1,6 @@
 """The motion at and around the instants of equations: filters drop instants, so both are matched by time, piece by
-piece."""
+piece.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +13,34 @@ from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.formulation import REACH, Formulation
 from exciter.identification.problem import Problem
-from exciter.identification.stages.reach import reach
-from exciter.identification.stages.selection import Selection
+from exciter.identification.stages.stage import Selection
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
+FORGOTTEN = 1e-5  # share of what lies further away that may still come in
+LONGEST = 45.0  # over the noise bandwidth: the filter of ``decimate``, which remembers longest
 BoolArray = NDArray[np.bool_]
 EARLY = 0.51  # of a sampling interval, by which equations may miss a sample
 CONTINUED = 1.5  # sampling intervals: what follows within belongs to the same segment, beyond it a filter starts anew
+
+
+def reach(formulation: Formulation, piece: Processed, bandwidth: float) -> float:
+    """[s] to both sides. piece: the first of a run. bandwidth [Hz]: of its rows, where no more is known of them."""
+    if isinstance(formulation, InverseDynamic):
+        both = formulation.parallel_filter
+        return 0.0 if both is None else _remembered(both, piece) / piece.rate
+    if isinstance(formulation, FilteredDynamic):
+        return (_remembered(formulation.parallel_filter, piece) + REACH) / piece.rate
+    return LONGEST / bandwidth
+
+
+def _remembered(both: ParallelFilter, piece: Processed) -> int:
+    low_pass, _ = both.at(piece.rate, piece.torque_bandwidth)
+    return low_pass.settle(piece.rate, FORGOTTEN)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from exciter.errors import ParameterError
-from exciter.experiment.signals.chunks import Margin, Piece, overlapped
+from exciter.experiment.signals.resample import Margin, Piece, overlapped
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimate import Estimate
-from exciter.identification.uncertainty.correlation import Correlation, correlations
-from exciter.identification.uncertainty.equations import Equations, by_time, stretches
-from exciter.identification.uncertainty.lags import Taper
-from exciter.identification.uncertainty.linear_fit import LinearFit, linear_fit
+from exciter.identification.uncertainty.correlation import Correlation, Taper, correlations
+from exciter.identification.uncertainty.equations import Equations, LinearFit, by_time, linear_fit, stretches
 from exciter.notes import done, warning
 from exciter.settings import Settings, Switch, Whole
 from exciter.typing import Array

@@ -23,7 +23,7 @@ from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, StationaryErrors, sandwich
-from exciter.identification.uncertainty.linear_fit import LinearFit
+from exciter.identification.uncertainty.equations import LinearFit
 from exciter.notes import Note, warning
 from exciter.typing import Array
 

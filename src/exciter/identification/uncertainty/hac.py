@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, Residuals
+from exciter.identification.uncertainty.correlation import Taper
 from exciter.identification.uncertainty.equations import Equations, by_time, stretches
-from exciter.identification.uncertainty.lags import Taper
 from exciter.typing import Array
 
 

@@ -15,8 +15,7 @@ from scipy import linalg, optimize
 
 from exciter.identification.physical.settle import PhysicalEstimate
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, sandwich
-from exciter.identification.uncertainty.equations import Equations
-from exciter.identification.uncertainty.linear_fit import LinearFit
+from exciter.identification.uncertainty.equations import Equations, LinearFit
 from exciter.typing import Array
 
 UNSEEN = 1e-6  # 1 − H: there the data say nothing

@@ -9,10 +9,8 @@ from scipy import stats
 
 from exciter.errors import ParameterError
 from exciter.identification.estimate import Estimate
-from exciter.identification.uncertainty.correlation import Correlation, correlations
-from exciter.identification.uncertainty.equations import Equations
-from exciter.identification.uncertainty.lags import Taper
-from exciter.identification.uncertainty.linear_fit import LinearFit
+from exciter.identification.uncertainty.correlation import Correlation, Taper, correlations
+from exciter.identification.uncertainty.equations import Equations, LinearFit
 
 LAGS = 20  # that the test looks at
 LEVEL = 0.01  # of the test

@@ -1,20 +1,232 @@
-"""Common part of every friction term with a direction of motion: the joints, and their shape z in −1 … 1."""
+"""Friction with a direction of motion z in −1 … 1: Coulomb in its kinds, Stribeck, and the shapes of z.
+
+A shape is the true sign of the speed, a smooth one, or pre-sliding after Dahl (1968): near a reversal the contact bends
+before it slides, dz/dq = (1 − z sgn q̇)/δ. Between two samples the joint is taken to move one way, so the step is exact:
+
+    z_{k+1} = s + (z_k − s) e^{−|Δq|/δ},   Δq = q_{k+1} − q_k,   s = sgn Δq.
+
+z depends on the path alone, not on speed; δ → 0 gives the true sign of the motion, and at rest z stays
+where it is. The samples must be one recording in the order of time.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
-from exciter.parameters.terms.columns import Column, Columns, joint_columns, joint_indices
-from exciter.parameters.terms.dahl import Dahl
-from exciter.parameters.terms.pointwise import Samples
-from exciter.parameters.terms.ranges import Interval, Ranges
-from exciter.parameters.terms.shape import BoundShape, FrictionShape, Sign, Tanh
-from exciter.parameters.terms.term import BoundTerm, JointTerm
-from exciter.robot.motion import Motion
+import numpy as np
+
+from exciter.errors import MotionError
+from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, absolute, times
+from exciter.parameters.terms.term import (
+    TORQUE,
+    BoundTerm,
+    Column,
+    Columns,
+    JointTerm,
+    OfNamedJoints,
+    PerJoint,
+    RigidTorque,
+    Samples,
+    Speed,
+    Travel,
+    check_positive,
+    check_within,
+    joint_columns,
+    joint_indices,
+    per_joint,
+    scatter,
+)
+from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
-from exciter.settings import Names, OneOf, Registry
+from exciter.settings import Names, OneOf, Registry, Settings
 from exciter.typing import Array
+
+REST = 1e-9  # [rad/s or m/s] a slower joint stands still
+FS = Column("Fs", TORQUE, nonnegative=True)
+FORWARD = Column("Fsp", TORQUE, nonnegative=True)
+BACKWARD = Column("Fsn", TORQUE, nonnegative=True)
+FST = Column("Fst", TORQUE, nonnegative=True)
+
+
+class BoundShape(ABC):
+    """z in −1 … 1 of each joint over time, from its q and q̇ (m, N)."""
+
+    memory: ClassVar[bool] = False  #: whether z depends on earlier samples
+
+    @abstractmethod
+    def values(self, q: Array, qd: Array) -> Array:
+        """(m, N) z."""
+
+    def after(self, q: Array, qd: Array) -> BoundShape:
+        """The shape for samples the first of which is the last of these; itself where nothing is remembered."""
+        if self.memory:
+            raise MotionError(f"{type(self).__name__} remembers earlier samples, and cannot go on: it needs after()")
+        return self
+
+    def value_range(self, low: Array, high: Array) -> Interval:
+        """Lowest and highest z while q̇ stays between low and high (m, M); z grows with q̇ unless a shape says more."""
+        return self.values(low, low), self.values(high, high)
+
+    @abstractmethod
+    def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:
+        """Gradients of Σ seed ⊙ z with respect to q and q̇, each (m, N); None where it is zero."""
+
+
+class FrictionShape(Settings, ABC):
+    """Settings of a shape, frozen, without joints."""
+
+    @abstractmethod
+    def bind(self, joints: Sequence[str]) -> BoundShape:
+        """The shape on the named joints, in that order."""
+
+    def smoothed(self, width: float) -> FrictionShape:
+        """The shape to optimise with; only the true sign needs another."""
+        return self
+
+
+@dataclass(frozen=True)
+class Sign(FrictionShape):
+    """z = sgn(q̇), 0 at rest; its derivative is taken as zero.
+
+    Below REST is rest: a planned stop is never exactly zero in floating point, and rounding must not choose the sign.
+    """
+
+    word: ClassVar[str] = "sign"
+    title: ClassVar[str] = "sign"
+
+    def bind(self, joints: Sequence[str]) -> BoundShape:
+        return _Sign()
+
+    def smoothed(self, width: float) -> FrictionShape:
+        return Tanh(width)
+
+
+class _Sign(BoundShape):
+    def values(self, q: Array, qd: Array) -> Array:
+        return np.where(np.abs(qd) > REST, np.sign(qd), 0.0)
+
+    def value_range(self, low: Array, high: Array) -> Interval:
+        """Of both readings of a motion slower than REST, rest and its sign: a certificate must hold for either."""
+        lowest = np.sign(np.where(low > REST, low, np.minimum(low, 0.0)))
+        highest = np.sign(np.where(high < -REST, high, np.maximum(high, 0.0)))
+        return lowest, highest
+
+    def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:
+        return None, None
+
+
+@dataclass(frozen=True)
+class Tanh(FrictionShape):
+    """z = tanh(q̇/width): smooth, for optimisation; width [rad/s or m/s], one or per joint."""
+
+    word: ClassVar[str] = "tanh"
+    title: ClassVar[str] = "tanh"
+    width: Speed
+
+    def __post_init__(self) -> None:
+        check_positive(self.width, "the width of Tanh")
+
+    def bind(self, joints: Sequence[str]) -> BoundShape:
+        return _Tanh(per_joint(self.width, joints, "the width of Tanh"))
+
+
+@dataclass(frozen=True, eq=False)
+class _Tanh(BoundShape):
+    width: Array
+
+    def values(self, q: Array, qd: Array) -> Array:
+        # tanh by one exponential: several times faster than np.tanh, which is what optimisation would spend here
+        decay = np.exp(np.abs(qd) * (-2.0 / self.width))
+        return np.copysign((1.0 - decay) / (1.0 + decay), qd)
+
+    def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:
+        return None, seed * (1.0 - self.values(q, qd) ** 2) / self.width
+
+
+@dataclass(frozen=True)
+class Dahl(FrictionShape):
+    """Pre-sliding; delta δ [rad or m] is the travel over which the friction builds up, one or per joint.
+
+    start: z before the first sample's motion, in −1 … 1, one or per joint. Motor-side encoders see δ of some
+    0.02–0.2 mrad, link-side encoders 0.5–4 mrad.
+    """
+
+    word: ClassVar[str] = "dahl"
+    title: ClassVar[str] = "Dahl pre-sliding"
+    delta: Travel
+    start: Annotated[PerJoint, OfNamedJoints(least=-1.0)] = 0.0
+
+    def __post_init__(self) -> None:
+        check_positive(self.delta, "delta of Dahl")
+        check_within(self.start, -1.0, 1.0, "start of Dahl")
+
+    def bind(self, joints: Sequence[str]) -> BoundShape:
+        delta = per_joint(self.delta, joints, "delta of Dahl")
+        return _Dahl(delta, per_joint(self.start, joints, "start of Dahl")[:, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Dahl(BoundShape):
+    memory: ClassVar[bool] = True
+    delta: Array
+    start: Array
+
+    def values(self, q: Array, qd: Array) -> Array:
+        return self._run(q)[0]
+
+    def after(self, q: Array, qd: Array) -> BoundShape:
+        return replace(self, start=self._run(q)[0][:, -1])
+
+    def value_range(self, low: Array, high: Array) -> Interval:
+        """Where it came from decides: all that can be."""
+        return np.full_like(low, -1.0), np.ones_like(high)
+
+    def pullback(self, q: Array, qd: Array, seed: Array) -> tuple[Array | None, Array | None]:
+        z, decay, direction = self._run(q)
+        # λ_k = seed_k + decay_k λ_{k+1}: the same recursion, backwards in time.
+        backwards = linear_recursion(decay[:, ::-1], seed[:, :-1][:, ::-1], seed[:, -1])
+        later = backwards[:, :-1][:, ::-1]
+        # ∂z_{k+1}/∂Δq = decay (1 − s z_k)/δ; at Δq = 0 this is 1/δ, the mean of both one-sided derivatives.
+        step = later * decay * (1.0 - direction * z[:, :-1]) / self.delta
+        gradient = np.zeros_like(q)
+        gradient[:, 1:] += step
+        gradient[:, :-1] -= step
+        return gradient, None
+
+    def _run(self, q: Array) -> tuple[Array, Array, Array]:
+        """z (m, N), and decay e^{−|Δq|/δ} and direction sgn Δq of every step, each (m, N − 1)."""
+        travel = np.diff(q, axis=1)
+        direction = np.sign(travel)
+        exponent = -np.abs(travel) / self.delta
+        decay = np.exp(exponent)
+        return linear_recursion(decay, -np.expm1(exponent) * direction, self.start), decay, direction
+
+
+def linear_recursion(a: Array, b: Array, start: Array) -> Array:
+    """x (m, K + 1) of x_{k+1} = a_k x_k + b_k from x_0 = start (m,), for a, b (m, K).
+
+    Two steps at a time are a recursion of the same form with half the length, which gives every even x; one
+    more product gives the odd ones. O(K) work in O(log K) NumPy calls, and stable because |a| ≤ 1 is never
+    divided by.
+    """
+    steps = a.shape[1]
+    x = np.empty((a.shape[0], steps + 1))
+    if steps <= 8:
+        x[:, 0] = start
+        for k in range(steps):
+            x[:, k + 1] = a[:, k] * x[:, k] + b[:, k]
+        return x
+    pairs = steps // 2
+    a0, b0, a1, b1 = a[:, : 2 * pairs : 2], b[:, : 2 * pairs : 2], a[:, 1::2], b[:, 1::2]
+    x[:, : 2 * pairs + 1 : 2] = linear_recursion(a0 * a1, a1 * b0 + b1, start)
+    x[:, 1 : 2 * pairs : 2] = a0 * x[:, : 2 * pairs : 2] + b0
+    if steps % 2:
+        x[:, -1] = a[:, -1] * x[:, -2] + b[:, -1]
+    return x
+
 
 SHAPES = Registry[FrictionShape]("shape", Sign, Tanh, Dahl)
 Shape = Annotated[FrictionShape, OneOf(SHAPES)]
@@ -67,3 +279,106 @@ class BoundDryFriction(BoundTerm):
     def direction(self, at: Samples) -> Array:
         """(m, N) z."""
         return self.shape.values(at.q, at.qd)
+
+
+@dataclass(frozen=True)
+class Coulomb(DryFriction):
+    """Dry friction.
+
+    Γ = Fs z.
+
+    ``Coulomb()`` has z = sgn q̇, ``Coulomb(Tanh(0.03))`` is smooth, ``Coulomb(Dahl(1e-3))`` pre-slides.
+
+    >>> ex.DynamicModel(robot, [ex.Viscous(), ex.Coulomb()]).standard[-3:]
+    ('Fs1', 'Fs2', 'Fs3')
+    """
+
+    word: ClassVar[str] = "coulomb"
+    title: ClassVar[str] = "Coulomb friction"
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        return _Coulomb(*self.bound_parts(robot, FS))
+
+
+class _Coulomb(BoundDryFriction):
+    def values(self, motion: Motion) -> Array:
+        return self.direction(self.samples(motion))
+
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+        return self.direction_range(ranges)
+
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        at = self.samples(motion)
+        return scatter(motion, self.joints, *self.shape.pullback(at.q, at.qd, seed))
+
+
+@dataclass(frozen=True)
+class AsymmetricCoulomb(DryFriction):
+    """Γ = Fsp max(z, 0) + Fsn min(z, 0), both ≥ 0; in motion the same as Coulomb plus an offset."""
+
+    word: ClassVar[str] = "asymmetric-coulomb"
+    title: ClassVar[str] = "asymmetric Coulomb friction"
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        return _AsymmetricCoulomb(*self.bound_parts(robot, FORWARD, BACKWARD))
+
+
+class _AsymmetricCoulomb(BoundDryFriction):
+    def values(self, motion: Motion) -> Array:
+        z = self.direction(self.samples(motion))
+        return np.concatenate([np.maximum(z, 0.0), np.minimum(z, 0.0)])
+
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+        low, high = (np.concatenate([np.maximum(z, 0.0), np.minimum(z, 0.0)]) for z in self.direction_range(ranges))
+        return low, high
+
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        at = self.samples(motion)
+        z = self.direction(at)
+        forward, backward = np.split(seed, 2)
+        onto_z = np.where(z > 0, forward, np.where(z < 0, backward, 0.5 * (forward + backward)))
+        return scatter(motion, self.joints, *self.shape.pullback(at.q, at.qd, onto_z))
+
+
+@dataclass(frozen=True)
+class Stribeck(DryFriction):
+    """Dry friction that falls with speed.
+
+    Γ = Fst z exp(−(q̇/v_s)²), on top of Coulomb; ``velocity`` v_s [rad/s or m/s], one or per joint.
+
+    >>> ex.DynamicModel(robot, [ex.Coulomb(), ex.Stribeck(velocity=0.1)]).standard[-3:]
+    ('Fst1', 'Fst2', 'Fst3')
+    """
+
+    word: ClassVar[str] = "stribeck"
+    title: ClassVar[str] = "Stribeck friction"
+    velocity: Speed = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_positive(self.velocity, "the velocity of Stribeck")
+
+    def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
+        columns, joints, shape = self.bound_parts(robot, FST)
+        names = [robot.joint_names[j] for j in joints]
+        return _Stribeck(columns, joints, shape, per_joint(self.velocity, names, "the velocity of Stribeck"))
+
+
+@dataclass(frozen=True, eq=False)
+class _Stribeck(BoundDryFriction):
+    velocity: Array
+
+    def values(self, motion: Motion) -> Array:
+        at = self.samples(motion)
+        return self.direction(at) * np.exp(-((at.qd / self.velocity) ** 2))
+
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+        slow, fast = absolute((ranges.qd_low[self.joints], ranges.qd_high[self.joints]))
+        bell = np.exp(-((fast / self.velocity) ** 2)), np.exp(-((slow / self.velocity) ** 2))
+        return times(self.direction_range(ranges), bell)
+
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        at = self.samples(motion)
+        bell = np.exp(-((at.qd / self.velocity) ** 2))
+        q, qd = self.shape.pullback(at.q, at.qd, seed * bell)
+        slope = seed * self.direction(at) * bell * (-2.0 * at.qd / self.velocity**2)
+        return scatter(motion, self.joints, q, slope if qd is None else qd + slope)

@@ -1,23 +1,167 @@
-"""Friction that grows with the load on the gears: Fl z |τ_load|."""
+"""Friction that grows with the load on the gears, Fl z |τ_load|: of known links, relieved by known springs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.parameters.terms.columns import Column
+from exciter.parameters.terms.drive import Offset, Ripple
 from exciter.parameters.terms.dry_friction import BoundDryFriction, DryFriction
-from exciter.parameters.terms.gear_load import GearLoad, Links, ListOfSprings, Springs, checked_links, checked_springs
-from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, absolute, times
-from exciter.parameters.terms.term import BoundTerm, RigidTorque, scatter
+from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, absolute, plus, times
+from exciter.parameters.terms.springs import GasSpring, GravitySpring, Spring
+from exciter.parameters.terms.term import BoundTerm, Column, JointTerm, PotentialTerm, RigidTorque, scatter
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
+from exciter.settings import Numbers, OneOf, Registry, Settings, Vector
+from exciter.settings.fill import adapter
+from exciter.settings.kinds import Kind
 from exciter.typing import Array
 
+Links = tuple[Annotated[tuple[float, ...], Vector(10)], ...]
+#: Known springs: a term of position, and the value of its parameter, or one value for each of its parameters.
+Springs = tuple[tuple[JointTerm, float | tuple[float, ...]], ...]
+#: Torques of position alone.
+SPRINGS = Registry[JointTerm]("spring", Spring, GravitySpring, GasSpring, Ripple, Offset)
+WHERE = "LoadFriction"
 FL = Column("Fl", ("1", "1"), nonnegative=True)
+
+
+@dataclass(frozen=True)
+class KnownSpring(Settings):
+    """One entry of ``springs`` in a file."""
+
+    term: Annotated[JointTerm, OneOf(SPRINGS)]
+    value: Annotated[float | tuple[float, ...], Numbers()]
+
+
+class ListOfSprings(Kind):
+    """``[{term: {gas-spring: …}, value: 900}]`` as pairs; one alone need not stand in a list."""
+
+    wanted = "a list of {term: {gas-spring: …}, value: …}"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Springs:
+        entries = given if isinstance(given, list | tuple) else [given]
+        listed: tuple[KnownSpring, ...] = adapter(tuple[KnownSpring, ...]).validate_python(entries, context=context)
+        return tuple((entry.term, entry.value) for entry in listed)
+
+    def schema(self) -> dict[str, Any]:
+        schema: dict[str, Any] = adapter(tuple[KnownSpring, ...]).json_schema()
+        return schema
+
+
+@dataclass(frozen=True, eq=False)
+class GearLoad:
+    """τ (n, N) = torque of ``links`` (n, 10), the description's for None, plus Σ values · columns of the springs."""
+
+    rigid: RigidTorque
+    links: Array | None
+    springs: tuple[tuple[PotentialTerm, Array], ...]
+
+    @classmethod
+    def of(cls, robot: Robot, rigid: RigidTorque, links: Links | None, springs: Springs) -> GearLoad:
+        known = tuple(_bound(term, value, robot) for term, value in springs)
+        if links is None:
+            return cls(rigid, None, known)
+        if len(links) != robot.n:
+            raise ParameterError(
+                f"links of {WHERE} has {len(links)} rows, but robot '{robot.name}' has {robot.n} joints; "
+                "give ten inertial parameters for each, in order"
+            )
+        array = np.array(links)
+        return cls(rigid.of(array), array, known)
+
+    def value(self, motion: Motion) -> Array:
+        """(n, N) [N·m or N], contiguous."""
+        torque = np.array(self.rigid.value(motion).T, order="C")
+        for spring, values in self.springs:
+            for (joint, column), entry in zip(spring.rows, spring.values(motion), strict=True):
+                torque[joint] += values[column] * entry
+        return torque
+
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        """Gradient of Σ seed ⊙ value with respect to the motion; seed (n, N)."""
+        gradient = self.rigid.pullback(motion, np.ascontiguousarray(seed.T))
+        for spring, values in self.springs:
+            seeds = np.stack([values[column] * seed[joint] for joint, column in spring.rows])
+            gradient = gradient + spring.pullback(motion, seeds)
+        return gradient
+
+    def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
+        """Lowest and highest value, each (n, M)."""
+        low, high = (np.array(bound) for bound in load(self.links))
+        for spring, values in self.springs:
+            entries = spring.value_range(ranges, load)
+            for (joint, column), *entry in zip(spring.rows, *entries, strict=True):
+                value = values[column]
+                low[joint], high[joint] = plus((low[joint], high[joint]), times((value, value), (entry[0], entry[1])))
+        return low, high
+
+
+def checked_links(given: object) -> Links | None:
+    """Rows of ten finite numbers as tuples."""
+    if given is None:
+        return None
+    wanted = "give ten inertial parameters M, MX, MY, MZ, XX, XY, YY, XZ, YZ, ZZ per joint"
+    try:
+        array = np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        raise ParameterError(f"links of {WHERE} are not rows of ten numbers; {wanted}") from None
+    if array.ndim != 2 or array.shape[1] != 10:
+        raise ParameterError(f"links of {WHERE} have shape {array.shape}; {wanted}")
+    if not np.isfinite(array).all():
+        row = int(np.argmin(np.isfinite(array).all(axis=1))) + 1
+        raise ParameterError(f"links of {WHERE} have NaN or infinity in row {row}; {wanted}, all finite")
+    return tuple(tuple(row) for row in array.tolist())
+
+
+def checked_springs(given: object) -> Springs:
+    """Pairs of a term and its finite value, or values, as tuples."""
+    wanted = "give pairs of a term and the finite value of its parameter, or one value per parameter"
+    pairs = given if isinstance(given, tuple | list) else None
+    if pairs is None or any(not isinstance(one, tuple | list) or len(one) != 2 for one in pairs):
+        raise ParameterError(f"springs of {WHERE} are {_short(given)}; {wanted}")
+    return tuple((_term(term, wanted), _value(value, term, wanted)) for term, value in pairs)
+
+
+def _term(term: object, wanted: str) -> JointTerm:
+    if not isinstance(term, JointTerm):
+        raise ParameterError(f"springs of {WHERE} have {_short(term)} as a term; {wanted}")
+    return term
+
+
+def _value(value: object, term: object, wanted: str) -> float | tuple[float, ...]:
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.ndim > 1 or array.size == 0 or not np.isfinite(array).all():
+        raise ParameterError(f"the value of {type(term).__name__} in springs of {WHERE} is {_short(value)}; {wanted}")
+    return float(array.item()) if array.size == 1 else tuple(array.tolist())
+
+
+def _short(given: object) -> str:
+    """On one line."""
+    text = " ".join(repr(given).split())
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _bound(term: JointTerm, value: float | tuple[float, ...], robot: Robot) -> tuple[PotentialTerm, Array]:
+    bound, values = term.bind(robot), np.atleast_1d(value)
+    if not isinstance(bound, PotentialTerm):
+        raise ParameterError(
+            f"springs of {WHERE} have {type(term).__name__}, which is no torque of position alone; "
+            f"allowed are {', '.join(kind.__name__ for kind in SPRINGS)}"
+        )
+    if len(values) != len(bound.names):
+        raise ParameterError(
+            f"{type(term).__name__} in springs of {WHERE} has {len(values)} values for {', '.join(bound.names)}; "
+            "give one for each"
+        )
+    return bound, values
 
 
 @dataclass(frozen=True)

@@ -12,22 +12,12 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from exciter.errors import shown
-from exciter.parameters.terms.asymmetric_coulomb import AsymmetricCoulomb
-from exciter.parameters.terms.coulomb import Coulomb
-from exciter.parameters.terms.coupled_sqrt_viscous import CoupledSqrtViscous
-from exciter.parameters.terms.declared import declared_terms
-from exciter.parameters.terms.drive_coupling import DriveCoupling
-from exciter.parameters.terms.gas_spring import GasSpring
-from exciter.parameters.terms.gravity_spring import GravitySpring
+from exciter.parameters.terms.drive import CoupledSqrtViscous, DriveCoupling, Offset, Ripple, RotorInertia
+from exciter.parameters.terms.dry_friction import AsymmetricCoulomb, Coulomb, Stribeck
 from exciter.parameters.terms.load_friction import LoadFriction
-from exciter.parameters.terms.offset import Offset
-from exciter.parameters.terms.ripple import Ripple
-from exciter.parameters.terms.rotor_inertia import RotorInertia
-from exciter.parameters.terms.spring import Spring
-from exciter.parameters.terms.sqrt_viscous import SqrtViscous
-from exciter.parameters.terms.stribeck import Stribeck
+from exciter.parameters.terms.springs import GasSpring, GravitySpring, Spring
 from exciter.parameters.terms.term import JointTerm
-from exciter.parameters.terms.viscous import Viscous
+from exciter.parameters.terms.viscous import SqrtViscous, Viscous
 from exciter.robot.robot import Robot
 from exciter.settings import OneOf, Registry, fill
 from exciter.settings.fill import adapter
@@ -52,6 +42,17 @@ TERMS = Registry[JointTerm](
     CoupledSqrtViscous,
 )
 ONE_TERM = OneOf(TERMS)
+
+
+def declared_terms(robot: Robot) -> tuple[JointTerm, ...]:
+    """Rotor inertia, viscous and Coulomb friction, each if ``robot.friction`` has it."""
+    return tuple(declared_by_key(robot).values())
+
+
+def declared_by_key(robot: Robot) -> dict[str, JointTerm]:
+    """The same by their keys in ``robot.friction``."""
+    known: dict[str, JointTerm] = {"rotor_inertia": RotorInertia(), "viscous": Viscous(), "coulomb": Coulomb()}
+    return {key: term for key, term in known.items() if key in robot.friction}
 
 
 class ListOfTerms(Kind):

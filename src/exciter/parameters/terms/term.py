@@ -13,18 +13,155 @@ ever stored.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
-from exciter.errors import ExciterError, MotionError
-from exciter.parameters.terms.columns import Columns
+from exciter.errors import ExciterError, MotionError, ParameterError, shown
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
-from exciter.settings import Settings
+from exciter.settings import PerJointNumber, Settings, Text
 from exciter.typing import Array
+
+#: Units of a parameter for a revolute (or continuous) and for a prismatic joint.
+Units = tuple[str, str]
+TORQUE: Units = ("N·m", "N")
+Joint = Annotated[str, Text("a joint")]
+PerJoint = float | Mapping[str, float] | Sequence[float]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """k columns on n joints; ``rows`` lists (joint row, column) of the entries, in their order."""
+
+    n: int
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    rows: tuple[tuple[int, int], ...]
+    nonnegative: tuple[bool, ...]
+    conservative: tuple[bool, ...]
+
+    @property
+    def joints(self) -> list[int]:
+        """Joint row of each entry."""
+        return [joint for joint, _ in self.rows]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One kind of column: its symbol, its units, and what physics says about its parameter."""
+
+    symbol: str
+    units: Units
+    nonnegative: bool = False
+    conservative: bool = False
+
+
+def joint_columns(robot: Robot, joints: list[int], *kinds: Column) -> Columns:
+    """For every kind one column per joint, acting on that joint alone; kinds one after the other."""
+    pairs = [(kind, joint) for kind in kinds for joint in joints]
+    return Columns(
+        n=robot.n,
+        names=tuple(f"{kind.symbol}{joint + 1}" for kind, joint in pairs),
+        units=tuple(unit(robot, joint, kind.units) for kind, joint in pairs),
+        rows=tuple((joint, column) for column, (_, joint) in enumerate(pairs)),
+        nonnegative=tuple(kind.nonnegative for kind, _ in pairs),
+        conservative=tuple(kind.conservative for kind, _ in pairs),
+    )
+
+
+def unit(robot: Robot, joint: int, units: Units) -> str:
+    return units[robot.joints[joint].is_prismatic]
+
+
+def joint_indices(robot: Robot, joints: tuple[str, ...] | str | None) -> list[int]:
+    """Indices of the named joints, all joints for None; unknown and repeated names are refused."""
+    if joints is None:
+        return list(range(robot.n))
+    names = (joints,) if isinstance(joints, str) else tuple(joints)
+    if len(set(names)) != len(names) or not names:
+        raise ParameterError(f"a term was given the joints {list(names)}; name at least one joint, each once")
+    return [robot.index(name) for name in names]
+
+
+def revolute_index(robot: Robot, joint: str, what: str) -> int:
+    """Index of a joint that turns, for terms whose geometry is a lever."""
+    index = robot.index(joint)
+    if robot.joints[index].is_prismatic:
+        raise ParameterError(
+            f"{what} acts on a lever that turns, but joint '{joint}' is prismatic; name a revolute one"
+        )
+    return index
+
+
+def revolute_indices(robot: Robot, joints: tuple[str, ...] | str | None, what: str) -> list[int]:
+    """Indices of the named joints, which must turn; all that turn for None."""
+    turning = [index for index, joint in enumerate(robot.joints) if not joint.is_prismatic]
+    wanted = turning if joints is None else joint_indices(robot, joints)
+    if not wanted:
+        raise ParameterError(
+            f"{what} repeats every turn, but no joint of robot '{robot.name}' turns; leave the term out"
+        )
+    sliding = [robot.joint_names[index] for index in wanted if index not in turning]
+    if sliding:
+        raise ParameterError(f"{what} repeats every turn, but joint '{sliding[0]}' is prismatic; name revolute joints")
+    return wanted
+
+
+@dataclass(frozen=True)
+class OfNamedJoints(PerJointNumber):
+    """Of the joints that a term has, which need not be all of the robot's: ``per_joint`` compares with them."""
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        return super().check(given, {})
+
+
+Speed = Annotated[PerJoint, OfNamedJoints(above=0.0, unit="rad/s or m/s")]
+Travel = Annotated[PerJoint, OfNamedJoints(above=0.0, unit="rad or m")]
+
+
+def per_joint(value: PerJoint, names: Sequence[str], what: str) -> Array:
+    """(m, 1) the value of each named joint, ready to broadcast over samples."""
+    if isinstance(value, Mapping):
+        missing = [name for name in names if name not in value]
+        if missing:
+            raise ParameterError(
+                f"{what} is given for {', '.join(value) or 'no joint'} but not for '{missing[0]}'; "
+                "give it for every joint of the term"
+            )
+        numbers = np.array([value[name] for name in names], dtype=np.float64)
+    elif isinstance(value, Sequence):
+        if len(value) != len(names):
+            raise ParameterError(f"{what} has {len(value)} values for {len(names)} joints; give one per joint or one")
+        numbers = np.array(value, dtype=np.float64)
+    else:
+        numbers = np.full(len(names), value, dtype=np.float64)
+    return numbers[:, None]
+
+
+def check_positive(value: PerJoint, what: str) -> None:
+    """Refuse anything but positive finite numbers."""
+    for number in _numbers(value, what):
+        if not (np.isfinite(number) and number > 0):
+            raise ParameterError(f"{what} is {number:g}; it must be a positive, finite number")
+
+
+def check_within(value: PerJoint, lower: float, upper: float, what: str) -> None:
+    """Refuse anything outside lower … upper."""
+    for number in _numbers(value, what):
+        if not lower <= number <= upper:
+            raise ParameterError(f"{what} is {number:g}; it must lie in {lower:g} … {upper:g}")
+
+
+def _numbers(value: PerJoint, what: str) -> Array:
+    given = list(value.values()) if isinstance(value, Mapping) else value
+    try:
+        return np.atleast_1d(np.asarray(given, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ParameterError(f"{what} must be a number, or one number per joint; given {shown(value)}") from None
 
 
 class RigidTorque(Protocol):
@@ -197,3 +334,69 @@ def scatter(
         return sums.T
 
     return MotionGradient(total(q), total(qd), total(qdd))
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """q, q̇, q̈ of chosen joints, each (m, N), one contiguous row per joint."""
+
+    q: Array
+    qd: Array
+    qdd: Array
+
+    @classmethod
+    def of(cls, motion: Motion, joints: list[int]) -> Samples:
+        if joints == list(range(motion.n)):
+            return cls(*motion.samples_last)
+        q, qd, qdd = (x[joints] for x in motion.samples_last)
+        return cls(q, qd, qdd)
+
+
+@dataclass(frozen=True, eq=False)
+class Partials:
+    """∂ entry / ∂ (q, q̇, q̈) of the entry's joint, each (len(rows), N); None where it is zero."""
+
+    q: Array | None = None
+    qd: Array | None = None
+    qdd: Array | None = None
+
+
+class PointwiseTerm(BoundTerm):
+    """Give ``entries`` and ``partials`` of the samples of each entry's joint; the rest follows."""
+
+    @property
+    def joint_wise(self) -> bool:
+        return True
+
+    @abstractmethod
+    def entries(self, at: Samples) -> Array:
+        """(len(rows), N)."""
+
+    @abstractmethod
+    def partials(self, at: Samples) -> Partials: ...
+
+    def samples(self, motion: Motion) -> Samples:
+        self.check(motion)
+        return Samples.of(motion, self.columns.joints)
+
+    def values(self, motion: Motion) -> Array:
+        return self.entries(self.samples(motion))
+
+    def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
+        d = self.partials(self.samples(motion))
+        q, qd, qdd = (None if p is None else seed * p for p in (d.q, d.qd, d.qdd))
+        return scatter(motion, self.columns.joints, q, qd, qdd)
+
+
+class PotentialTerm(PointwiseTerm):
+    """A torque ∂u/∂q: all of it is force. Give ``energies`` too."""
+
+    @abstractmethod
+    def energies(self, at: Samples) -> Array:
+        """(k, N) with one entry per column."""
+
+    def potential(self, motion: Motion) -> Array:
+        return self.energies(self.samples(motion))
+
+    def force(self, motion: Motion) -> Array:
+        return self.values(motion)

@@ -9,7 +9,7 @@ own. For one joint the arrays are (N,). For a tuple of m joints they are (m, N),
 a derivative is (m, m, N): [torque of, with respect to, sample]. Derivatives that are given are compared
 with finite differences when the term is bound; those left out are central differences, exact to about nine
 digits and slower. A term with memory, or with several columns, is a JointTerm and a BoundTerm of its own:
-``dahl`` and ``spring`` show how.
+``Dahl`` and ``Spring`` show how.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.parameters.terms.columns import Columns, joint_indices
-from exciter.parameters.terms.pointwise import Samples
-from exciter.parameters.terms.term import BoundTerm, JointTerm, RigidTorque, scatter
+from exciter.parameters.terms.term import BoundTerm, Columns, JointTerm, RigidTorque, Samples, joint_indices, scatter
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -36,10 +34,16 @@ CHECKED_SAMPLES = 50
 
 @dataclass(frozen=True)
 class UserTerm(JointTerm):
-    """One column ``name`` on ``joints`` (a name, or a tuple of names), Γ = χ · torque(q, qd, qdd).
+    """A joint term of your own, from a plain function of q, q̇ and q̈.
+
+    One column ``name`` on ``joints`` (a name, or a tuple of names), Γ = χ · torque(q, qd, qdd).
 
     dq, dqd, dqdd: derivative functions with the same arguments, a number where constant, None for numeric
     ones. unit of the parameter; nonnegative when physics wants it ≥ 0.
+
+    >>> cogging = ex.UserTerm("Cog", "joint_1", torque=lambda q, qd, qdd: np.sin(32 * q), unit="N·m")
+    >>> ex.DynamicModel(robot, [cogging]).standard[-1]
+    'Cog'
     """
 
     title: ClassVar[str] = "a term of the user"

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from exciter.identification.automatic.choice import Choice
+from exciter.identification.automatic.trial import Choice
 from exciter.identification.friction_choice import NOTHING, UNSETTLED, FrictionChoice, JointFriction
 from exciter.report.identification.drawn import per_joint
 from exciter.report.identification.parameters import listed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exciter.experiment.quality.quality import Quality
-from exciter.identification.automatic.choice import Choice
+from exciter.identification.automatic.trial import Choice
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Identification

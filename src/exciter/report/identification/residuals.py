@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from exciter.identification.config.evaluation import judged_words
+from exciter.identification.config.sections import judged_words
 from exciter.identification.formulations.formulation import Formulation
 from exciter.report.identification.drawn import Drawn
 from exciter.report.identification.parameters import listed

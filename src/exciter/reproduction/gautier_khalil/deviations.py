@@ -14,7 +14,7 @@ from exciter.errors import ParameterError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimate import Estimate
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run

@@ -13,8 +13,7 @@ from exciter.excitation.criteria import ConditionNumber, EnergyRows
 from exciter.excitation.design import design
 from exciter.excitation.optimiser.points import PointSearch, optimise_points
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.quintic import Quintic
-from exciter.excitation.trajectories.segment_times import Interpolated, interpolate_points
+from exciter.excitation.trajectories.quintic import Interpolated, Quintic, interpolate_points
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, claim, closed, same, shown
 from exciter.reproduction.gautier_khalil.point_sequences import (

@@ -16,8 +16,7 @@ from exciter.excitation.criteria import (
     QrCondition,
 )
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.literature import Method, NelderMead, Powell, QuasiNewton
-from exciter.excitation.optimiser.points import PointVariables
+from exciter.excitation.optimiser.points import Method, NelderMead, PointVariables, Powell, QuasiNewton
 from exciter.excitation.optimiser.stages import Logarithm
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, claim, same, shown

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from exciter.excitation.optimiser.literature import QuasiNewton
-from exciter.excitation.optimiser.points import OptimalPoints, PointSearch, PointVariables, optimise_points
+from exciter.excitation.optimiser.points import OptimalPoints, PointSearch, PointVariables, QuasiNewton, optimise_points
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, at_most, claim
 from exciter.reproduction.gautier_khalil.equilibrium import equilibrium_part

@@ -8,8 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from exciter.excitation.optimiser.literature import QuasiNewton
-from exciter.excitation.optimiser.points import OptimalPoints, PointSearch, optimise_points
+from exciter.excitation.optimiser.points import OptimalPoints, PointSearch, QuasiNewton, optimise_points
 from exciter.reproduction.gautier_khalil.equilibrium import balanced
 from exciter.reproduction.gautier_khalil.sequences import (
     chained,

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import AnyCriterion, Columns, EnergyRows, evaluate
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.literature import Method
-from exciter.excitation.optimiser.points import PointVariables
+from exciter.excitation.optimiser.points import Method, PointVariables
 from exciter.typing import Array
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.excitation.trajectories.segment_times import Segments, shortest_times
+from exciter.excitation.trajectories.quintic import Segments, shortest_times
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, claim, same, shown
 from exciter.reproduction.gautier_khalil.sequences import assumed_limits, robot_model

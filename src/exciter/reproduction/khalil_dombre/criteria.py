@@ -10,14 +10,11 @@ import numpy as np
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, DOptimality
-from exciter.excitation.criteria.criterion import evaluation
+from exciter.excitation.criteria.condition import ConditionAndSmallest, ScaledCondition
+from exciter.excitation.criteria.criterion import Observed, evaluation
 from exciter.excitation.criteria.design_rows import TorqueRows
-from exciter.excitation.criteria.equilibrium import Equilibrium, structure
 from exciter.excitation.criteria.figures import evaluate
-from exciter.excitation.criteria.observed import Observed
-from exciter.excitation.criteria.scaled_condition import ScaledCondition
-from exciter.excitation.criteria.smallest_singular import ConditionAndSmallest
-from exciter.excitation.criteria.weighted_sum import ConditionAndEquilibrium
+from exciter.excitation.criteria.sums import ConditionAndEquilibrium, Equilibrium, structure
 from exciter.excitation.design import design
 from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.trajectory import motion as motion_of

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from exciter.experiment.signals.chebyshev import Chebyshev
-from exciter.experiment.signals.parallel_filter import ParallelFilter
-from exciter.experiment.signals.rows import Rows
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.experiment.signals.low_pass import Chebyshev
+from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.report.plot import Line, Plot

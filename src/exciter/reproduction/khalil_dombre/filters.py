@@ -7,13 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import signal
 
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.central_differences import first_difference, second_difference
-from exciter.experiment.signals.chebyshev import Chebyshev
-from exciter.experiment.signals.parallel_filter import ParallelFilter
-from exciter.experiment.signals.second_order import SecondOrder
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.experiment.signals.filtered_differences import first_difference, second_difference
+from exciter.experiment.signals.low_pass import Butterworth, Chebyshev, SecondOrder
+from exciter.experiment.signals.rows import ParallelFilter
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import claim, same, shown
 from exciter.reproduction.khalil_dombre import set_up

@@ -10,23 +10,19 @@ import numpy as np
 from exciter.dynamics.base import random_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import Columns
-from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
-from exciter.excitation.criteria.energy_rows import EnergyRows
+from exciter.excitation.criteria.criterion import Observed
+from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.criteria.figures import evaluate
-from exciter.excitation.criteria.observed import Observed
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.central_differences import first_difference
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.filtered_differences import first_difference
 from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.rows import Rows
+from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.formulations.energy import Energy
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
-from exciter.identification.formulations.power import Power
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.base import BaseParameters

@@ -8,17 +8,17 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.excitation.baselines.friction import ConstantVelocity, FrictionMotion, constant_velocity
+from exciter.excitation.baselines.straight_moves import ConstantVelocity, FrictionMotion, constant_velocity
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.processed import Processed
+from exciter.identification.estimators.staged import FrictionFirst
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.stages import selection
-from exciter.identification.stages.sequences import FrictionFirst
+from exciter.identification.stages import stage
 from exciter.reproduction.finding import Finding, claim, shown
 from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.steps import (
@@ -117,7 +117,7 @@ def separate_friction(effort: Effort) -> Part:
         return _friction_then_rest(problem, cruising)
 
     true, weighted = set_up.true_values(), estimator(WeightedLeastSquares())
-    sequence = FrictionFirst(selection.ConstantVelocity(0.01, 1e-6))
+    sequence = FrictionFirst(stage.ConstantVelocity(0.01, 1e-6))
     methods = {PRINTED: printed, CARRIED: estimator(sequence), SAME_LOGS: weighted}
     found = repeat(partial(noisy, cold), methods, true, times)
     for seconds in (second, first + second):

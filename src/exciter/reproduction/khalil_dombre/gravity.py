@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from exciter.excitation.baselines.static_poses import PoseSearch, StaticPoses, static_poses
 from exciter.excitation.certificate.adaptive import certify
+from exciter.identification.estimators.staged import StaticThenDynamic
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.problem import Problem
-from exciter.identification.stages import selection
-from exciter.identification.stages.sequences import StaticThenDynamic
+from exciter.identification.stages.stage import AtRest
 from exciter.reproduction.finding import Finding, claim, shown
 from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.friction import (
@@ -67,7 +67,7 @@ def gravity_first(effort: Effort) -> Part:
     def held(seed: int) -> Problem:
         return noisy((("poses", path, torque + _holding(still, seed)), fast), seed)
 
-    staged = StaticThenDynamic(selection.AtRest(1e-9, 1e-9), ("poses",))
+    staged = StaticThenDynamic(AtRest(1e-9, 1e-9), ("poses",))
     sequence = estimator(staged)
     true = set_up.true_values()
     both = {PRINTED: printed, CARRIED: sequence}

@@ -12,11 +12,9 @@ from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.route import Route
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.energy import Energy
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
+from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.power import Power
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.report.plot import Line, Plot

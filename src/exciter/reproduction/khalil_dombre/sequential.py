@@ -11,11 +11,10 @@ from exciter.excitation.criteria import ConditionNumber
 from exciter.excitation.design import Design, design
 from exciter.experiment.signals.processed import Processed
 from exciter.identification.bierman import SequentialEstimator
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.staged import LinkByLink
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.stages.sequences import LinkByLink
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, claim, shown
 from exciter.reproduction.khalil_dombre import set_up

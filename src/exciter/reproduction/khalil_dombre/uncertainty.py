@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from exciter.experiment.signals.chebyshev import Chebyshev
-from exciter.experiment.signals.parallel_filter import ParallelFilter
-from exciter.experiment.signals.second_order import SecondOrder
+from exciter.experiment.signals.low_pass import Chebyshev, SecondOrder
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.estimate import POORLY, Estimate
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import with_correlated_errors

@@ -11,8 +11,8 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.virtual import Simulated
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.filtered_dynamic import FilteredDynamic
-from exciter.identification.formulations.power import Power
+from exciter.identification.formulations.dynamic import FilteredDynamic
+from exciter.identification.formulations.energy import Power
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.consistency import link_consistency

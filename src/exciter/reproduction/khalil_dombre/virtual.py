@@ -15,9 +15,9 @@ from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.validation_motion.draw import Drawn
 from exciter.excitation.validation_motion.draw import draw as draw_motion
-from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.experiment.recording import Payload, Recording
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual import (
     Drive,
     Encoder,
@@ -30,7 +30,7 @@ from exciter.experiment.virtual import (
     VirtualRobot,
     draw,
 )
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.steps import DATA
 from exciter.typing import Array

@@ -11,11 +11,10 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.design import design
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.identification.estimators.ordinary import OrdinaryLeastSquares
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.staged import TwoStep
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.stages.sequences import TwoStep
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.reproduction.finding import claim, shown
 from exciter.reproduction.khalil_dombre.steps import (

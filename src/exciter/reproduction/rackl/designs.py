@@ -8,7 +8,7 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import AnyCriterion, ConditionNumber, ScaledCondition
-from exciter.excitation.criteria.weighted_sum import ConditionAndTorque
+from exciter.excitation.criteria.sums import ConditionAndTorque
 from exciter.excitation.design import Design, design
 from exciter.reproduction.rackl import set_up
 from exciter.reproduction.rackl.bound import ColumnRatio

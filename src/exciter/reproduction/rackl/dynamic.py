@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from exciter.excitation.design import Design
-from exciter.excitation.trajectories.bspline import BSpline
+from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import at_most, claim, shown
 from exciter.reproduction.paper import DataTable, Effort, Part

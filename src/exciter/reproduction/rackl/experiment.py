@@ -10,21 +10,19 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.validation_motion.draw import Drawn, draw
-from exciter.excitation.validation_motion.random_spline import RandomSpline
+from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.experiment.recording import Recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual.draw import draw as draw_truth
-from exciter.experiment.virtual.encoder import Encoder
-from exciter.experiment.virtual.meter import TorqueMeter
-from exciter.experiment.virtual.sampling import Sampling
+from exciter.experiment.virtual.sensors import Encoder, Sampling, TorqueMeter
 from exciter.experiment.virtual.truth import Truth
 from exciter.experiment.virtual.virtual_robot import VirtualRobot
 from exciter.identification.estimate import Estimate
+from exciter.identification.estimators.staged import StaticThenDynamic
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.stages.sequences import StaticThenDynamic
 from exciter.reproduction.published import published
 from exciter.reproduction.rackl import designs, set_up, static
 from exciter.typing import Array

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.reproduction.rackl import set_up

@@ -17,9 +17,9 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import Box, OutsideSphere
-from exciter.excitation.trajectories.bspline import BSpline
+from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.experiment.recording import Payload
-from exciter.experiment.signals.parallel_filter import ParallelFilter
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.draw import Spread
 from exciter.identification.load import load_chi
 from exciter.reproduction.finding import text_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.excitation.trajectories.bspline import BSpline
+from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import claim, same, shown
 from exciter.reproduction.paper import Part

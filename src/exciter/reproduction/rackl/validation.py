@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from exciter.experiment.signals.parallel_filter import DECIMATION
+from exciter.experiment.signals.rows import DECIMATION
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import claim, same, shown, text_of
 from exciter.reproduction.paper import DataTable, Effort, Part

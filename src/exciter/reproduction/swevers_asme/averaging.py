@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.central_differences import second_difference
+from exciter.experiment.signals.filtered_differences import second_difference
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.periods import average_periods
 from exciter.experiment.synthetic import synthetic_recording

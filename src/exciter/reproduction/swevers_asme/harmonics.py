@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from exciter.excitation.trajectories.spectrum import acceleration_spectrum
+from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Value, claim, same, shown
 from exciter.reproduction.paper import DataTable, Effort, Part

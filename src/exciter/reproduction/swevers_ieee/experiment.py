@@ -18,7 +18,7 @@ from exciter.experiment.virtual import Encoder, Sampling, Simulated, TorqueMeter
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.inverse_dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.reproduction.published import published

@@ -12,7 +12,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import DOptimality, NormalizedCondition, evaluate
 from exciter.excitation.design import Design
 from exciter.excitation.validation_motion.draw import draw as draw_motion
-from exciter.experiment.signals.butterworth import Butterworth
+from exciter.experiment.signals.low_pass import Butterworth
 from exciter.identification.estimate import Estimate
 from exciter.parameters.terms import Offset, Spring
 from exciter.report.plot import Line, Plot

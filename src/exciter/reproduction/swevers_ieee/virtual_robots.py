@@ -12,9 +12,9 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.design import Design
 from exciter.excitation.validation_motion.draw import Drawn
-from exciter.excitation.validation_motion.random_points import RandomPoints
-from exciter.experiment.signals.butterworth import Butterworth
-from exciter.experiment.signals.parallel_filter import ParallelFilter, filtered_pair
+from exciter.excitation.validation_motion.random_families import RandomPoints
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter, filtered_pair
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.problem import Problem

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from exciter.experiment.recording.columns import JOINT, group, joints_of
+from exciter.experiment.recording.signal import JOINT, group, joints_of
 from exciter.experiment.sources.source import Source
 from exciter.robot.yaml_file import read_yaml
 

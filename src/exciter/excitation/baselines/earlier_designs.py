@@ -1,0 +1,236 @@
+"""Exciting motions of earlier authors: Armstrong (1989), Otani & Kakizaki (1993) as Swevers et al. 1997 describe them.
+
+Armstrong: a sequence of joint accelerations that makes the smallest singular value large.
+The accelerations themselves are the unknowns, the freest description of a motion and the one with most variables;
+positions and velocities follow by integration. With limits kept by the optimiser it is a design like any other.
+
+Otani & Kakizaki: every joint moves by a cosine on a ramp, its velocity swings between zero and a maximum. Free are the
+frequency and the maximum of each joint and the initial configuration; the criterion is the condition number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError, MotionError
+from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, EOptimality, evaluate
+from exciter.excitation.design import Design, design
+from exciter.excitation.objective import Objective
+from exciter.excitation.optimiser.joint_limits import limit_ranges
+from exciter.excitation.trajectories.curve import Curve, Extremum
+from exciter.excitation.trajectories.piecewise import AccelerationSequence
+from exciter.robot.robot import Robot
+from exciter.typing import Array
+
+Index = NDArray[np.int64]
+
+
+def armstrong(model: DynamicModel, sequence: AccelerationSequence | None = None, **settings: Any) -> Design:
+    """The acceleration sequence that maximises σ_min(FᵀF) within all limits; settings as of ``design``.
+
+    ``random_trajectory(sequence, …)`` draws a random one, to compare with.
+    """
+    return design(model, sequence or AccelerationSequence(), **{"criterion": EOptimality(), **settings})
+
+
+@dataclass(frozen=True, eq=False)
+class CosineRampPiece:
+    """q = position + ½ speed (t − since − sin(ω (t − since))/ω), so that q̇ = ½ speed (1 − cos ω (t − since)).
+
+    knots (S + 1,) [s]; omega: ω (n,) [rad/s]; per joint and span (n, S): speed, signed, the largest of the cycle
+    [rad/s], zero at rest; since: when the cycle began [s]; position [rad] there. A span lies within one cycle of every
+    joint.
+    """
+
+    knots: Array
+    omega: Array
+    speed: Array
+    since: Array
+    position: Array
+
+    def __post_init__(self) -> None:
+        for name in ("knots", "omega", "speed", "since", "position"):
+            array = np.array(getattr(self, name), dtype=float)
+            if not np.isfinite(array).all():
+                raise MotionError(f"{name} of a cosine on a ramp contains NaN or infinity; give finite numbers")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        shape = (len(self.omega), len(self.knots) - 1)
+        if shape[1] < 1 or any(x.shape != shape for x in (self.speed, self.since, self.position)):
+            raise MotionError(f"speed, since and position of a cosine on a ramp must have shape {shape} each")
+        if not ((np.diff(self.knots) > 0).all() and (self.omega > 0).all()):
+            raise MotionError("a cosine on a ramp needs knots that increase and positive frequencies")
+
+    @property
+    def n(self) -> int:
+        """Joints."""
+        return len(self.omega)
+
+    def derivatives(self, span: Index, time: Array, order: int) -> Array:
+        """(order + 1, n, N): q, q̇, … at times (N,), each within the closed span of that number (N,)."""
+        return self._derivatives(span, np.broadcast_to(time, (self.n, len(time))), order)
+
+    def _derivatives(self, span: Index, time: Array, order: int) -> Array:
+        """The same at times (n, N) that differ from joint to joint."""
+        omega, half = self.omega[:, None], 0.5 * self.speed[:, span]
+        local = time - self.since[:, span]
+        phase = omega * local
+        values = np.empty((order + 1, *phase.shape))
+        values[0] = self.position[:, span] + half * (local - np.sin(phase) / omega)
+        for k in range(1, order + 1):  # the (k − 1)-th derivative of ½ speed (1 − cos phase)
+            wave = -np.cos(phase + 0.5 * np.pi * (k - 1)) * omega ** (k - 1)
+            values[k] = half * (1.0 + wave if k == 1 else wave)
+        return values
+
+    def extremum(self, order: int) -> Extremum:
+        """Exact extrema of the order-th derivative: every derivative is extreme at a multiple of a quarter cycle, or
+        at the end of a span."""
+        spans = len(self.knots) - 1
+        quarter = 0.5 * np.pi / self.omega[:, None, None] * np.arange(5)  # (n, 1, 5)
+        start, end = self.knots[:-1, None], self.knots[1:, None]
+        ends = np.broadcast_to(np.concatenate([start, end], axis=1), (self.n, spans, 2))
+        time = np.concatenate([ends, np.clip(self.since[..., None] + quarter, start, end)], axis=2)
+        flat = time.reshape(self.n, -1)
+        values = self._derivatives(np.repeat(np.arange(spans), time.shape[2]), flat, order)[order]
+        return Extremum.of(values, flat)
+
+    def rates(self, span: Index, start: Array, end: Array) -> Array:
+        """(4, n, M): |f| ≤ |f(centre)| + r |f'(centre)| + r²/2 max|f''|, r half the width; never more than max|f|."""
+        size = np.abs(self.derivatives(span, 0.5 * (start + end), 5))
+        half, omega = 0.5 * np.abs(self.speed[:, span]), self.omega[:, None]
+        most = [2.0 * half if k == 1 else half * omega ** (k - 1) for k in range(1, 7)]
+        radius = 0.5 * (end - start)
+        taylor = [size[k] + radius * size[k + 1] + 0.5 * radius**2 * most[k + 1] for k in range(1, 5)]
+        return np.stack([np.minimum(bound, most[k]) for k, bound in enumerate(taylor)])
+
+    def shifted(self, dt: float) -> Self:
+        """The same motion, dt [s] later."""
+        return replace(self, knots=self.knots + dt, since=self.since + dt)
+
+
+@dataclass(frozen=True, eq=False)
+class CosineRamp:
+    """frequency (n,) [Hz] and speed (n,) [rad/s], the largest of each joint; start (n,) [rad]; duration [s].
+
+    Where the next cycle would pass a position limit, a joint runs it backwards; when no whole cycle is left before the
+    end, it stands still. So all joints start and end at rest.
+    """
+
+    frequency: Array
+    speed: Array
+    start: Array
+    duration: float
+
+    def curve(self, robot: Robot) -> Curve:
+        """The exact motion within the position limits."""
+        cycles = [self._cycles(robot, j) for j in range(robot.n)]
+        knots = np.unique(np.concatenate([[0.0, self.duration], *(begin for begin, _, _ in cycles)]))
+        knots = knots[np.append(np.diff(knots) > 1e-9 * self.duration, True)]
+        knots[-1] = self.duration
+        middle = 0.5 * (knots[:-1] + knots[1:])
+        which = [np.searchsorted(begin, middle, side="right") - 1 for begin, _, _ in cycles]
+        since, speed, position = (
+            np.stack([cycle[k][chosen] for cycle, chosen in zip(cycles, which, strict=True)]) for k in range(3)
+        )
+        return Curve((CosineRampPiece(knots, 2.0 * np.pi * self.frequency, speed, since, position),))
+
+    def _cycles(self, robot: Robot, j: int) -> tuple[Array, Array, Array]:
+        """When each cycle of a joint begins, its signed speed (zero for the rest after the last), and q there."""
+        lower, upper = (limit[j] for limit in robot.position_range())
+        period = 1.0 / self.frequency[j]
+        step, slack = 0.5 * self.speed[j] * period, 1e-12 * (upper - lower)
+        count = int(np.floor(self.duration / period * (1.0 + 1e-12)))
+        q, direction, speed = [float(self.start[j])], 1.0, []
+        for _ in range(count):
+            if not lower - slack <= q[-1] + direction * step <= upper + slack:
+                direction = -direction
+            if not lower - slack <= q[-1] + direction * step <= upper + slack:
+                raise ExciterError(
+                    f"a cycle of joint '{robot.joints[j].name}' takes {step:.4g}, which from {q[-1]:.4g} fits neither "
+                    f"way into {lower:.4g} … {upper:.4g}; give a lower speed or a higher frequency"
+                )
+            speed.append(direction * self.speed[j])
+            q.append(q[-1] + direction * step)
+        return period * np.arange(count + 1), np.array([*speed, 0.0]), np.array(q)
+
+
+@dataclass(frozen=True)
+class OtaniSearch:
+    """Random settings, then random changes of the best ones that become smaller and smaller: ``tries`` of each.
+
+    frequency: range (lowest, highest) [Hz] that joints may have. rate: samples per second that the criterion sees.
+    """
+
+    duration: float = 10.0
+    frequency: tuple[float, float] = (0.2, 1.0)
+    tries: int = 200
+    rate: float = 25.0
+    criterion: AnyCriterion = field(default_factory=ConditionNumber)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        low, high = self.frequency
+        if not (0 < low <= high < np.inf and low * self.duration >= 1.0 and self.tries >= 1 and self.rate > 0):
+            raise ExciterError(
+                f"frequencies {low:g} … {high:g} Hz over {self.duration:g} s with {self.tries} tries; the slowest "
+                "cycle must fit into the duration, and one try or more is needed"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class OtaniDesign:
+    """The best settings found, their motion, the criterion and cond(W) there."""
+
+    settings: CosineRamp
+    curve: Curve
+    value: float
+    condition_number: float
+
+
+def otani(
+    model: DynamicModel, search: OtaniSearch | None = None, *, columns: ArrayLike | Columns | None = None
+) -> OtaniDesign:
+    """Frequencies, speeds and initial configuration by random search, within all joint limits."""
+    search = search or OtaniSearch()
+    robot, rng = model.robot, np.random.default_rng(search.seed)
+    objective = Objective(model, search.criterion, Columns.of(model, columns), np.ones(model.n))
+    time = np.linspace(0.0, search.duration, round(search.rate * search.duration) + 1)
+
+    def value(x: Array) -> float:
+        return objective.value(cosine_ramp(robot, search, x).curve(robot).motion(time))
+
+    best = rng.uniform(size=(3, robot.n))
+    least = value(best)
+    for size in np.concatenate([np.ones(search.tries - 1), np.geomspace(0.5, 0.01, search.tries)]):
+        near = np.clip(best + size * rng.normal(size=best.shape), 0.0, 1.0)
+        x = near if size < 1.0 else rng.uniform(size=best.shape)
+        if (found := value(x)) < least:
+            best, least = x, found
+    if not np.isfinite(least):
+        raise ExciterError(
+            f"none of {2 * search.tries} motions excites all parameters; give a longer duration or higher frequencies"
+        )
+    settings = cosine_ramp(robot, search, best)
+    curve = settings.curve(robot)
+    cond = evaluate(model, curve.motion(time), 1.0, columns).condition_number
+    return OtaniDesign(settings, curve, least, cond)
+
+
+def cosine_ramp(robot: Robot, search: OtaniSearch, x: Array) -> CosineRamp:
+    """Settings within all limits from numbers x (3, n) between 0 and 1: frequency, speed, start.
+
+    q̇ reaches v, q̈ reaches π f v, the jerk 2 π² f² v, and a cycle takes v/(2 f), of which half the range is allowed so
+    that one direction always fits.
+    """
+    lower, upper = limit_ranges(robot)
+    low, high = search.frequency
+    frequency = low * (high / low) ** x[0]
+    pulse = np.pi * frequency
+    room = np.stack([frequency * (upper[0] - lower[0]), upper[1], upper[2] / pulse, upper[3] / (2.0 * pulse**2)])
+    speed = room.min(axis=0) * (0.1 + 0.9 * x[1])
+    return CosineRamp(frequency, speed, lower[0] + x[2] * (upper[0] - lower[0]), search.duration)

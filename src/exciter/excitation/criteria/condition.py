@@ -1,0 +1,201 @@
+"""Condition numbers of W: the literature's measures of excitation, by singular values, norms, QR, of scaled columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg.lapack import dpstrf
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
+from exciter.excitation.criteria.criterion import (
+    Criterion,
+    CriterionSettings,
+    checked_scale,
+    eigen,
+    inverse,
+    nominal_sizes,
+    singular,
+)
+from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.settings import Amount, Positive
+from exciter.typing import Array
+
+
+@dataclass(frozen=True)
+class ConditionNumber(CriterionSettings):
+    """The criterion of the literature, for comparison.
+
+    cond(W) = σ_max/σ_min = √(λ_max/λ_min) of H [12.12], Gautier & Khalil (16).
+
+    Not smooth where singular values coincide, which optima tend to do: expect an optimiser to slow down there.
+
+    >>> ex.ConditionNumber()(np.diag([1.0, 4.0]))[0]
+    2.0
+    >>> ex.design(robot, criterion=ex.ConditionNumber(), starts=1).certificate.certified
+    True
+    """
+
+    word: ClassVar[str] = "condition"
+    title: ClassVar[str] = "condition number"
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        spectrum = eigen(h)
+        if spectrum is None:
+            return singular(h)
+        values, vectors = spectrum
+        cond = float(np.sqrt(values[-1] / values[0]))
+        small, large = vectors[:, 0], vectors[:, -1]
+        return cond, 0.5 * cond * (np.outer(large, large) / values[-1] - np.outer(small, small) / values[0])
+
+
+@dataclass(frozen=True)
+class QrCondition(CriterionSettings):
+    """|r₁₁|/|r_bb| of W = Q R Pᵀ with column pivoting, never more than cond(W) (Gautier & Khalil 4.1, measure 2).
+
+    The pivoted Cholesky factor of H is that R. Its first element is the longest column's norm and its last the
+    distance of the last pivot's column from all others: √H_ff and 1/√(H⁻¹)_ll. It has kinks where pivots change.
+    """
+
+    word: ClassVar[str] = "condition-qr"
+    title: ClassVar[str] = "condition number by QR"
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        inverted = inverse(h)
+        if inverted is None:
+            return singular(h)
+        _, order, _, _ = dpstrf(h, lower=1)
+        first, last = order[0] - 1, order[-1] - 1
+        column = inverted[0][:, last]
+        value = float(np.sqrt(h[first, first] * column[last]))
+        dfdh = -np.outer(column, column) / column[last]
+        dfdh[first, first] += 1.0 / h[first, first]
+        return value, 0.5 * value * dfdh
+
+
+@dataclass(frozen=True)
+class FrobeniusCondition(CriterionSettings):
+    """‖A‖_F ‖A⁻¹‖_F of A = H (Gautier & Khalil (21), (22)); of the order of cond(W)², at least b.
+
+    No kinks, unlike the 2-norm; the paper found that it converges best.
+    """
+
+    word: ClassVar[str] = "condition-frobenius"
+    title: ClassVar[str] = "condition number by the Frobenius norm"
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        inverted = inverse(h)
+        if inverted is None:
+            return singular(h)
+        k = inverted[0]
+        size, inverse_size = float(np.linalg.norm(h)), float(np.linalg.norm(k))
+        value = size * inverse_size
+        return value, value * (h / size**2 - k @ k @ k / inverse_size**2)
+
+
+@dataclass(frozen=True)
+class NormalizedCondition(CriterionSettings):
+    """cond(W D⁻¹), D the norms of the columns (Swevers et al. 1997, IEEE, below (10); criterion c1).
+
+    It does not see how large the columns are: a joint that barely moves costs nothing. Do not use it alone.
+    """
+
+    word: ClassVar[str] = "condition-normalized"
+    title: ClassVar[str] = "condition number with unit columns"
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        return self.by(ConditionNumber(), h)
+
+    def by(self, condition: Criterion, h: Array) -> tuple[float, Array]:
+        """With the given measure of condition."""
+        diagonal = h.diagonal()
+        if not (diagonal > 0).all():
+            return singular(h)
+        scale = 1.0 / np.sqrt(diagonal)
+        even = np.outer(scale, scale)
+        unit = h * even
+        value, dfdn = condition(unit)
+        return value, dfdn * even - np.diag((dfdn * unit).sum(axis=1) / diagonal)
+
+
+@dataclass(frozen=True)
+class ScaledCondition(CriterionSettings):
+    """cond(W diag Z), values Z (b,) the a-priori size of each parameter [12.15], those of the description where
+    it is bound to a model without any; first summand of Rackl et al. (15).
+
+    What is estimated is then a factor on each a-priori value (Swevers et al. 1997, ASME, end of section 2), and the
+    relative standard deviations become alike.
+    """
+
+    values: tuple[Amount, ...] | None = None
+
+    word: ClassVar[str] = "condition-scaled"
+    title: ClassVar[str] = "condition number with a-priori values"
+
+    def bound(self, model: DynamicModel, trajectory: Trajectory) -> ScaledCondition:
+        return self if self.values is not None else replace(self, values=nominal_sizes(model, self.word))
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        return self.by(ConditionNumber(), h)
+
+    def by(self, condition: Criterion, h: Array) -> tuple[float, Array]:
+        """With the given measure of condition."""
+        if self.values is None:
+            raise ParameterError(f"{self.name} has no values; give the size of every parameter, or bind it to a model")
+        z = checked_scale(self.values, h, "a-priori values")
+        even = np.outer(z, z)
+        value, dfdh = condition(h * even)
+        return value, dfdh * even
+
+
+@dataclass(frozen=True)
+class ConditionAndSmallest(CriterionSettings):
+    """cond(W) + k₂/σ_min(W) [12.14] (Pressé & Gautier): no good condition by columns that are all small.
+
+    k₂ has the unit of σ_min, which grows with the square root of the number of samples.
+    """
+
+    k2: Positive = 1.0
+
+    word: ClassVar[str] = "condition-smallest"
+    title: ClassVar[str] = "condition number and smallest singular value"
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.k2) and self.k2 > 0):
+            raise ParameterError(f"k2 must be a positive number; given {self.k2}")
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        spectrum = eigen(h)
+        if spectrum is None:
+            return singular(h)
+        values, vectors = spectrum
+        low, high = np.sqrt(values[[0, -1]])
+        small, large = vectors[:, 0], vectors[:, -1]
+        by_low, by_high = -(high + self.k2) / low**2, 1.0 / low  # of (σ_max + k₂)/σ_min
+        dfdh = by_high * np.outer(large, large) / (2 * high) + by_low * np.outer(small, small) / (2 * low)
+        return float((high + self.k2) / low), dfdh
+
+
+@dataclass(frozen=True)
+class SoftCondition:
+    """√(‖λ‖_p ‖1/λ‖_p) of the eigenvalues λ of H: cond(W) as p → ∞, never below it, and smooth.
+
+    All large and all small singular values are pushed together, not only the extreme pair, which at an optimum of
+    cond(W) is one of several equals.
+    """
+
+    power: float = 4.0
+    name: ClassVar[str] = "soft condition"
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        spectrum = eigen(h)
+        if spectrum is None:
+            return singular(h)
+        values, vectors = spectrum
+        large, small = (values / values[-1]) ** self.power, (values[0] / values) ** self.power
+        spread = np.log(large.sum() * small.sum()) / self.power
+        cond = float(np.sqrt(values[-1] / values[0]) * np.exp(0.5 * spread))
+        slope = 0.5 * cond * (large / large.sum() - small / small.sum()) / values
+        return cond, (vectors * slope) @ vectors.T

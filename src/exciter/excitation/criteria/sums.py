@@ -1,0 +1,208 @@
+"""Weighted sums of criteria, and those that stand beside another: equilibrium of W, torque activity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.base import random_motion
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError, ParameterError
+from exciter.excitation.criteria.condition import ConditionNumber, ScaledCondition
+from exciter.excitation.criteria.criterion import (
+    AnyCriterion,
+    CriterionSettings,
+    Evaluation,
+    Observed,
+    evaluation,
+    nominal_sizes,
+)
+from exciter.excitation.criteria.design_rows import Columns, DesignRows
+from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.robot.motion import MotionGradient
+from exciter.settings import Amount, Positive, Settings
+from exciter.typing import Array
+
+PROBES = 40  # rows of each kind at which an element must be non-zero at least once
+NOTHING = 1e-9  # an element below this along a random motion, relative to the largest of its column, is zero
+ROUNDED = 1e-12  # the same for the motion at hand: zero but for rounding
+
+
+@dataclass(frozen=True)
+class Equilibrium(CriterionSettings):
+    """S = max|W_ij| / min|W_ij| over the elements that are not zero (Gautier & Khalil (19), [12.13]).
+
+    A joint's torque does not depend on links before it, whatever the motion: those zeros are left out. So are elements
+    that vanish to rounding where a joint is at rest; a column that is nothing but zeros makes S infinite. S is decided
+    by two elements and has a kink wherever others take over. It belongs to few points, chosen one by one: along a
+    densely sampled motion every element that changes its sign passes zero, and S says only how near a sample came.
+    """
+
+    word: ClassVar[str] = "equilibrium"
+    title: ClassVar[str] = "equilibrium of the elements"
+    companion: ClassVar[bool] = True
+
+    def at(self, observed: Observed) -> Evaluation:
+        pattern = structure(observed.model, observed.columns, observed.formulation)
+        w = observed.w
+        size = np.abs(w)
+        largest = size.max(axis=0)
+        if not largest.all():
+            return Evaluation(np.inf)
+        places = np.tile(pattern, (len(w) // len(pattern), 1)) & (size > ROUNDED * largest)
+        most, least = int(size.argmax()), int(np.where(places, size, np.inf).argmin())
+        large, small = size.flat[most], size.flat[least]
+        seed = np.zeros_like(w)
+        seed.flat[most] = np.sign(w.flat[most]) / small
+        seed.flat[least] -= np.sign(w.flat[least]) * large / small**2
+        return Evaluation(float(large / small), further=(lambda: observed.rows_pullback(seed),))
+
+
+@lru_cache(maxsize=16)
+def structure(model: DynamicModel, columns: Columns, formulation: DesignRows) -> NDArray[np.bool_]:
+    """(kinds, b): elements that can be non-zero, seen along a random motion."""
+    kinds = formulation.kinds(model)
+    motion = random_motion(model.robot, PROBES * formulation.interval + 1)
+    w = np.abs(Observed(model, motion, columns, np.ones(model.n), formulation).w)
+    seen: NDArray[np.bool_] = w.reshape(-1, kinds, len(columns)).max(axis=0) > NOTHING * w.max(axis=0)
+    return seen
+
+
+@dataclass(frozen=True)
+class InverseTorque(CriterionSettings):
+    """1 / Σ_j mean_t |τ_j| [1/(N·m)]: second summand of Rackl et al. (15), with |τ| so that torques cannot cancel.
+
+    chi (p,): standard parameters, the description's unless given. The mean over time keeps its balance with a
+    condition number when a motion is sampled more densely; ξ₂ of the paper is ours times its number of points.
+    """
+
+    chi: tuple[Amount, ...] | None = None
+
+    word: ClassVar[str] = "torque-activity"
+    title: ClassVar[str] = "torque activity"
+    companion: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        return "inverse-torque"
+
+    def at(self, observed: Observed) -> Evaluation:
+        model, motion = observed.model, observed.motion
+        torque = model.torque(motion, self.chi)
+        activity = float(np.abs(torque).mean(axis=0).sum())
+        if not activity > 0:
+            return Evaluation(np.inf)
+        seed = -np.sign(torque) / (len(motion) * activity**2)
+        return Evaluation(1.0 / activity, further=(lambda: model.torque_pullback(motion, seed, self.chi),))
+
+
+@dataclass(frozen=True)
+class WeightedSum(Settings):
+    """Σ weight · criterion, parts as pairs (weight > 0, criterion). All ∂f/∂H are added first: one pass back."""
+
+    parts: tuple[tuple[float, AnyCriterion], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple((float(weight), criterion) for weight, criterion in self.parts))
+        weights = [weight for weight, _ in self.parts]
+        if not weights or not all(np.isfinite(w) and w > 0 for w in weights):
+            raise ParameterError(f"a weighted sum needs parts with positive weights; given {weights}")
+
+    def bound(self, model: DynamicModel, trajectory: Trajectory) -> WeightedSum:
+        return WeightedSum(tuple((weight, bound(part, model, trajectory)) for weight, part in self.parts))
+
+    def spelling(self, data: dict[str, Any]) -> Any:
+        """``{condition: 1.0, a-optimal: {weight: 0.5, scale: […]}}``"""
+        words: dict[str, Any] = {}
+        for weight, part in data["parts"]:
+            word, settings = (part, {}) if isinstance(part, str) else next(iter(part.items()))
+            if word in words:
+                raise ExciterError(f"a weighted sum has {word} twice; a configuration can have it once")
+            words[word] = {"weight": weight, **settings} if settings else weight
+        return words
+
+    @property
+    def name(self) -> str:
+        return " + ".join(f"{weight:g} {criterion.name}" for weight, criterion in self.parts)
+
+    def at(self, observed: Observed) -> Evaluation:
+        dfdh: Array | None = None
+        value, further = 0.0, []
+        for weight, criterion in self.parts:
+            part = evaluation(criterion, observed)
+            if not np.isfinite(part.value):
+                return part
+            value += weight * part.value
+            if part.dfdh is not None:
+                dfdh = weight * part.dfdh if dfdh is None else dfdh + weight * part.dfdh
+            further += [scaled(weight, gradient) for gradient in part.further]
+        return Evaluation(value, dfdh, tuple(further))
+
+
+def bound(criterion: AnyCriterion, model: DynamicModel, trajectory: Trajectory) -> AnyCriterion:
+    """The criterion with what it leaves open taken from a model and the family of the motion."""
+    own = getattr(criterion, "bound", None)  # one of Python code need not have it
+    made: AnyCriterion = criterion if own is None else own(model, trajectory)
+    return made
+
+
+class SumByWord(CriterionSettings):
+    """A weighted sum that has a word of its own."""
+
+    @cached_property
+    def sum(self) -> WeightedSum:
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        return self.sum.name
+
+    def at(self, observed: Observed) -> Evaluation:
+        return self.sum.at(observed)
+
+
+@dataclass(frozen=True)
+class ConditionAndEquilibrium(SumByWord):
+    """cond(W) + k₁ max|W_ij|/min|W_ij| [12.13]."""
+
+    word: ClassVar[str] = "condition-equilibrium"
+    title: ClassVar[str] = "condition number and equilibrium"
+    k1: Positive = 1e-3
+
+    @cached_property
+    def sum(self) -> WeightedSum:
+        return WeightedSum(((1.0, ConditionNumber()), (self.k1, Equilibrium())))
+
+
+@dataclass(frozen=True)
+class ConditionAndTorque(SumByWord):
+    """ξ₁ cond(W diag Z) + ξ₂ / Σ mean |τ| (Rackl et al. (15)); values Z as of ``ScaledCondition``."""
+
+    word: ClassVar[str] = "condition-torque"
+    title: ClassVar[str] = "condition number and torque activity"
+    values: tuple[Amount, ...] | None = None
+    xi1: Positive = 1.0
+    xi2: Positive = 1.0
+    chi: tuple[Amount, ...] | None = None
+
+    @cached_property
+    def sum(self) -> WeightedSum:
+        return WeightedSum(((self.xi1, ScaledCondition(self.values)), (self.xi2, InverseTorque(self.chi))))
+
+    def bound(self, model: DynamicModel, trajectory: Trajectory) -> ConditionAndTorque:
+        return self if self.values is not None else replace(self, values=nominal_sizes(model, self.word))
+
+
+def scaled(weight: float, gradient: Callable[[], MotionGradient]) -> Callable[[], MotionGradient]:
+    """The gradient times a number, still computed only when asked for."""
+
+    def product() -> MotionGradient:
+        g = gradient()
+        return MotionGradient(weight * g.q, weight * g.qd, weight * g.qdd)
+
+    return product

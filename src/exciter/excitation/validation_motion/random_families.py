@@ -1,0 +1,256 @@
+"""Random motions: points and stops (Swevers et al. 1997, IEEE, V-C), B-splines (Rackl et al. 2012, IV-B).
+
+Points are joined by the fastest straight moves, with a full stop at each: every joint starts and stops with the others.
+Splines go through random way-points, from rest to rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from exciter.errors import ExciterError
+from exciter.excitation.baselines.random_motion import random_trajectory
+from exciter.excitation.certificate.certificate import LimitVerdict
+from exciter.excitation.optimiser.joint_limits import check_room
+from exciter.excitation.trajectories.piecewise import BSpline, Stops
+from exciter.excitation.trajectories.trajectory import Duration, Family, motion
+from exciter.excitation.validation_motion.draw import MOST_DRAWS, Candidate, Judge
+from exciter.notes import Note, note
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+from exciter.settings import Number, Whole
+from exciter.typing import Array
+
+Times = tuple[float, float, float]
+HAIR = 1e-6  # of a limit that stays free: what resampling to the rows of a file needs
+SHORTEST = 1e-3  # [s] of a phase: positions have too few digits for the jerk of shorter ones
+NANOSECOND = 1e-9  # [s] rows of files lie at whole ones; phases do too, so that rows lie where the jerk jumps
+MOST_POINTS = 200
+LONGEST_REST = 60.0  # [s]
+LONGEST_RISE = 1.0  # [s]
+APART = 0.1  # of its range that some joint moves at least: enough to reach full acceleration
+SLOWEST = 0.25  # pace of a move below which another point is drawn
+HALVINGS = 5  # of the paces between too fast and slow enough
+STUCK = 50  # points refused in a row before the last one is given up, too
+MOST_SEGMENTS = 200
+POSTURES = 200  # drawn for each motion, one of them is its centre
+ROOMY = 0.2  # 20 % of a torque limit, 2 cm: room enough about a posture
+SHARES = (1.0 - 1e-6, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # of the largest swing within the joint limits, in turn
+INSTANTS = 20  # per segment at which a swing is looked at before it is certified
+
+
+def fastest_move(robot: Robot, start: Array, end: Array, rise: float, pace: float = 1.0) -> Times:
+    """t_j, t_a, t_v [s] of ``Stops``. At pace 1 some joint is at its velocity, acceleration or jerk limit in every
+    phase; a pace below 1 makes the same way in time / pace.
+
+    rise [s]: no joint's acceleration grows from zero to its limit in less, whatever its jerk limit.
+    """
+    acceleration = robot.limit("acceleration")
+    jerk = np.minimum(robot.limit("jerk"), acceleration / rise)
+    with np.errstate(divide="ignore"):  # a joint that stands allows any speed
+        limits = [robot.limit("velocity"), acceleration, jerk] / np.abs(end - start)
+    v, a, j = (1.0 - HAIR) * limits.min(axis=1)
+    t_j = min((0.5 / j) ** (1.0 / 3.0), (v / j) ** 0.5, a / j)
+    no_cruise = 0.5 * ((t_j**2 + 4.0 / (j * t_j)) ** 0.5 - 3.0 * t_j)  # of j t_j (t_j + t_a)(2 t_j + t_a) = 1
+    t_a = max(0.0, min(no_cruise, v / (j * t_j) - t_j))
+    t_v = max(0.0, 1.0 / (j * t_j * (t_j + t_a)) - 2.0 * t_j - t_a)
+    return _sampled(t_j / pace, t_a / pace, t_v / pace)
+
+
+def _sampled(t_j: float, t_a: float, t_v: float) -> Times:
+    """The same in whole nanoseconds, without phases that are too short. Velocity, acceleration and jerk fall with each
+    of the times, so that no limit is passed: they are rounded up, and a short phase lengthens the one before."""
+    if t_v < SHORTEST:
+        t_a, t_v = t_a + t_v, 0.0
+    if t_a < SHORTEST:
+        t_j, t_a = t_j + t_a, 0.0
+    t_j = max(t_j, SHORTEST)
+    t_j, t_a, t_v = (float(np.ceil(t / NANOSECOND)) * NANOSECOND for t in (t_j, t_a, t_v))
+    return t_j, t_a, t_v
+
+
+def check_accelerations(robot: Robot) -> None:
+    """Maximum acceleration must be known."""
+    for joint, limit in zip(robot.joints, robot.limit("acceleration"), strict=True):
+        if not np.isfinite(limit):
+            raise ExciterError(
+                f"joint '{joint.name}' has no acceleration limit, and moves at maximum acceleration need one; "
+                "give limits: {acceleration: …} in the file of --config"
+            )
+
+
+@dataclass(frozen=True)
+class RandomPoints(Family):
+    """A drawn motion, to validate on: from point to point, with full stops.
+
+    points: how many, the first included; rest [s]: how long all joints stand at each; rise [s]: in which the
+    acceleration grows to its limit, longer where a jerk limit asks for it; draws: of points, before it is given up.
+
+    Points are uniformly distributed within the position limits. Moves are straight in joint space, all joints start and
+    stop together, as fast as the limits of velocity, acceleration and jerk allow. A move that would break a torque
+    limit is slowed down; a point is drawn again where standing there, or the way to it, breaks another limit.
+
+    >>> ex.design(robot, ex.RandomPoints(points=4), seed=2).certificate.certified
+    True
+    """
+
+    word: ClassVar[str] = "random-points"
+    title: ClassVar[str] = "random points"
+    points: Annotated[int, Whole(2)] = 20
+    rest: Annotated[float, Number(least=0.0, unit="s")] = 0.2
+    rise: Duration = 0.05
+    draws: Annotated[int, Whole(1, MOST_DRAWS)] = 2000
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.points <= MOST_POINTS:
+            raise ExciterError(f"points is {self.points}; give a whole number from 2 to {MOST_POINTS}")
+        if self.rest != 0.0 and not SHORTEST <= self.rest <= LONGEST_REST:
+            raise ExciterError(f"rest is {self.rest:g} s; give 0, or {SHORTEST:g} to {LONGEST_REST:g} s")
+        if not SHORTEST <= self.rise <= LONGEST_RISE:
+            raise ExciterError(f"rise is {self.rise:g} s; give {SHORTEST:g} to {LONGEST_RISE:g} s")
+        if self.draws < self.points:
+            raise ExciterError(f"draws is {self.draws}; give a whole number ≥ {self.points}, that of the points")
+
+    @property
+    def name(self) -> str:
+        return f"motion through {self.points} random points"
+
+    def candidate(self, judge: Judge, rng: np.random.Generator) -> Candidate:
+        """Point after point, each reached by a certified move; where no point can be reached, the last one is left."""
+        check_accelerations(judge.robot)
+        points: list[Array] = []
+        moves: list[tuple[Times, float]] = []  # to each point but the first, with its pace
+        refused = 0
+        while len(points) < self.points:
+            judge.count()
+            point = rng.uniform(*judge.robot.position_range())
+            move = self._move(judge, points[-1], point) if points else None
+            if move is not None:
+                moves.append(move)
+            if move is not None or not (points or judge.breaks(Motion.at(point))):
+                points.append(point)
+                refused = 0
+                continue
+            refused += 1
+            if points and refused == STUCK:
+                points, moves, refused = points[:-1], moves[:-1], 0
+        family = Stops(tuple(times for times, _ in moves), self.rest)
+        return Candidate(family, np.stack(points, axis=1), _points_notes([pace for _, pace in moves]))
+
+    def _move(self, judge: Judge, start: Array, end: Array) -> tuple[Times, float] | None:
+        """The fastest certified move and its pace; None, with the reason counted, when there is none."""
+        lower, upper = judge.robot.position_range()
+        if (np.abs(end - start) < APART * (upper - lower)).all():
+            judge.refuse("the distance between points")
+            return None
+        if judge.breaks(Motion.at(end)):
+            return None
+
+        def times(pace: float) -> Times:
+            return fastest_move(judge.robot, start, end, self.rise, pace)
+
+        def broken(pace: float) -> LimitVerdict | None:
+            return judge.broken(Stops((times(pace),), self.rest).curve(np.stack([start, end], axis=1)))
+
+        reason = broken(1.0)
+        if reason is None:
+            return times(1.0), 1.0
+        if reason.what != "torque" or broken(SLOWEST) is not None:
+            judge.refuse(reason)
+            return None
+        slow, fast = SLOWEST, 1.0
+        for _ in range(HALVINGS):
+            middle = 0.5 * (slow + fast)
+            slow, fast = (middle, fast) if broken(middle) is None else (slow, middle)
+        return times(slow), slow
+
+
+def _points_notes(paces: list[float]) -> tuple[Note, ...]:
+    """Which moves are not at maximum acceleration, and by how much."""
+    slowed = [number for number, pace in enumerate(paces, start=1) if pace < 1.0]
+    if not slowed:
+        return ()
+    slowest, fastest = (100.0 * bound(paces[number - 1] for number in slowed) for bound in (min, max))
+    pace = f"{slowest:.0f} %" if len(slowed) == 1 else f"{slowest:.0f} … {fastest:.0f} %"
+    text = (
+        f"torque limits forbid full acceleration in {len(slowed)} of {len(paces)} moves, which are slowed to {pace} of "
+        f"the fastest pace: {', '.join(map(str, slowed))}"
+    )
+    return (note("torque limit", text, slowed=slowed),)
+
+
+@dataclass(frozen=True)
+class RandomSpline(Family):
+    """A drawn motion, to validate on: a smooth spline through random way-points.
+
+    duration [s]; segments between way-points; degree 4 or 5; draws: of motions, before it is given up.
+
+    Way-points are random about a posture with room, and each joint's swing is as large as its position, velocity,
+    acceleration and jerk limits allow. A motion that breaks another limit is made smaller, then drawn again.
+
+    >>> ex.design(robot, ex.RandomSpline(duration=8, segments=6), seed=2).curve.duration
+    8.0
+    """
+
+    word: ClassVar[str] = "random-spline"
+    title: ClassVar[str] = "random spline"
+    duration: Duration = 20.0
+    segments: Annotated[int, Whole(1)] = 20
+    degree: Annotated[int, Whole(4)] = 5
+    draws: Annotated[int, Whole(1, MOST_DRAWS)] = 50
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.segments <= MOST_SEGMENTS:
+            raise ExciterError(f"segments is {self.segments}; give a whole number from 1 to {MOST_SEGMENTS}")
+        if self.draws < 1:
+            raise ExciterError(f"draws is {self.draws}; give a whole number ≥ 1")
+        _ = self.family  # refuses what a B-spline cannot be
+
+    @property
+    def family(self) -> BSpline:
+        return BSpline(self.duration, self.segments, self.degree)
+
+    @property
+    def name(self) -> str:
+        return f"random spline of {self.duration:g} s"
+
+    def candidate(self, judge: Judge, rng: np.random.Generator) -> Candidate:
+        """The largest share of a random swing about a random posture that keeps all limits where they are sampled."""
+        family = self.family
+        check_room(judge.robot, family)
+        instants = family.sample_times(INSTANTS * self.segments)
+        while True:
+            judge.count()
+            posture = _posture(judge, rng)
+            seed = int(rng.integers(2**63))
+            if judge.breaks(Motion.at(posture)):
+                continue
+            full, still = random_trajectory(family, judge.robot, seed, posture), family.still(posture)
+            for share in SHARES:
+                delta = still + share * (full - still)
+                if judge.room(motion(family, delta, instants)).min() < 0.0:
+                    continue
+                if judge.broken(family.curve(delta)) is None:
+                    return Candidate(family, delta, _spline_notes(share))
+            judge.breaks(motion(family, full, instants))
+
+
+def _posture(judge: Judge, rng: np.random.Generator) -> Array:
+    """(n,) of some random ones that nearest to the middle of all ranges which has room, else the one with most."""
+    lower, upper = judge.robot.position_range()
+    offset = rng.uniform(-0.9, 0.9, (POSTURES, judge.robot.n))
+    offset = offset[np.argsort(np.abs(offset).max(axis=1))]
+    postures: Array = 0.5 * (lower + upper) + 0.5 * offset * (upper - lower)
+    room = judge.room(Motion.at(postures))
+    posture: Array = postures[int(np.argmax(np.minimum(room, ROOMY)))]
+    return posture
+
+
+def _spline_notes(share: float) -> tuple[Note, ...]:
+    if share == SHARES[0]:
+        return ()
+    text = f"the motion has {100.0 * share:.0f} % of the size that the joint limits allow; other limits forbid more"
+    return (note("size", text),)

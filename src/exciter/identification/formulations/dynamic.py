@@ -1,0 +1,117 @@
+"""The dynamic model, one equation per joint and instant: inverse [12.18], and filtered [12.27]–[12.37].
+
+Γ = Φ(q, q̇, q̈) χ; without joint accelerations, F(s) Γ = (s F(s) B1 + F(s) B2) χ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
+from exciter.experiment.signals.low_pass import SecondOrder
+from exciter.experiment.signals.processed import Processed, remembered_pieces
+from exciter.experiment.signals.rows import ParallelFilter, Rows, filtered_rows, model_rows
+from exciter.identification.formulations.formulation import Formulation, differentiated, dissipation
+from exciter.parameters.terms.dry_friction import BoundDryFriction
+from exciter.parameters.terms.term import PerJoint, per_joint
+from exciter.settings import Number
+from exciter.typing import Array
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class InverseDynamic(Formulation):
+    """One equation for each joint and sample: the inverse dynamic model, W χ = τ.
+
+    parallel_filter: through which both sides go, and are decimated [12.21]ff.; None: rows as measured.
+
+    dead_zone [rad/s or m/s], one for all joints, by name or in order: a joint with dry friction that is slower has no
+    equation. What friction is at rest no model of sliding tells: it is whatever holds the joint. Pre-sliding friction
+    tells, and needs none.
+
+    >>> found = ex.identify(robot, log, formulation=ex.InverseDynamic(), estimator=ex.WeightedLeastSquares())
+    >>> found.fit[0].total_percent < 1.0
+    True
+    """
+
+    word, title = "dynamic", "the inverse dynamic model"
+    inner = ("parallel_filter", "dead_zone")
+    parallel_filter: ParallelFilter | None = None
+    dead_zone: PerJoint = 0.0
+
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: NDArray[np.int64]) -> Iterator[Rows]:
+        zone = self.zone(model)
+        if self.parallel_filter is None:
+            return model_rows(model, pieces, columns, dead_zone=zone)
+        return filtered_rows(model, pieces, self.parallel_filter, columns, dead_zone=zone)
+
+    def zone(self, model: DynamicModel) -> Array:
+        """(n,); zero for joints without dry friction."""
+        zone = per_joint(self.dead_zone, model.robot.joint_names, "the dead zone")[:, 0]
+        if not np.isfinite(zone).all() or (zone < 0.0).any():
+            raise ParameterError(f"the dead zone is {zone.tolist()} rad/s or m/s; give numbers ≥ 0")
+        sliding = [term for term in model.bound if isinstance(term, BoundDryFriction) and not term.has_memory]
+        dry = {joint for term in sliding for joint, _ in term.rows}
+        return np.where(np.isin(np.arange(model.n), list(dry)), zone, 0.0)
+
+    def equations(self, model: DynamicModel) -> tuple[str, ...]:
+        return model.robot.joint_names
+
+
+@dataclass(frozen=True)
+class FilteredDynamic(Formulation):
+    """The dynamic model through a filter, which differentiates: no accelerations are needed.
+
+    parallel_filter: F, and how many rows are kept. a [rad/s]: F is a²/(s + a)² of [12.29] instead.
+
+    B1 is differentiated (central difference) and goes through F like all the rest, so that s F(s) is what it is for
+    any low-pass. The torque's analogue filter is respected as in ``ParallelFilter``.
+
+    >>> found = ex.identify(robot, log, formulation=ex.FilteredDynamic(a=30.0), estimator=ex.WeightedLeastSquares())
+    >>> found.fit[0].total_percent < 5.0
+    True
+    """
+
+    word, title = "filtered", "the filtered dynamic model, without accelerations"
+    inner = ("parallel_filter",)
+    parallel_filter: ParallelFilter = field(default_factory=ParallelFilter)
+    a: Annotated[float | None, Number(above=0.0, unit="rad/s")] = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.a is not None:
+            object.__setattr__(self, "parallel_filter", ParallelFilter(SecondOrder.of(self.a)))
+
+    def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
+        return self.parallel_filter.stream(differentiated(_lagrange_rows(model, pieces, columns)))
+
+    def equations(self, model: DynamicModel) -> tuple[str, ...]:
+        return model.robot.joint_names
+
+
+def _lagrange_rows(
+    model: DynamicModel, pieces: Iterable[Processed], columns: IntArray, size: int = 2048
+) -> Iterator[Rows]:
+    """B1, then B2, as columns, and y = Γ."""
+    names = tuple(model.standard[k] for k in columns)
+    p = len(names)
+    for memory, piece in remembered_pieces(model, pieces):
+        friction = dissipation(model, piece.motion, memory)
+        for start in range(0, len(piece), size):
+            part = slice(start, min(start + size, len(piece)))
+            b1, b2 = model.momentum_rows(piece.motion[part])
+            for joint, column, values in friction:  # those of the part alone remember nothing
+                b2[:, joint, column] = values[part]
+            sides = np.empty((model.n, 2 * p + 1, len(b1)))  # time last, as filters want it
+            sides[:, :p] = b1.transpose(1, 2, 0)[:, columns]
+            sides[:, p:-1] = b2.transpose(1, 2, 0)[:, columns]
+            sides[:, -1] = piece.torque[part].T
+            sides.flags.writeable = False
+            time, both, limit = piece.motion.time[part], sides.transpose(2, 0, 1), piece.torque_bandwidth
+            yield Rows(time, both, piece.rate, model.robot.joint_names, 2 * names, torque_bandwidth=limit)
