@@ -35,7 +35,7 @@ class Note:
     says by itself what it is about. log: the run it is of, by its name. numbers: by name, SI units.
 
     >>> from exciter.notes import warning
-    >>> print(warning("spikes", "three samples stand alone", "joint_2", log="log.csv"))
+    >>> print(warning("spikes", "three samples stand alone", "joint_2", "log.csv"))
     log.csv: spikes of joint_2: three samples stand alone
     """
 
