@@ -338,7 +338,7 @@ def figures(one: Limits) -> Iterator[str]:
             yield f"{choice['setting']}: {choice['value']}; {choice['reason']}"
     yield from again(one)
     if one.floor.sigma is None:
-        yield one.floor.words
+        yield one.floor.sentence
 
 
 def offsets(estimate: Estimate, size: Array) -> list[float]:
@@ -362,7 +362,7 @@ def again(one: Limits) -> Iterator[str]:
     for name, run in (("training log", one.train[0]), ("held-out log", one.held[0])):
         try:
             assert run.recording is not None
-            yield f"the motion of the {name} {estimate_period(run.recording).words}"
+            yield f"the motion of the {name} {estimate_period(run.recording).sentence}"
         except ExciterError:
             yield f"the motion of the {name} does not repeat"
     found = repeated(one.prediction(one.train, one.found.estimate), one.predicted)
@@ -396,7 +396,7 @@ def structure(seen: Prediction) -> Iterator[str]:
         yield f"  {dependence.joint}: {100 * dependence.share:.2g} % of it depends on {dependence.quantity}"
     if not found:
         yield "  depend on velocity, load, position and time no more than chance explains"
-    for words in joint_correlation(seen).words[:MOST]:
+    for words in joint_correlation(seen).sentences[:MOST]:
         yield f"  {words.split(':')[0]}"
     yield row("  delay of the torque [ms]", [1e3 * d for d in delays(seen)])
     yield row("  correlated for [s]", [x.fades if np.isfinite(x.fades) else "long" for x in residual_whiteness(seen)])

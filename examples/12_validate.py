@@ -14,5 +14,5 @@ judged = ex.validate(found, held_out.recording)
 for left in judged[0].baselines.models:
     print(f"{left.model:14} leaves {left.total_percent:6.2f} % of the torque")
 print(judged)
-print(*judged.words, sep="\n")  # the inertia matrix, and a simulator driven by the model
+print(*judged.sentences, sep="\n")  # the inertia matrix, and a simulator driven by the model
 print(found.comparison)

@@ -9,11 +9,12 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
-from exciter.experiment.quality.finding import Quality, note, warning
+from exciter.experiment.quality.quality import Quality
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.identification import Identification, identify
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.notes import note, warning
 from exciter.parameters.terms import Coulomb, Offset, Viscous
 from exciter.robot import Robot
 from exciter.validation.validation import Validation, validate_both
@@ -62,4 +63,5 @@ def quality_of(robot: Robot) -> Quality:
     several = [
         warning("spikes", f"{k + 2} samples stand out", name, count=k + 2) for k, name in enumerate(robot.joint_names)
     ]
-    return Quality(robot.joint_names, 800, 8.0, 100.0, (*several, note("rate", "100 Hz")), ("no planned motion",))
+    skipped = (note("planned motion", "no planned motion"),)
+    return Quality(robot.joint_names, 800, 8.0, 100.0, (*several, note("rate", "100 Hz")), skipped)

@@ -34,7 +34,7 @@ def test_everything_comes_back_as_it_was(tmp_path):
         "array": ARRAY,
         "flags": np.array([True, False]),
         "words": np.array(["a", "bc"]),
-        "note": warning("spikes", "three of them", "joint_1", log="log.csv", count=3),
+        "note": warning("spikes", "three of them", "joint_1", "log.csv", count=3),
     }
     found = back(value, tmp_path)
     assert found["plain"] == value["plain"]

@@ -106,7 +106,7 @@ def test_spread_of_offsets_is_a_part_of_the_torque() -> None:
     assert reference.spread is not None
     expected = [0.1 * equations.signal[int(n[3:]) - 1] if n.startswith("off") else np.inf for n in names]
     assert_allclose(reference.spread, expected)
-    assert "10 %" in reference.words[-1]
+    assert "10 %" in reference.notes[-1].text
 
 
 def test_a_part_of_nothing_is_refused() -> None:

@@ -32,6 +32,7 @@ from exciter.identification.formulations.base_wrench import EQUATIONS, BaseWrenc
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, Robot, load
 
@@ -184,7 +185,7 @@ def test_uneven_times_and_holes() -> None:
     wrench = log.wrench.copy()
     wrench[500, 2] = wrench[700, 4] = np.nan
     prepared = process(replace(log, wrench=wrench)[kept | ~np.isfinite(wrench).all(axis=1)], FilteredDifferences(20.0))
-    assert any("filled 2 missing values of wrench (fz, my)" in word for word in prepared.words)
+    assert any("filled 2 missing values of wrench (fz, my)" in word for word in texts(prepared.notes))
     part = prepared.parts[0]
     exact = np.column_stack([np.interp(part.motion.time, log.time, column) for column in log.wrench.T])
     assert_allclose(part.wrench, exact, rtol=0, atol=2e-3 * np.abs(exact).max())

@@ -21,6 +21,7 @@ from exciter.experiment.signals.rows import ParallelFilter, filtered_rows
 from exciter.experiment.signals.smoothing_spline import SmoothingSpline
 from exciter.experiment.virtual import Drive, Encoder, Sampling, TorqueMeter, VirtualRobot, draw
 from exciter.identification.information import Information
+from exciter.notes import texts
 from exciter.robot import load
 
 ROBOT = load("kuka-ir361")
@@ -83,7 +84,7 @@ def test_the_log_tells_of_its_losses_and_is_usable(dry):
     np.testing.assert_array_equal(recording.current, simulated.recording.current)
     quality = check(recording)
     assert quality.usable
-    assert any("lost" in finding.what or "lost" in finding.words for finding in quality.findings)
+    assert any("lost" in finding.subject or "lost" in finding.text for finding in quality.findings)
 
 
 def test_every_route_gives_back_what_was_so_and_spectral_differentiation_best(smooth):
@@ -138,8 +139,8 @@ def test_the_usual_route_and_parts_between_gaps(dry):
     torn = Recording.join([once.between(1.0, 6.0), once.between(7.0, 12.0), once.between(13.0, 13.6)])
     prepared = process(torn)
     assert [round(part.motion.time[0]) for part in prepared.parts] == [2, 8]
-    assert any(word.startswith("left out 13") for word in prepared.words)
-    assert "no period is given: low-passed and differentiated" in prepared.words
+    assert any(word.startswith("left out 13") for word in texts(prepared.notes))
+    assert "no period is given: low-passed and differentiated" in texts(prepared.notes)
     few = replace(recording, about=replace(recording.about, period=20.0))
     assert "periods of 20 s are too few" in usual_route(few)[1]
     with pytest.raises(RecordingError, match=r"0\.5 s are needed"):
@@ -156,14 +157,14 @@ def test_a_periodic_log_with_gaps_is_averaged_as_one(dry):
     prepared = process(recording[kept])
     (part,) = prepared.parts
     assert part.rate == pytest.approx(250.0)
-    assert sum("without samples" in word for word in prepared.words) == 3
-    assert any("mean of 2 periods" in word for word in prepared.words)
+    assert sum("without samples" in word for word in texts(prepared.notes)) == 3
+    assert any("mean of 2 periods" in word for word in texts(prepared.notes))
     for first in (1.0, 4.8):  # a gap in every period: another route, and why
         for gap in np.arange(first, 24.0, 3.7):
             kept &= ~((recording.time > start + gap) & (recording.time < start + gap + 0.3))
     prepared = process(recording[kept])
     assert len(prepared.parts) > 3
-    assert any(word.startswith("low-passed and differentiated: no whole period") for word in prepared.words)
+    assert any(word.startswith("low-passed and differentiated: no whole period") for word in texts(prepared.notes))
     assert len({part.torque_bandwidth for part in prepared.parts}) == 1
     assert np.isfinite(prepared.parts[0].torque_bandwidth)
 

@@ -209,7 +209,7 @@ def test_joint_noise_biases_least_squares_only(experiment, cutoff, low_pass, bia
         found, torque = judged(simulated, estimate)
         assert found < limit
         assert torque < min(least, wrong)
-        assert "settled" in estimate.words[-1]
+        assert "settled" in estimate.notes[-1].text
 
 
 def test_without_noise_the_truth_is_found(experiment):

@@ -10,6 +10,7 @@ import pytest
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.notes import texts
 from exciter.report.scene import drawables
 from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.enclosing import lowest_point
@@ -99,7 +100,7 @@ def status(robot: Robot, meshes: bool) -> str:
 def test_collision_shapes_are_what_is_measured(tmp_path, kind, visual, collision, expected, meshes):
     robot = described(tmp_path, kind, visual, collision)
     assert status(robot, meshes) == expected
-    said = [remark for remark in robot.remarks if "no collision shape on 'two'" in remark]
+    said = [remark for remark in texts(robot.remarks) if "no collision shape on 'two'" in remark]
     assert bool(said) == (collision is None)
 
 

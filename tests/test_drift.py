@@ -37,21 +37,21 @@ def test_friction_that_would_be_negative_at_one_end_did_not_change() -> None:
 
 def test_words_of_a_change() -> None:
     """Friction in per cent of itself, where it is more than its change; offsets as they are, with their sign."""
-    assert FOUND.words == "viscous friction of elbow falls by 25 % over 60 s (10.0 σ): warming up?"
-    assert "rises by 25 %" in replace(FOUND, change=1.0).words
-    assert "warming" not in replace(FOUND, change=1.0).words
-    assert "rises by 60 %" in replace(FOUND, value=0.5, change=0.3).words  # however small the numbers are
+    assert FOUND.sentence == "viscous friction of elbow falls by 25 % over 60 s (10.0 σ): warming up?"
+    assert "rises by 25 %" in replace(FOUND, change=1.0).sentence
+    assert "warming" not in replace(FOUND, change=1.0).sentence
+    assert "rises by 60 %" in replace(FOUND, value=0.5, change=0.3).sentence  # however small the numbers are
     assert not Drift("elbow", "Fv3", "N·m·s/rad", 4.0, 1.0, 0.1, 1e-4, 60.0).doubtful
-    assert "falls by 25 %" in replace(FOUND, value=-4.0, change=1.0).words
-    assert "rises by 25 %" in replace(FOUND, value=-4.0).words
-    assert "falls by 1 N·m·s/rad over" in replace(FOUND, value=0.5).words
-    assert replace(FOUND, parameter="Fs3").words == "Coulomb friction of elbow falls by 25 % over 60 s (10.0 σ)"
+    assert "falls by 25 %" in replace(FOUND, value=-4.0, change=1.0).sentence
+    assert "rises by 25 %" in replace(FOUND, value=-4.0).sentence
+    assert "falls by 1 N·m·s/rad over" in replace(FOUND, value=0.5).sentence
+    assert replace(FOUND, parameter="Fs3").sentence == "Coulomb friction of elbow falls by 25 % over 60 s (10.0 σ)"
     offset = replace(FOUND, parameter="off12", unit="N·m", value=0.0)
-    assert offset.words == "offset of elbow falls by 1 N·m over 60 s (10.0 σ)"
-    assert "rises by 1 N·m" in replace(offset, change=1.0).words
-    assert "gas1 of elbow" in replace(FOUND, parameter="gas1").words
-    assert "unless the model misses something" in replace(FOUND, doubtful=True).words
-    assert "warming" not in replace(FOUND, doubtful=True).words
+    assert offset.sentence == "offset of elbow falls by 1 N·m over 60 s (10.0 σ)"
+    assert "rises by 1 N·m" in replace(offset, change=1.0).sentence
+    assert "gas1 of elbow" in replace(FOUND, parameter="gas1").sentence
+    assert "unless the model misses something" in replace(FOUND, doubtful=True).sentence
+    assert "warming" not in replace(FOUND, doubtful=True).sentence
 
 
 def test_candidates_are_friction_and_offsets_of_single_joints() -> None:

@@ -21,6 +21,7 @@ from exciter.identification.formulations.energy import Energy
 from exciter.identification.load import load_chi, load_torque
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Joint, Limits, Robot, load
 
@@ -179,7 +180,7 @@ def test_what_is_known_badly_gives_bad_gains(model):
     expected = 100.0 * np.hypot(0.3, 0.48 * 0.5) / abs(base["MXR2"])  # MXR2 = MX2 + 0.48 M3
     assert_allclose(identify_gains(model, [exact], parts).relative_std_percent, expected, rtol=1e-3)
     rough = identify_gains(model, [exact], [KnownParameter("ZZR1", base["ZZR1"], 0.3 * base["ZZR1"])])
-    assert any("known only roughly" in word and "joint_1 (30 %)" in word for word in rough.words)
+    assert any("known only roughly" in word and "joint_1 (30 %)" in word for word in texts(rough.notes))
 
 
 def test_combinations_of_known_standard_parameters(model):
@@ -234,7 +235,7 @@ def test_gains_that_nothing_reaches_are_named():
         assert found.determined.tolist() == [True, True, False, False]
         assert_allclose(found.gains[:2], gains[:2], rtol=1e-7 if noise == 0.0 else 0.1)
         assert np.isnan(found.gains[2:]).all()
-        assert "right_1, right_2 are not determined" in found.words[0]
+        assert "right_1, right_2 are not determined" in found.notes[0].text
         assert found.to_dict()["gains"][2] == {
             "joint": "right_1",
             "value": None,

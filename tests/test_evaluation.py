@@ -169,7 +169,7 @@ def test_what_the_filter_alone_makes_alike_is_no_missing_term():
     (run,) = validate(problem, WeightedLeastSquares().estimate(problem)).runs
     for one in run.whiteness:
         assert one.slow == pytest.approx(0.1, abs=0.05)
-    assert not any("correlate" in word for word in run.words)
+    assert not any("correlate" in word for word in run.sentences)
 
 
 def test_nothing_but_percentages_depends_on_it(with_key, without_key):

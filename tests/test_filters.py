@@ -36,6 +36,7 @@ from exciter.experiment.signals.resample import (
 )
 from exciter.experiment.signals.rows import ParallelFilter, Rows, filtered_pair, filtered_rows, model_rows
 from exciter.identification.information import Information
+from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
 from exciter.robot import Motion, library
 
@@ -336,7 +337,7 @@ def test_the_route_is_resampling_filter_and_differences_and_leaves_the_torque_al
     cut = Butterworth(15.0).settle(1000.0)
     assert at[0] == cut
     assert at[-1] == len(uniform) - 1 - cut
-    assert f"{cut} samples" in " ".join(found.words)
+    assert f"{cut} samples" in " ".join(texts(found.notes))
     assert np.abs(found.motion.qd - velocity(found.motion.time)).max() < 0.05
 
 
@@ -406,7 +407,7 @@ def test_short_gaps_are_bridged_long_ones_are_not():
     parts = list(route.stream(lone.chunks(1000)))
     assert [part.motion.time[0] > 6.0 for part in parts][-1]
     assert not any(5.0 <= part.motion.time[0] < 5.5 for part in parts)
-    assert "1 parts between gaps so far were too short: 0.099 s left out" in parts[-1].words[-1]
+    assert "1 parts between gaps so far were too short: 0.099 s left out" in parts[-1].notes[-1].text
     lonely = Recording.join([recording[:1500], recording[2000:2001], recording[3200:]])
     assert len(list(route.stream(lonely.chunks(1000)))) == 2
     assert sum(len(part) for part in resampled([lonely], 1000.0, 0.01)) == 1505 + 800
@@ -427,7 +428,7 @@ def test_the_route_says_what_it_cannot_do():
     with pytest.raises(RecordingError, match="neither torque nor current"):
         FilteredDifferences(50.0).apply(replace(log(np.arange(1000) / 1000.0), torque=None))
     low = FilteredDifferences(5.0, rate=100.0).apply(log(np.arange(3000) / 1000.0))
-    assert "folded down" in " ".join(low.words)
+    assert "folded down" in " ".join(texts(low.notes))
 
 
 def test_a_real_log_with_lost_packets_gives_the_velocity_that_was_measured():
@@ -459,7 +460,7 @@ def test_a_cutoff_left_open_is_chosen_and_the_reason_told():
     found = FilteredDifferences().apply(recording)
     uniform = resample(recording, 1000.0)
     choice = cutoff.choose_cutoff(uniform.time, uniform.q, 1000.0)
-    assert choice.reason in " ".join(found.words)
+    assert choice.reason in " ".join(texts(found.notes))
     assert np.array_equal(found.motion.q, FilteredDifferences(choice.cutoff).apply(recording).motion.q)
     assert sum(len(part) for part in FilteredDifferences().stream(recording.chunks(2000))) == len(found)
 
@@ -646,7 +647,7 @@ def test_there_is_no_way_to_one_side_of_rows():
         "y",
         "bandwidth",
         "torque_bandwidth",
-        "words",
+        "notes",
         "present",
         "counted",
         "independent",
@@ -709,7 +710,7 @@ def test_rows_filtered_twice_keep_the_narrower_bandwidth():
     narrow, wide = ParallelFilter(Butterworth(5.0), factor=1), ParallelFilter(Butterworth(50.0), factor=1)
     for twice in (wide.apply(narrow.apply(rows)), narrow.apply(wide.apply(rows))):
         assert twice.bandwidth == Butterworth(5.0).noise_bandwidth(1000.0)
-        assert len(twice.words) == 2
+        assert len(twice.notes) == 2
 
 
 def test_rows_whose_torque_was_cut_are_stopped_below():
@@ -725,7 +726,7 @@ def test_rows_whose_torque_was_cut_are_stopped_below():
     assert factor == 16
     kept = Rows.join(list(filtered_rows(model, processed, usual)))
     assert len(kept.equations()[1]) == 3 * len(kept)
-    assert any("lowered from 40 Hz: the torque has nothing above 30 Hz" in word for word in kept.words)
+    assert any("lowered from 40 Hz: the torque has nothing above 30 Hz" in word for word in texts(kept.notes))
     assert usual.at(1000.0, 60.0) == usual.at(1000.0)
     assert ParallelFilter(factor=3).at(1000.0, 30.0) == (low_pass, 3)
     with pytest.raises(RecordingError, match=r"at most 16\.9\d Hz, or none"):

@@ -348,7 +348,7 @@ def test_torque_cut_by_an_analogue_filter() -> None:
     cut = replace(exact(model, 1000.0), torque_bandwidth=30.0)
     rows = rows_of(model, FilteredDynamic(), [cut])
     assert np.isinf(rows.torque_bandwidth)
-    assert "lowered from 40 Hz" in rows.words[-1]
+    assert "lowered from 40 Hz" in rows.notes[-1].text
     rows.equations()
     with pytest.raises(RecordingError, match="lets the regressor pass"):
         rows_of(model, FilteredDynamic(ParallelFilter(Chebyshev(40.0))), [cut])

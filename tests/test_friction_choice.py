@@ -113,7 +113,7 @@ def test_the_evidence_is_kept():
     assert taken["excess"] <= taken["error"]
     earlier = rows[: rows.index(taken)]
     assert all(row["excess"] > row["error"] for row in earlier)  # simpler ones are worse by more than the error
-    assert choice.words[0].startswith("joint_1: viscous + Coulomb, ")
+    assert choice.notes[0].text.startswith("joint_1: viscous + Coulomb, ")
     with pytest.raises(ParameterError, match="no candidate 'magic'; there are none, Coulomb"):
         choice.held_out("magic")
 

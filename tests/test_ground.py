@@ -27,6 +27,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.validation_motion.draw import draw
 from exciter.excitation.validation_motion.random_families import RandomSpline
+from exciter.notes import texts
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.report.surroundings import surroundings
 from exciter.robot import Motion, library
@@ -220,7 +221,7 @@ def test_the_floor_of_an_mjcf_world_is_the_ground(tmp_path):
         (tmp_path / "world.xml").write_text(text.format(tilted=tilted))
         robot = read_mjcf(tmp_path / "world.xml")
         assert robot.ground == -0.7
-        assert any("no capsule for 'plane of world'" in note for note in robot.notes) == noted
+        assert any("no capsule for 'plane of world'" in note for note in texts(robot.notes)) == noted
 
 
 def test_the_floor_is_the_highest_level_plane_of_all_that_stands_still(tmp_path):

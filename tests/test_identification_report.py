@@ -17,8 +17,7 @@ import yaml
 import exciter.parameters.terms
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.experiment.quality.finding import Quality, warning
-from exciter.experiment.quality.notes import LONGEST_NOTE, all_notes, merged, shortened
+from exciter.experiment.quality.quality import Quality
 from exciter.experiment.recording import Payload
 from exciter.identification.automatic.friction import friction_candidates
 from exciter.identification.automatic.trial import Choice
@@ -31,6 +30,7 @@ from exciter.identification.friction_choice import choose_friction
 from exciter.identification.friction_equations import FrictionCandidate
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.load import load_torque
+from exciter.notes import LONGEST_TEXT, lines, note, shortened, warning
 from exciter.parameters.parameter_words import DRIVE, meaning, reading_order
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous
 from exciter.parameters.terms.term import Column
@@ -64,7 +64,8 @@ def report(arm: Identified, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("report") / "report.html"
     robot = arm.found.problem.model.robot
     quality = {"logs/run 1.csv": quality_of(robot)}
-    notes = [f"run 2.csv: delay of {joint}: {k} ms" for k, joint in enumerate(robot.joint_names)]
+    notes = [replace(one, log=log) for log, found in quality.items() for one in found.warnings]
+    notes += [note("delay", f"{k} ms", joint, "run 2.csv") for k, joint in enumerate(robot.joint_names)]
     both = {"fit": arm.fit, "unseen": arm.unseen}
     identification_page(arm.found, {"terms": ["viscous"]}, arm.validation, notes, quality=quality, **both).write(path)
     return path.read_text(encoding="utf-8")
@@ -124,7 +125,6 @@ def test_many_alike_notes_are_one_line(arm, report):
     notes = re.findall(r'<ul class="caveats">(.*?)</ul>', report, re.S)[-1]
     joints = ", ".join(arm.found.problem.model.robot.joint_names)
     assert re.findall(r"</span> (.*?)</li>", notes) == [f"run 1.csv: spikes: {joints}", f"run 2.csv: delay: {joints}"]
-    assert merged(["a: x of j1: 1", "b: x of j1: 1", "c"], ["j1"]) == ["a: x of j1: 1", "b: x of j1: 1", "c"]
 
 
 def test_findings_are_told_with_severity_joint_and_numbers(arm, report):
@@ -348,14 +348,26 @@ def test_what_to_do_next_follows_from_what_was_seen(arm):
 def test_notes_are_short_and_those_of_several_logs_are_one():
     long = "condition number 5000; " + ", ".join(f"MX{k}" for k in range(100))
     still = [warning("small motion", f"it moves {k} rad: let it move more", f"j{k}") for k in (1, 2)]
-    one = Quality(("j1", "j2"), 800, 8.0, RATE, (*still, warning("poor excitation", long)))
-    lines = all_notes(["a.csv: poor excitation: " + long, "other"], {"x/a.csv": one, "x/b.csv": one}, ["j1", "j2"])
-    assert lines[0] == "a.csv, b.csv: small motion: j1, j2: let it move more"
-    assert lines[1] == f"a.csv, b.csv: poor excitation: {shortened(long)}"
-    assert lines[2:] == ["other"]
+    found = [replace(one, log=f"x/{log}.csv") for log in "ab" for one in (*still, warning("poor excitation", long))]
+    told = lines([note("settings", "usual ones"), *found])
+    assert told[0] == "a.csv, b.csv: small motion: j1, j2: let it move more"
+    assert told[1] == f"a.csv, b.csv: poor excitation: {shortened(long)}"
+    assert told[2:] == ["settings: usual ones"]
     assert shortened("as it is") == "as it is"
-    assert len(shortened(long)) <= LONGEST_NOTE + 2
+    assert len(shortened(long)) <= LONGEST_TEXT + 2
     assert shortened(long).endswith(" …")
+
+
+def test_no_note_is_lost_where_they_are_put_together():
+    """What is not of a log stands nowhere else, and two notes on one subject may say different things."""
+    apart = [warning("offset", f"rises by {k} N·m", f"j{k}") for k in (1, 2)]
+    assert lines(apart) == ["offset of j1: rises by 1 N·m", "offset of j2: rises by 2 N·m"]
+    mixed = [warning("delay", text, joint, "a.csv") for text, joint in (("1 ms", "j1"), ("2 ms", "j2"), ("all", None))]
+    assert lines([*mixed, warning("delay", "odd", None, "a.csv")]) == [
+        "a.csv: delay: j1, j2",
+        "a.csv: delay: all",
+        "a.csv: delay: odd",
+    ]
 
 
 def test_times_of_a_clock_count_from_the_beginning(arm):

@@ -67,12 +67,10 @@ def test_a_library_that_is_missing_is_named_with_its_command(monkeypatch):
 
 
 def test_notes_are_data_until_they_are_shown():
-    said = warning("spikes", "three samples", "joint_2", log="log.csv", count=3)
+    said = warning("spikes", "three samples", "joint_2", "log.csv", count=3)
     assert str(said) == "log.csv: spikes of joint_2: three samples"
     assert Note.from_dict(said.to_dict()) == said
     assert str(note("gravity", "leans")) == "gravity: leans"
-    groups = grouped(
-        [done("filter", "10 Hz"), said, warning("spikes", "one", "joint_3", log="log.csv"), problem("a", "b")]
-    )
+    groups = grouped([done("filter", "10 Hz"), said, warning("spikes", "one", "joint_3", "log.csv"), problem("a", "b")])
     assert [len(group) for group in groups] == [1, 2, 1]
     assert groups[1][1].joint == "joint_3"

@@ -143,3 +143,24 @@ def test_only_commands_know_of_a_terminal():
             wrong[str(path.relative_to(ROOT))] = ways
     assert not wrong
     assert spoken(ROOT / "commands" / "design.py"), "the check would notice nothing"
+
+
+def kept_sentences(path: Path) -> set[str]:
+    """Fields and properties of classes that keep remarks as plain sentences."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for one in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(one, ast.AnnAssign):
+                name, kind = ast.unparse(one.target), one.annotation
+            else:
+                name, kind = getattr(one, "name", ""), getattr(one, "returns", None)
+            plain = kind is not None and ast.unparse(kind) in ("tuple[str, ...]", "list[str]")
+            found |= {name} & {"words", "remarks"} if plain else set()
+    return found
+
+
+def test_what_is_remarked_travels_as_notes():
+    """Sentences are put together where they are shown. ``words`` of the settings are what a file may say."""
+    paths = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] != "settings"]
+    assert not {str(path.relative_to(ROOT)): found for path in paths if (found := kept_sentences(path))}
+    assert kept_sentences(ROOT / "settings" / "registry.py") == {"words"}, "the check would notice nothing"

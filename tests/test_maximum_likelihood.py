@@ -30,6 +30,7 @@ from exciter.identification.load import load_chi
 from exciter.identification.maximum_likelihood.measured import Measured
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Tanh, Viscous
 from exciter.robot import Motion, load
 
@@ -136,7 +137,7 @@ def test_minimum_and_bound_are_those_of_the_whole_criterion():
     bound = np.linalg.inv(whole.jac.T @ whole.jac)[-p:, -p:]
     assert np.abs((found.values - whole.x[-p:]) / found.std).max() < 1e-4
     assert_allclose(found.covariance, bound, atol=1e-5 * np.abs(bound).max())
-    assert "as the noise stated" in found.words[0]
+    assert "as the noise stated" in found.notes[0].text
     wls = WeightedLeastSquares(tuple(sigma_tau)).estimate(problem)
     assert np.abs((wls.values - found.values) / found.std).max() > 0.2  # so that there was something to find
 
@@ -160,7 +161,7 @@ def test_a_known_payload_and_another_run_are_taken_into_account():
     error = found.values - TRUE
     assert error @ np.linalg.solve(found.covariance, error) < chi2.isf(1e-3, len(TRUE))
     assert (found.std < alone.std).all()
-    assert sum("moved the trajectory" in word for word in found.words) == 2
+    assert sum("moved the trajectory" in word for word in texts(found.notes)) == 2
 
 
 # -- noise ------------------------------------------------------------------------------------------------------------
@@ -232,10 +233,10 @@ def test_direction_of_friction_is_not_guessed():
     logs = [problem_of(motion, 0.1 * TORQUE_NOISE, 3e-3, seed) for seed in range(runs)]
     found = [MaximumLikelihood().estimate(problem) for problem in logs]
     assert np.abs(statistics(found, 1.96)[0]).max() < 4.0
-    assert all(any("direction of its friction" in word for word in one.words) for one in found)
+    assert all(any("direction of its friction" in word for word in texts(one.notes)) for one in found)
     smooth = DynamicModel(KUKA.robot, (Viscous(), Coulomb(Tanh(0.5))))
     kept = MaximumLikelihood().estimate(Problem(smooth, logs[0].runs))
-    assert not any("direction" in word for word in kept.words)
+    assert not any("direction" in word for word in texts(kept.notes))
 
 
 def test_model_errors_count_as_noise():
@@ -247,8 +248,8 @@ def test_model_errors_count_as_noise():
     strict = MaximumLikelihood(torque_noise=tuple(0.1 * np.sqrt(2.0) * TORQUE_NOISE)).estimate(problem)
     assert (honest.noise > 1.5 * strict.noise).any()
     assert_allclose(strict.noise, 0.1 * TORQUE_NOISE, rtol=1e-12)
-    assert any("differ from the model by more than noise" in word for word in honest.words)
-    assert "more than the noise stated" in strict.words[0]
+    assert any("differ from the model by more than noise" in word for word in texts(honest.notes))
+    assert "more than the noise stated" in strict.notes[0].text
     assert np.median(honest.std / strict.std) > 1.3
 
 

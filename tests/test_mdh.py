@@ -305,7 +305,7 @@ def test_read(tmp_path):
     assert robot.parents.tolist() == [-1, 0, -1]
     assert robot.limit("upper")[0] == pytest.approx(math.radians(170))
     assert robot.limit("acceleration").tolist() == [4.0, math.inf, math.inf]
-    assert "of 'shoulder' are assumed" in robot.remarks[0]
+    assert "of 'shoulder' are assumed" in robot.remarks[0].text
     assert robot.inertias[1].tolist() == [2, 0.1, 0, 0, 0, 0, 0, 0, 0.01, 0.1]
     np.testing.assert_allclose(robot.inertias[2], [2, 0.2, 0, 0, 1, 0, 1.02, 0, 0, 1.02])
     np.testing.assert_array_equal(robot.joints[1].rotation, [[1, 0, 0], [0, 0, 1], [0, -1, 0]])

@@ -34,6 +34,7 @@ from exciter.identification.long_run import LongLog
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import with_correlated_errors
+from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
 from exciter.robot import load
 
@@ -98,9 +99,9 @@ def test_repairs_of_a_log_in_pieces_are_those_of_the_whole(chunk):
     assert_array_equal(pieces.time, whole.recording.time)
     assert_array_equal(pieces.torque, whole.recording.torque)
     assert_allclose(pieces.q, whole.recording.q, rtol=0, atol=1e-14)
-    numbers = [word.split()[:2] for word in done.words]
-    assert numbers == [word.split()[:2] for word in whole.words]
-    assert {word.split()[0] for word in done.words} == {"dropped", "took", "replaced", "cut", "filled", "split"}
+    numbers = [word.split()[:2] for word in texts(done.notes)]
+    assert numbers == [word.split()[:2] for word in texts(whole.notes)]
+    assert {word.split()[0] for word in texts(done.notes)} == {"dropped", "took", "replaced", "cut", "filled", "split"}
 
 
 def test_what_is_missing_for_longer_than_a_piece_sees_is_refused():

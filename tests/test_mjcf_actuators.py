@@ -11,6 +11,7 @@ from exciter.cli import main
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RobotError
 from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.notes import texts
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.robot import load
 from exciter.robot.mdh_file import write_mdh
@@ -204,7 +205,7 @@ def test_the_torque_limit_is_what_mujocos_drives_can_give(tmp_path, name):
     path = written(tmp_path / "m.xml", *BOUNDED[name])
     robot = load(path)
     assert robot.joints[robot.index("j")].limits.torque == pytest.approx(given_by_mujoco(path), rel=1e-6)
-    assert not [remark for remark in robot.remarks if "actuators" in remark or "torque limit" in remark]
+    assert not [remark for remark in texts(robot.remarks) if "actuators" in remark or "torque limit" in remark]
 
 
 STATES = tuple(itertools.product((-0.7, 0.0, 0.6), (-5.0, 0.0, 5.0)))
@@ -239,7 +240,7 @@ def test_a_limit_that_drives_do_not_reach_everywhere_is_not_proved(tmp_path, nam
     assert {row.assumed for row in torque.rows if row.where == "j"} == {True}
     told = [words for words in torque.unchecked if "'m'" in words]
     assert re.fullmatch(r"torque of j: .*(depends on posture or speed|one way at most); give limits: .*", told[0]), told
-    assert [remark for remark in robot.remarks if "the torque limit of 'j' is not proved" in remark]
+    assert [remark for remark in texts(robot.remarks) if "the torque limit of 'j' is not proved" in remark]
     assert TorqueLimits(torque.model, chi=torque.chi).unchecked == tuple(told)  # whoever gives parameters, too
     given = robot.with_limits(torque=7.0)
     assert not given.torque_doubts
@@ -298,7 +299,7 @@ def test_drives_without_a_torque_limit_are_said(tmp_path, name):
     robot = load(path)
     assert np.isinf(robot.joints[robot.index("j")].limits.torque)
     assert robot.joints[robot.index("k")].limits.torque == 9.0
-    text = "\n".join(robot.remarks)
+    text = "\n".join(texts(robot.remarks))
     assert re.search(says, text), text
     assert "no torque limit (actuatorfrcrange, or ctrlrange or forcerange of motors) for 'j': taken as" in text
 
@@ -306,7 +307,7 @@ def test_drives_without_a_torque_limit_are_said(tmp_path, name):
 def test_a_servo_at_a_joint_with_a_limit_of_its_own_needs_no_word(tmp_path):
     robot = load(written(tmp_path / "m.xml", 'actuatorfrcrange="-2 2"', '<position joint="j" kp="9"/>', ""))
     assert robot.joints[0].limits.torque == 2.0
-    assert not [remark for remark in robot.remarks if "actuators" in remark]
+    assert not [remark for remark in texts(robot.remarks) if "actuators" in remark]
 
 
 def test_an_actuator_of_a_joint_that_is_not_there_is_refused(tmp_path):
@@ -323,14 +324,14 @@ def path(tmp_path):
 
 
 def test_limits_that_were_given_are_not_said_to_be_missing(path):
-    assert "no velocity limit (MJCF has none) for 'j', 'k': give limits: velocity" in load(path).remarks
+    assert "no velocity limit (MJCF has none) for 'j', 'k': give limits: velocity" in texts(load(path).remarks)
     part = load(path, RobotOptions(limits={"velocity": {"j": 2.0}}))
-    assert "no velocity limit (MJCF has none) for 'k': give limits: velocity" in part.remarks
+    assert "no velocity limit (MJCF has none) for 'k': give limits: velocity" in texts(part.remarks)
     whole = load(path, RobotOptions(limits={"velocity": 2.0}))
-    assert not [remark for remark in whole.remarks if "velocity limit" in remark]
-    assert not [remark for remark in load(path).with_limits(velocity=2.0).remarks if "velocity limit" in remark]
+    assert not [remark for remark in texts(whole.remarks) if "velocity limit" in remark]
+    assert not [remark for remark in texts(load(path).with_limits(velocity=2.0).remarks) if "velocity limit" in remark]
     locked = load(path, RobotOptions(limits={"velocity": {"j": 2.0}}, lock={"k": 0.0}))
-    assert not [remark for remark in locked.remarks if "velocity limit" in remark]
+    assert not [remark for remark in texts(locked.remarks) if "velocity limit" in remark]
 
 
 def test_init_says_that_a_design_needs_velocities(path, capsys):

@@ -11,6 +11,7 @@ import pytest
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RobotError
 from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import Motion, load
 from exciter.robot.mjcf_vocabulary import HARMLESS, SECTIONS
@@ -201,7 +202,7 @@ def named(said):
 def test_torques_are_mujocos(said, tmp_path):
     reached, expected, robot = torques(tmp_path / "m.xml", [said])
     assert_same(reached, expected)
-    assert not [remark for remark in robot.remarks if "lack" in remark]
+    assert not [remark for remark in texts(robot.remarks) if "lack" in remark]
 
 
 @pytest.mark.parametrize("said", NOTED, ids=named)
@@ -209,7 +210,7 @@ def test_missing_torque_is_remarked(said, tmp_path):
     """Torques differ, and a remark says by what."""
     reached, expected, robot = torques(tmp_path / "m.xml", [said])
     assert np.abs(reached - expected).max() > 1e-3
-    assert re.search(said.noted, "\n".join(robot.remarks))
+    assert re.search(said.noted, "\n".join(texts(robot.remarks)))
     assert re.search(said.noted, "\n".join(robot.lacking))
     limits = TorqueLimits.of(robot.with_limits(torque=100.0))
     assert all(row.assumed for row in limits.rows)  # kept, never proved: the torque is another one
@@ -244,7 +245,7 @@ def test_any_combination_of_harmless_and_modelled_words(seed, tmp_path):
         if not before or (one.place in ("compiler", "option", "flag", "joint", "geom") and not said_before & says):
             words[one.place] = Said(one.place, f"{before} {one.words}")
     reached, expected, robot = torques(tmp_path / "m.xml", list(words.values()))
-    if not [remark for remark in robot.remarks if "of drives" in remark]:  # of a tendon, from defaults
+    if not [remark for remark in texts(robot.remarks) if "of drives" in remark]:  # of a tendon, from defaults
         assert_same(reached, expected)
 
 
@@ -253,7 +254,7 @@ def test_springs_and_gravity_compensation_that_are_switched_off_or_driven(tmp_pa
     off = [Said("joint", 'stiffness="3"'), Said("flag", 'spring="disable"')]
     reached, expected, robot = torques(tmp_path / "m.xml", off)
     assert_same(reached, expected)
-    assert not [remark for remark in robot.remarks if "spring" in remark]
+    assert not [remark for remark in texts(robot.remarks) if "spring" in remark]
     driven = [Said("body", 'gravcomp="0.7"'), Said("joint", 'actuatorgravcomp="true"')]
     reached, expected, _ = torques(tmp_path / "m.xml", driven)
     assert_same(reached, expected)
@@ -276,7 +277,7 @@ def test_drives_and_plugins_are_remarked(tmp_path):
     cogging = Said("actuator", '<dcmotor name="d" joint="j1" motorconst="0.1" resistance="1" cogging="0.1 6"/>')
     plugin = Said("section", '<extension><plugin plugin="own.spring"/></extension>')
     (tmp_path / "m.xml").write_text(text_of(cogging, plugin), encoding="utf-8")
-    remarks = "\n".join(load(tmp_path / "m.xml").remarks)
+    remarks = "\n".join(texts(load(tmp_path / "m.xml").remarks))
     assert "'d': cogging" in remarks
     assert "plugins 'own.spring' are not run" in remarks
 
@@ -286,7 +287,7 @@ def test_mocap_body_that_carries_the_robot_is_remarked(tmp_path):
     text = text.replace("</body>\n  </worldbody>", "</body></body>\n  </worldbody>")
     (tmp_path / "m.xml").write_text(text, encoding="utf-8")
     mujoco.MjModel.from_xml_path(str(tmp_path / "m.xml"))
-    assert "mocap bodies 'hand' are taken as fixed" in "\n".join(load(tmp_path / "m.xml").remarks)
+    assert "mocap bodies 'hand' are taken as fixed" in "\n".join(texts(load(tmp_path / "m.xml").remarks))
 
 
 def test_geoms_of_unknown_kind_do_not_go_without_mass(tmp_path):
@@ -346,7 +347,7 @@ URDF = """<robot name="r"><link name="a"/>
 )
 def test_urdf_remarks_on_forces_of_simulators(words, remark, tmp_path):
     (tmp_path / "r.urdf").write_text(URDF.format(**{"dynamics": "", "beside": ""} | words), encoding="utf-8")
-    assert [one for one in load(tmp_path / "r.urdf").remarks if remark in one and "lack what it adds" in one]
+    assert [one for one in texts(load(tmp_path / "r.urdf").remarks) if remark in one and "lack what it adds" in one]
 
 
 def test_urdf_keeps_quiet_about_what_changes_nothing(tmp_path):
@@ -355,4 +356,4 @@ def test_urdf_keeps_quiet_about_what_changes_nothing(tmp_path):
       <gazebo reference="j"><springStiffness>0</springStiffness><implicitSpringDamper>1</implicitSpringDamper></gazebo>
       <mujoco><compiler meshdir="m" discardvisual="true"/></mujoco>"""
     (tmp_path / "r.urdf").write_text(URDF.format(dynamics="", beside=beside), encoding="utf-8")
-    assert not [one for one in load(tmp_path / "r.urdf").remarks if "lack" in one]
+    assert not [one for one in texts(load(tmp_path / "r.urdf").remarks) if "lack" in one]

@@ -26,6 +26,7 @@ from exciter.identification.payload import identify_payload, load_effect, payloa
 from exciter.identification.payload_estimate import PayloadEstimate, gradient, quantities
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.notes import texts
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
@@ -96,7 +97,7 @@ def test_three_ways_to_the_same_load(small):
     for found in (known, between):
         assert (np.abs(found.values - together.values) < 0.1 * together.std).all()
         assert_allclose(found.std, together.std, rtol=0.02)
-    assert not between.remarks
+    assert not between.notes
 
 
 def test_a_poor_motion_with_load_is_enough(small):
@@ -172,7 +173,7 @@ def test_three_kilograms_on_a_virtual_panda():
     assert np.abs(error[4:]).max() < 0.002
     assert (np.abs(error) < 3.3 * found.std).all()
     assert np.sum(np.abs(error) < stats.norm.ppf(0.975) * found.std) >= 8
-    assert not found.remarks
+    assert not found.notes
 
 
 def panda_motion(robot, family: Fourier) -> np.ndarray:
@@ -198,12 +199,12 @@ def panda_motion(robot, family: Fourier) -> np.ndarray:
 def test_it_says_what_is_not_significant(small):
     slow = {"period": 200.0, "samples": 400, "noise": 2.0}
     found = identify_payload(small, "tool", [run_of(small, 1, LOAD, **slow)], [run_of(small, 2, **slow)])
-    assert any("too slow" in word for word in found.remarks)
+    assert any("too slow" in word for word in texts(found.notes))
     assert abs(found.mass - LOAD.mass) < 4.0 * found.std[0]
     swapped = identify_payload(small, "tool", [run_of(small, 2, noise=3.0)], [run_of(small, 1, LOAD, 3.0)])
-    assert any("swapped" in word for word in swapped.remarks)
+    assert any("swapped" in word for word in texts(swapped.notes))
     quick = identify_payload(small, "tool", [run_of(small, 1, LOAD, 0.3)], [run_of(small, 2, None, 0.3)])
-    assert not quick.remarks
+    assert not quick.notes
 
 
 def test_friction_that_grows_with_the_load_is_told(small):
@@ -214,11 +215,11 @@ def test_friction_that_grows_with_the_load_is_told(small):
     torque += 3.0 * np.random.default_rng(1).standard_normal(torque.shape)
     loaded, empty = Run.at(path, torque, RATE), run_of(small, 2, None, 3.0, samples=1000)
     found = identify_payload(small, "tool", [loaded], [empty])
-    assert any("larger with the load: joint_2 (" in word for word in found.remarks)
+    assert any("larger with the load: joint_2 (" in word for word in texts(found.notes))
     robot = WeightedLeastSquares().estimate(Problem(small, (empty,)))
-    assert any("larger with" in w for w in identify_payload(small, "tool", [loaded], robot=robot).remarks)
+    assert any("larger with" in w for w in texts(identify_payload(small, "tool", [loaded], robot=robot).notes))
     other = WeightedLeastSquares().estimate(Problem(small, (loaded,)))
-    assert any("more than any load" in word for word in payload_between(small, "tool", other, robot).remarks)
+    assert any("more than any load" in word for word in texts(payload_between(small, "tool", other, robot).notes))
 
 
 def test_what_a_robot_cannot_show_is_named():
@@ -227,7 +228,7 @@ def test_what_a_robot_cannot_show_is_named():
     payload = Payload("j1", 2.0, (0.1, 0.2, -0.1), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
     found = identify_payload(model, "j1", [run_of(model, 1, payload)], [run_of(model, 2)])
     assert not found.determined.any()
-    assert any("no motion of this robot shows mass, cx" in word for word in found.remarks)
+    assert any("no motion of this robot shows mass, cx" in word for word in texts(found.notes))
     for wanted in (found.consistent, found.payload):
         with pytest.raises(ParameterError, match="not fully determined"):
             wanted()
@@ -286,7 +287,7 @@ def test_the_consistent_load_is_the_nearest_body(small):
     phi = inertial.from_mass_com_inertia(3.0, np.array([0.05, 0.0, 0.1]), np.diag([0.01, 0.02, -0.005]))
     free = estimate_of(phi, root @ root.T, small)
     found = free.consistent()
-    assert any("can exist" in word for word in free.remarks)
+    assert any("can exist" in word for word in texts(free.notes))
     assert not link_consistency(phi).consistent
     assert link_consistency(found.phi).consistent
     g = np.linalg.solve(root @ root.T, found.phi - phi)
@@ -335,7 +336,7 @@ def test_a_payload_known_already_is_taken_off(small):
     loaded = replace(Run.at(path, torque, RATE), payload=gripper)
     found = identify_payload(small, "tool", [loaded], [run_of(small, 2)])
     assert_allclose(found.values, truth_of(LOAD), atol=1e-7)
-    assert any("taken off first" in word for word in found.remarks)
+    assert any("taken off first" in word for word in texts(found.notes))
     plain = found.to_dict()
     assert plain["parameters"][0]["interval"][0] <= 12.0 + 1e-6
     assert plain["frame"] == "tool"

@@ -11,6 +11,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording import About, Recording
 from exciter.experiment.signals.periods import average_periods, estimate_period
 from exciter.experiment.signals.resample import local_cubic
+from exciter.notes import texts
 
 FAMILY = Fourier(4.0, 3)
 DELTA = np.random.default_rng(7).normal(0.0, 0.5, (2, FAMILY.coefficients))
@@ -119,7 +120,7 @@ def test_transients_are_found_and_told():
     assert "transient" in average.left_out[0]
     assert "position of joint" in average.left_out[0]
     assert (average.position_noise < 1.05e-3).all()
-    assert any("settled from" in word for word in average.words)
+    assert any("settled from" in word for word in texts(average.notes))
 
 
 def test_standstill_before_and_after_is_left_out():
@@ -137,9 +138,9 @@ def test_standstill_before_and_after_is_left_out():
 def test_few_periods_say_what_cannot_be_known():
     one = average_periods(recorded(np.random.default_rng(5), periods=1.5))
     assert one.position_noise is None
-    assert "one period only" in " ".join(one.words)
+    assert "one period only" in " ".join(texts(one.notes))
     two = average_periods(recorded(np.random.default_rng(5), periods=2))
-    assert "could not be told" in " ".join(two.words)
+    assert "could not be told" in " ".join(texts(two.notes))
 
 
 def test_a_period_with_a_gap_is_left_out():
@@ -219,7 +220,7 @@ def test_drift_between_periods_is_told():
     expected = 0.02 * 4.0 * np.sqrt((K**2 - 1) / 12)
     assert average.torque_drift[0] == 0.0
     assert average.torque_drift[1] == pytest.approx(expected, rel=0.1)
-    assert any("torque of joint 'b' wanders" in word for word in average.words)
+    assert any("torque of joint 'b' wanders" in word for word in texts(average.notes))
 
 
 # -- the period ----------------------------------------------------------------------------------------------------
@@ -234,9 +235,11 @@ def test_a_period_wrong_by_one_percent_is_refused(wrong):
 
 def test_a_slightly_wrong_period_is_told():
     average = average_periods(recorded(np.random.default_rng(9)), period=4.0004)
-    assert any(re.search(r"repeat every (4|3\.9999\d|4\.0000\d) s, not 4\.0004 s", word) for word in average.words)
+    assert any(
+        re.search(r"repeat every (4|3\.9999\d|4\.0000\d) s, not 4\.0004 s", word) for word in texts(average.notes)
+    )
     right = average_periods(recorded(np.random.default_rng(9)))
-    assert any("agrees with the data" in word for word in right.words)
+    assert any("agrees with the data" in word for word in texts(right.notes))
 
 
 def test_no_period_at_all_is_refused():
@@ -258,7 +261,7 @@ def test_period_is_estimated_on_request(jitter, noise):
     recording = recorded(np.random.default_rng(10), jitter=jitter, noise=(noise, 0.1), start=55.0, period=None)
     estimate = estimate_period(recording)
     assert estimate.period == pytest.approx(4.0, rel=1e-6 + 0.02 * noise)
-    assert "the positions repeat every" in estimate.words
+    assert "the positions repeat every" in estimate.sentence
 
 
 def test_period_of_a_motion_without_one_is_not_invented():

@@ -29,6 +29,7 @@ from exciter.identification.physical.settle import unconstrained
 from exciter.identification.physical.whitening import svec, whitened_links
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.notes import texts
 from exciter.parameters import inertial
 from exciter.parameters.body_parts import dummies
 from exciter.parameters.consistency import consistency
@@ -143,7 +144,7 @@ def test_every_posture_of_a_poorly_excited_panda_has_a_positive_inertia():
     held_out = problem_of(model, chi, 0.05, part=SLOW, seed=3).compressed
     rise = Residuals.of(held_out, found.values).total_percent - Residuals.of(held_out, plain.values).total_percent
     assert rise <= 0.1
-    assert "held at the limit of what can exist" in " ".join(found.words)
+    assert "held at the limit of what can exist" in " ".join(texts(found.notes))
 
 
 def scaled(robot, size: float):
@@ -405,7 +406,7 @@ def test_intervals_cover_where_bounds_hold_and_where_they_do_not():
     for share, ellipsoid, errors, results in coverage(
         (NonNegative(), PhysicallyConsistent()), problem, beta, sigma=20.0, runs=runs
     ):
-        assert np.mean(["held" in " ".join(r.words) for r in results]) > 0.5
+        assert np.mean(["held" in " ".join(texts(r.notes)) for r in results]) > 0.5
         assert share > 0.94
         assert ellipsoid > 0.95 - slack
         assert (errors**2).mean() < 1.0  # nearer than the unbounded one
@@ -509,7 +510,7 @@ def test_cross_validation_weighs_priors_by_their_worth(metric):
     errors = [Residuals.of(problem_of(model, wrong, seed=7).compressed, e.values).total_percent
               for e in (doubted, WeightedLeastSquares().estimate(rich))]  # fmt: skip
     assert errors[0] < 1.2 * errors[1]
-    assert "by cross-validation" in " ".join(trusted.words)
+    assert "by cross-validation" in " ".join(texts(trusted.notes))
 
 
 def test_a_prior_within_bounds_of_physics():
@@ -571,7 +572,7 @@ def test_rods_get_their_mass_from_the_data():
     problem = problem_of(truth, true_chi(truth), 0.02)
     problem = replace(problem, model=model)
     reference = BestKnown().reference(Equations.of(problem))
-    assert "placeholders" in reference.words[0]
+    assert "placeholders" in reference.notes[0].text
     assert 0.5 < reference.links[:, 0].sum() / robot.inertias[:, 0].sum() < 2.0
 
 
@@ -583,10 +584,12 @@ def test_masses_in_wrong_units_are_noticed(factor):
     problem = problem_of(truth, true_chi(truth), 0.03, part=SLOW)
     problem = replace(problem, model=model_of(replace(truth.robot, joints=joints)))
     found = PhysicallyConsistent().estimate(problem)
-    assert "are they in kg" in found.words[1]
+    assert "are they in kg" in found.notes[1].text
     assert Residuals.of(problem.compressed, found.values).total_percent < 4.0
     assert 0.3 < links_of(truth, found.standard)[:, 0].sum() / links_of(truth, truth.nominal)[:, 0].sum() < 3.0
-    assert "are they in kg" not in " ".join(Described().reference(Equations.of(replace(problem, model=truth))).words)
+    assert "are they in kg" not in " ".join(
+        texts(Described().reference(Equations.of(replace(problem, model=truth))).notes)
+    )
 
 
 def test_impossible_descriptions_become_bodies():
@@ -595,7 +598,7 @@ def test_impossible_descriptions_become_bodies():
     assert not consistency(links_of(model, model.nominal)).consistent
     reference = Described().reference(Equations.of(problem_of(model, model.nominal)))
     assert (np.linalg.eigvalsh(whitened_links(reference.links, reference.lower)) > 0.0).all()
-    assert "can exist" in reference.words[1]
+    assert "can exist" in reference.notes[1].text
 
 
 def test_a_missing_term_is_betrayed_by_the_residuals():
@@ -607,8 +610,8 @@ def test_a_missing_term_is_betrayed_by_the_residuals():
     torque = part.torque.copy()
     torque[:, 1] += 4000.0 * np.sin(part.motion.q[:, 1] + 2.5)
     spring = replace(problem, runs=(Run.at(part.motion, torque, part.rate),))
-    assert "may lack a term" in PhysicallyConsistent().estimate(spring).words[-1]
-    assert "may lack a term" not in PhysicallyConsistent().estimate(problem).words[-1]
+    assert "may lack a term" in PhysicallyConsistent().estimate(spring).notes[-1].text
+    assert "may lack a term" not in PhysicallyConsistent().estimate(problem).notes[-1].text
 
 
 @pytest.mark.parametrize(("name", "share"), [("kr300", 0.7)])

@@ -1,5 +1,6 @@
 """The pipeline: objects in, one object out; the same as the commands, and nothing printed or changed on the way."""
 
+import html
 import json
 from dataclasses import replace
 
@@ -18,8 +19,10 @@ from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.files import HASHES, json_text
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
+from exciter.notes import notable, shortened
 from exciter.parameters.terms.registry import declared_terms
 from exciter.pipeline import logs as reading
+from exciter.pipeline.identified import Identified
 from exciter.pipeline.identify import identify
 from exciter.pipeline.logs import NamedLog, read_logs
 from exciter.pipeline.result_json import result_data
@@ -101,6 +104,25 @@ def test_samples_in_memory_are_identified_as_those_of_files(folder):
     assert source["name"] == "recording 1"
     assert len(source["sha256"]) == 64
     assert_array_equal(bare[0].torque, before)
+
+
+def test_a_note_keeps_its_subject_and_joint_from_the_log_to_result_and_report(tmp_path):
+    """As data, through the archive; as a sentence where it is read."""
+    log, joint = recorded(0), ROBOT.joint_names[1]
+    torque = log.torque.copy()
+    torque[400:1200:100, 1] += 60.0
+    write_recording(replace(log, torque=torque), tmp_path / "log.csv")
+    found = identify(ROBOT, tmp_path / "log.csv", CONFIG)
+    (spikes,) = (one for one in found.quality[str(tmp_path / "log.csv")].warnings if one.subject == "spikes")
+    for result in (found, Identified.open(found.save(tmp_path / "found"))):
+        (said,) = (one for one in result.notes if one.subject == "spikes")
+        assert (said.joint, said.log, said.text) == (joint, str(tmp_path / "log.csv"), spikes.text)
+        assert dict(said.numbers) == dict(spikes.numbers)
+        (run,) = result.logs.runs
+        assert ("route", None) in {(one.subject, one.joint) for one in run.notes}
+        assert result_data(result)["notes"] == [str(one) for one in notable(result.logs.notes)]
+        assert f"log.csv: spikes of {joint}: {spikes.text}" in result_data(result)["notes"]
+        assert f"log.csv: spikes of {joint}: {shortened(spikes.text)}" in html.unescape(result.report().head)
 
 
 def test_samples_in_memory_count_once():

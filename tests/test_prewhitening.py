@@ -17,6 +17,7 @@ from exciter.experiment.signals.prewhitening import Prewhitening, filtered_alike
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.experiment.signals.smoothing_spline import SmoothingSpline
+from exciter.notes import texts
 
 ANALOG = AnalogFilter(8, 40.0)
 RATE, FINER = 400.0, 16
@@ -123,7 +124,7 @@ def test_the_bandwidth_is_where_noise_grows_tenfold_and_goes_with_the_data(tmp_p
         average = Prewhitening().of_average(average_periods(recording))
         limit = average.torque_bandwidth
         assert np.abs(response(ANALOG, np.array([limit])))[0] == pytest.approx(0.1)
-        assert any(f"undone up to {limit:.4g} Hz" in word for word in average.words)
+        assert any(f"undone up to {limit:.4g} Hz" in word for word in texts(average.notes))
         assert average.filter is None
         assert FourierFit().apply(recording).torque_bandwidth == limit
         assert FourierFit().of_average(average_periods(recording))[0].torque_bandwidth == limit
@@ -169,11 +170,11 @@ def test_a_filter_left_in_is_told_and_bounds_the_torque():
         FourierFit(prewhitening=None).apply(recording),
         FourierFit(prewhitening=None).of_average(average_periods(recording))[0],
     ):
-        assert any("late and attenuated" in word for word in processed.words)
+        assert any("late and attenuated" in word for word in texts(processed.notes))
         assert np.abs(response(ANALOG, np.array([processed.torque_bandwidth])))[0] == pytest.approx(0.99)
     alike = FilteredDifferences(5.0).apply(filtered_alike(recording))
     assert alike.torque_bandwidth == processed.torque_bandwidth
-    assert not any("late" in word for word in alike.words)
+    assert not any("late" in word for word in texts(alike.notes))
 
 
 # -- one side only: what must not happen -------------------------------------------------------------------------------

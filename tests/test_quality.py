@@ -15,7 +15,7 @@ from conftest import ROBOTS, random_robot
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.excitation.files.samples import Samples
-from exciter.experiment.quality import Repairs, Severity, Thresholds, check, check_stream, repair
+from exciter.experiment.quality import Repairs, Thresholds, check, check_stream, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.quality.excitation import excitation_of
 from exciter.experiment.quality.order import cycles
@@ -24,6 +24,7 @@ from exciter.experiment.quality.shifted_fit import blocks
 from exciter.experiment.quality.spikes import isolated
 from exciter.experiment.quality.windows import Windows
 from exciter.experiment.recording import About, AnalogFilter, Recording
+from exciter.notes import Severity, texts
 from exciter.robot import library, load
 from exciter.settings import written
 from quality_logs import RATE, changed, clean, executed, fourier, late
@@ -41,14 +42,14 @@ def judge(recording, robot=None, **settings):
 
 def found(quality, what, joint=None, severity=None):
     """The one finding of that name."""
-    matching = [f for f in quality.findings if f.what == what and (joint is None or f.joint == joint)]
+    matching = [f for f in quality.findings if f.subject == what and (joint is None or f.joint == joint)]
     matching = [f for f in matching if severity is None or f.severity == severity]
     assert len(matching) == 1, f"{what} {joint}: {[str(f) for f in quality.findings]}"
     return matching[0]
 
 
 def suspicious(quality):
-    return {(f.what, f.joint) for f in quality.findings if f.severity > Severity.NOTE}
+    return {(f.subject, f.joint) for f in quality.findings if f.severity > Severity.NOTE}
 
 
 @pytest.fixture(scope="module")
@@ -71,18 +72,18 @@ def test_clean_logs_raise_nothing_without_a_robot_or_torque_or_with_unknown_iner
     bare = judge(recording)
     assert bare.usable
     assert not suspicious(bare)
-    assert any("no robot" in words for words in bare.skipped)
+    assert any("no robot" in words for words in texts(bare.skipped))
     dummy = robot.with_inertias(np.tile([1.0, 0, 0, 0, 0.01, 0, 0.01, 0, 0, 0.01], (7, 1)))
     unknown = judge(recording, dummy)
     assert not suspicious(unknown)
-    assert any("placeholders" in words for words in unknown.skipped)
+    assert any("placeholders" in words for words in texts(unknown.skipped))
     assert not suspicious(judge(replace(recording, torque=None), robot))
     current = replace(recording, torque=None, current=recording.torque / 7.0)
     assert not suspicious(judge(current, robot))
     with_gains = replace(current, about=About(gains=(7.0,) * 7))
     assert not suspicious(judge(with_gains, robot))
-    assert any("amperes" in words for words in judge(current, robot).skipped)
-    assert not any("amperes" in words for words in judge(with_gains, robot).skipped)
+    assert any("amperes" in words for words in texts(judge(current, robot).skipped))
+    assert not any("amperes" in words for words in texts(judge(with_gains, robot).skipped))
 
 
 def test_the_verdict_is_in_words_and_data(panda):
@@ -107,11 +108,11 @@ def test_a_stream_in_pieces_says_the_same(panda):
     q[2500, 5] += 0.3
     faulty = replace(recording, time=time, q=q)
     whole, pieces = judge(faulty, robot), check_stream(faulty.chunks(1013), robot)
-    assert [(f.what, f.joint, f.severity) for f in whole.findings] == [
-        (f.what, f.joint, f.severity) for f in pieces.findings
+    assert [(f.subject, f.joint, f.severity) for f in whole.findings] == [
+        (f.subject, f.joint, f.severity) for f in pieces.findings
     ]
     for a, b in zip(whole.findings, pieces.findings, strict=True):
-        if a.what in ("lost samples", "missing values", "spikes"):
+        if a.subject in ("lost samples", "missing values", "spikes"):
             assert dict(a.numbers) == pytest.approx(dict(b.numbers))
 
 
@@ -119,7 +120,7 @@ def test_long_logs_are_judged_on_spread_windows(panda):
     recording, robot = panda
     limits = Thresholds(most_samples=2048, window=512)
     quality = judge(recording, robot, thresholds=limits)
-    assert any("2048 samples in evenly spread windows" in words for words in quality.skipped)
+    assert any("2048 samples in evenly spread windows" in words for words in texts(quality.skipped))
     assert quality.samples == len(recording)
     assert found(
         judge(changed(recording, "q", 0, _spiked(recording.q[:, 0], 5555)), robot, thresholds=limits), "spikes"
@@ -202,7 +203,7 @@ def test_lost_packets_and_the_longest_gap(panda):
     assert finding.numbers["share"] == pytest.approx((~kept).mean())
     assert finding.numbers["longest"] == pytest.approx(11 / RATE)
     assert finding.numbers["at"] == pytest.approx(recording.time[2999])
-    assert "jitter" not in {f.what for f in judge(recording[kept], robot).findings}
+    assert "jitter" not in {f.subject for f in judge(recording[kept], robot).findings}
 
 
 def test_one_lost_packet_is_but_a_note(panda):
@@ -223,7 +224,7 @@ def test_duplicates(panda):
     finding = found(judge(replace(recording[twice], q=q), robot), "duplicates")
     assert finding.numbers["contradicting"] == 1
     assert finding.severity == Severity.PROBLEM  # as repair refuses it
-    assert "contradicting: true" in finding.words
+    assert "contradicting: true" in finding.text
 
 
 def test_milliseconds(panda):
@@ -243,7 +244,7 @@ def test_absurd_steps_of_time(panda, size, once):
     finding = found(quality, "unit of time")
     assert finding.severity == Severity.PROBLEM
     assert finding.numbers["longest"] == pytest.approx(size)
-    assert all(len(f.words) < 400 for f in quality.findings)
+    assert all(len(f.text) < 400 for f in quality.findings)
 
 
 def test_constant_time_and_too_few_samples_are_refused(panda):
@@ -287,7 +288,7 @@ def test_torque_at_the_descriptions_limit(panda):
     limit = 0.9 * np.abs(recording.torque[:, 1]).max()
     weaker = robot.with_limits(torque={"joint_2": limit})
     x = np.clip(recording.torque[:, 1], -limit, limit)
-    whats = {f.what for f in judge(changed(recording, "torque", 1, x), weaker).warnings if f.joint == "joint_2"}
+    whats = {f.subject for f in judge(changed(recording, "torque", 1, x), weaker).warnings if f.joint == "joint_2"}
     assert whats == {"saturation", "at limit"}
     beyond = found(judge(changed(recording, "torque", 1, 2 * recording.torque[:, 1]), weaker), "beyond limit")
     assert beyond.joint == "joint_2"
@@ -312,7 +313,9 @@ def test_a_joint_that_pauses_is_not_stuck():
     ramp = np.clip((time - 3.0) / 2.0, 0, 1)
     smooth = ramp**3 * (10 - 15 * ramp + 6 * ramp**2)
     q = np.column_stack([np.round(smooth, 4), np.round(np.sin(time), 4)])
-    assert not [f for f in judge(Recording(("a", "b"), time, q)).findings if f.what in ("stuck sensor", "saturation")]
+    assert not [
+        f for f in judge(Recording(("a", "b"), time, q)).findings if f.subject in ("stuck sensor", "saturation")
+    ]
 
 
 def test_repeated_packets_and_slowly_refreshed_channels(panda):
@@ -412,15 +415,15 @@ def test_standstill_head_and_tail(panda):
         np.vstack([va, recording.qd, vb]),
         np.vstack([ta, recording.torque, tb]),
     )
-    findings = {f.numbers["where"]: f for f in judge(still, robot).findings if f.what == "standstill"}
+    findings = {f.numbers["where"]: f for f in judge(still, robot).findings if f.subject == "standstill"}
     assert findings["before"].numbers["end"] == pytest.approx(900 / RATE, abs=0.1)
     assert findings["after"].numbers["start"] == pytest.approx((900 + len(recording)) / RATE, abs=0.1)
     assert findings["after"].severity == Severity.NOTE  # identification leaves it out
-    assert "leaves it out" in findings["after"].words
+    assert "leaves it out" in findings["after"].text
     cut = repair(still, Repairs(cut_standstill=True))
     assert cut.recording.time[0] == pytest.approx(900 / RATE, abs=0.1)
     assert cut.recording.duration == pytest.approx(recording.duration, abs=0.2)
-    assert len(cut.words) == 1
+    assert len(cut.notes) == 1
 
 
 def test_a_joint_that_rests_while_others_move(panda):
@@ -431,7 +434,7 @@ def test_a_joint_that_rests_while_others_move(panda):
     assert (finding.joint, finding.numbers["share"]) == ("joint_6", pytest.approx(0.5, abs=0.02))
     assert finding.severity == Severity.NOTE
     nothing = judge(replace(recording, q=np.zeros_like(recording.q), qd=None), robot)
-    assert "standstill" in {f.what for f in nothing.problems}
+    assert "standstill" in {f.subject for f in nothing.problems}
 
 
 # -- meaning -----------------------------------------------------------------------------------------------------------
@@ -441,24 +444,24 @@ def test_velocity_factor_sign_and_delay(panda):
     recording, robot = panda
     deg = found(judge(changed(recording, "qd", 2, np.degrees(recording.qd[:, 2])), robot), "velocity")
     assert (deg.joint, deg.numbers["factor"]) == ("joint_3", pytest.approx(180 / np.pi, rel=0.01))
-    assert "degrees" in deg.words
+    assert "degrees" in deg.text
     flipped = found(judge(changed(recording, "qd", 2, -recording.qd[:, 2]), robot), "velocity")
     assert flipped.severity == Severity.PROBLEM
     late = np.interp(recording.time - 0.02, recording.time, recording.qd[:, 2])
     finding = found(judge(changed(recording, "qd", 2, late), robot), "velocity")
     assert finding.numbers["delay"] == {"joint_3": pytest.approx(0.02, rel=0.05)}
     other = found(judge(changed(recording, "qd", 2, recording.qd[:, 4]), robot), "velocity")
-    assert "not the derivative" in other.words
+    assert "not the derivative" in other.text
 
 
 def test_swapped_torque_columns(panda):
     recording, robot = panda
     torque = recording.torque[:, [0, 3, 2, 1, 4, 5, 6]]
     quality = judge(replace(recording, torque=torque), robot)
-    wrong = {f.joint: f.numbers["belongs_to"] for f in quality.problems if f.what == "joint order"}
+    wrong = {f.joint: f.numbers["belongs_to"] for f in quality.problems if f.subject == "joint order"}
     assert wrong == {"joint_2": "joint_4", "joint_4": "joint_2"}
     cyclic = judge(replace(recording, torque=recording.torque[:, [0, 2, 3, 1, 4, 5, 6]]), robot)
-    wrong = {f.joint: f.numbers["belongs_to"] for f in cyclic.problems if f.what == "joint order"}
+    wrong = {f.joint: f.numbers["belongs_to"] for f in cyclic.problems if f.subject == "joint order"}
     assert wrong == {"joint_2": "joint_3", "joint_3": "joint_4", "joint_4": "joint_2"}
 
 
@@ -513,16 +516,16 @@ def test_joints_whose_order_cannot_be_judged_are_named():
             order = list(range(robot.n))
             order[a], order[b] = b, a
             quality = judge(replace(recording, torque=recording.torque[:, order]), robot)
-            if not [f for f in quality.problems if f.what in ("joint order", "sign")]:
+            if not [f for f in quality.problems if f.subject in ("joint order", "sign")]:
                 unnoticed += 1
-                line = next(words for words in quality.skipped if words.startswith("the joint order of"))
+                line = next(words for words in texts(quality.skipped) if words.startswith("the joint order of"))
                 assert robot.joint_names[a] in line or robot.joint_names[b] in line
     assert unnoticed > 0
 
 
 def test_nothing_is_said_of_orders_that_are_clear_or_never_judged(panda):
     def lines(*arguments):
-        return [words for words in judge(*arguments).skipped if words.startswith("the joint order of")]
+        return [words for words in texts(judge(*arguments).skipped) if words.startswith("the joint order of")]
 
     recording, robot = clean("puma560", 1, noise=0.001)
     assert len(lines(recording, robot)) <= 1
@@ -617,21 +620,21 @@ def test_what_lies_beyond_the_scan_is_not_guessed(panda):
     assert "delay" not in finding.numbers
     assert finding.numbers["edge"] > 0
     assert finding.numbers["residual"] < 0.5
-    assert any("could not be determined: the best fit lies 300 ms or more off" in words for words in far.skipped)
+    assert any("could not be determined: the best fit lies 300 ms or more off" in words for words in texts(far.skipped))
     short = judge(recording[:400], robot)
-    assert not [f for f in short.findings if f.what == "delay"]
-    assert any("could not be determined: too few samples" in words for words in short.skipped)
-    assert not any("could not be determined" in words for words in judge(recording, robot).skipped)
+    assert not [f for f in short.findings if f.subject == "delay"]
+    assert any("could not be determined: too few samples" in words for words in texts(short.skipped))
+    assert not any("could not be determined" in words for words in texts(judge(recording, robot).skipped))
 
 
 def test_without_a_robot_a_delay_is_a_rough_note_unless_it_explains_most(panda):
     for name in ("kuka-ir361", "panda"):
         quality = judge(clean(name, 5)[0])
-        assert not [f for f in quality.warnings if f.what == "delay"]
+        assert not [f for f in quality.warnings if f.subject == "delay"]
     recording, _ = clean("panda", 5, motion="bspline")
     finding = found(judge(late(recording, 40)), "delay")
     assert finding.severity == Severity.WARNING
-    assert "roughly" in finding.words
+    assert "roughly" in finding.text
 
 
 def test_earlier_low_pass(panda):
@@ -670,7 +673,9 @@ def test_planned_against_executed(panda):
     assert shifted.numbers["shift"] == pytest.approx(-50 / RATE, abs=1e-3)
     off = recording.q[:, 4] + 0.4 * np.sin(3.0 * recording.time)
     findings = [
-        f for f in judge(changed(recording, "q", 4, off), robot, planned=curve).warnings if f.what == "planned motion"
+        f
+        for f in judge(changed(recording, "q", 4, off), robot, planned=curve).warnings
+        if f.subject == "planned motion"
     ]
     assert [f.joint for f in findings] == ["joint_5"]
     assert findings[0].numbers["rms"] == pytest.approx(0.4 / np.sqrt(2), rel=0.05)
@@ -694,7 +699,7 @@ def test_small_motion_is_poor_excitation():
     poor = found(quality, "poor excitation")
     assert poor.numbers["condition_number_normalized"] > 300
     assert {"off2", "off3"} & set(poor.numbers["poor"])
-    assert {f.joint for f in quality.warnings if f.what == "small motion"} == {"joint_2", "joint_3", "joint_5"}
+    assert {f.joint for f in quality.warnings if f.subject == "small motion"} == {"joint_2", "joint_3", "joint_5"}
 
 
 def test_a_joint_that_never_moves_leaves_parameters_unknown(panda):
@@ -730,7 +735,7 @@ def test_condition_inflation_and_sigma_are_those_of_least_squares():
 def test_nothing_is_changed_when_nothing_is_wrong(panda):
     recording, _ = panda
     repaired = repair(recording)
-    assert repaired.words == ()
+    assert repaired.notes == ()
     assert len(repaired.segments) == 1
     for name in ("time", "q", "qd", "torque"):
         assert np.array_equal(getattr(repaired.recording, name), getattr(recording, name))
@@ -741,7 +746,7 @@ def test_duplicates_are_dropped_and_contradictions_refused(panda):
     twice = recording[np.sort(np.concatenate([np.arange(len(recording)), [10, 500]]))]
     repaired = repair(twice)
     assert np.array_equal(repaired.recording.time, recording.time)
-    assert repaired.words == ("dropped 2 samples with the time of the one before",)
+    assert texts(repaired.notes) == ["dropped 2 samples with the time of the one before"]
     q = twice.q.copy()
     q[11] += 1.0
     with pytest.raises(RecordingError, match="contradicting: true"):
@@ -756,7 +761,7 @@ def test_short_runs_of_nan_are_filled_and_bursts_refused(panda):
     repaired = repair(changed(recording, "q", 2, x))
     assert len(repaired.recording) == len(recording) - 1  # the first sample cannot be interpolated: it is cut
     assert np.abs(repaired.recording.q - recording.q[1:]).max() < 2e-4
-    assert any("filled 4 missing values of q (joint_3)" in words for words in repaired.words)
+    assert any("filled 4 missing values of q (joint_3)" in words for words in texts(repaired.notes))
     x[1000:1100] = np.nan
     with pytest.raises(RecordingError, match="q of joint_3 holds no numbers for"):
         repair(changed(recording, "q", 2, x))
@@ -775,7 +780,7 @@ def test_spikes_only_when_asked(panda):
     assert np.array_equal(repair(spiked).recording.q, spiked.q)
     repaired = repair(spiked, Repairs(spikes=True))
     assert np.abs(repaired.recording.q - recording.q).max() < 2e-4
-    assert repaired.words[0] == "replaced 2 isolated outliers of q (joint_7)"
+    assert repaired.notes[0].text == "replaced 2 isolated outliers of q (joint_7)"
 
 
 def test_long_gaps_split_and_are_never_bridged(panda):
@@ -785,7 +790,7 @@ def test_long_gaps_split_and_are_never_bridged(panda):
     kept[2150:2500] = False
     repaired = repair(recording[kept])
     assert [len(part) for part in repaired.segments] == [2000, len(recording) - 2500]
-    assert len(repaired.words) == 2
+    assert len(repaired.notes) == 2
     assert np.array_equal(repaired.recording.time[:2000], recording.time[:2000])
     with pytest.raises(RecordingError, match="the longest piece"):
         repair(recording[kept], Repairs(shortest=100.0))

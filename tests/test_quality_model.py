@@ -10,15 +10,15 @@ import pytest
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.files.samples import Samples
-from exciter.experiment.quality import Repairs, Severity, check, repair
+from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.quality.delay import group_delay
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.quality.explained import with_reasons
-from exciter.experiment.quality.finding import note, problem, warning
 from exciter.experiment.quality.jumps import turns_of
 from exciter.experiment.quality.units import foreign_units
 from exciter.experiment.quality.words import count, number, percent, span
 from exciter.experiment.recording import About, AnalogFilter
+from exciter.notes import Severity, note, problem, warning
 from exciter.robot import library, load
 from quality_logs import RATE, changed, clean, fourier
 
@@ -47,7 +47,7 @@ def judge(recording, robot, **settings):
 
 
 def told(quality, what, least=Severity.NOTE):
-    return [f for f in quality.findings if f.what == what and f.severity >= least]
+    return [f for f in quality.findings if f.subject == what and f.severity >= least]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_milliamperes_of_one_joint_are_a_problem(ur, joint, factor):
     wrong = told(judge(changed(current, "current", joint, factor * current.current[:, joint]), robot), "unit of torque")
     assert [(f.severity, f.joint) for f in wrong] == [(Severity.PROBLEM, robot.joint_names[joint])]
     assert wrong[0].numbers["scale"] == pytest.approx(factor, rel=0.3)
-    assert "mA" in wrong[0].words
+    assert "mA" in wrong[0].text
 
 
 def test_torque_limits_are_those_of_currents_times_gains(ur):
@@ -102,19 +102,19 @@ def test_degrees_name_every_joint_and_the_line_to_paste(scara):
     q[:, :2] = np.degrees(q[:, :2])
     (all_angles,) = told(judge(replace(recording, q=q, qd=None), robot), "unit of position")
     assert set(all_angles.numbers["units"]) == {"shoulder", "elbow"}
-    assert "position: {unit: [deg, deg, m]}" in all_angles.words
+    assert "position: {unit: [deg, deg, m]}" in all_angles.text
     one = changed(replace(recording, qd=None), "q", 1, q[:, 1])
     (elbow,) = told(judge(one, robot), "unit of position")
     assert elbow.joint == "elbow"
-    assert "position: {unit: [rad, deg, m]}" in elbow.words
+    assert "position: {unit: [rad, deg, m]}" in elbow.text
 
 
 def test_millimetres_of_a_slide_are_a_unit_and_no_jump(scara):
     recording, robot = scara
     quality = judge(changed(replace(recording, qd=None), "q", 2, 1e3 * recording.q[:, 2]), robot)
-    assert [(f.what, f.joint) for f in quality.problems] == [("unit of position", "slide")]
-    assert "[rad, rad, mm]" in quality.problems[0].words
-    assert "millimetres" in quality.problems[0].words
+    assert [(f.subject, f.joint) for f in quality.problems] == [("unit of position", "slide")]
+    assert "[rad, rad, mm]" in quality.problems[0].text
+    assert "millimetres" in quality.problems[0].text
 
 
 def test_foreign_units_need_to_fit():
@@ -135,22 +135,22 @@ def test_forces_are_newtons(scara):
     weaker = robot.with_limits(torque={"slide": 0.4 * np.abs(force).max()})
     (beyond,) = told(judge(recording, weaker), "beyond limit")
     assert beyond.joint == "slide"
-    assert " N)" in beyond.words
-    assert "N·m" not in beyond.words
+    assert " N)" in beyond.text
+    assert "N·m" not in beyond.text
     (cut,) = told(
         judge(changed(recording, "torque", 2, np.maximum(force, np.quantile(force, 0.04))), robot), "saturation"
     )
-    assert " N:" in cut.words
+    assert " N:" in cut.text
     dummy = robot.with_inertias(np.tile([1.0, 0, 0, 0, 0.01, 0, 0.01, 0, 0, 0.01], (3, 1)))
     (sign,) = told(judge(changed(recording, "torque", 2, -force), dummy), "sign")  # by friction alone
     assert sign.joint == "slide"
-    assert " N at usual speed" in sign.words
+    assert " N at usual speed" in sign.text
 
 
 def test_steps_have_joints_and_units(scara):
     recording, robot = scara
     (finding,) = told(judge(changed(recording, "q", 2, np.round(recording.q[:, 2], 4)), robot), "quantisation")
-    assert finding.words == "q comes in steps of 0.0001 m (slide)"
+    assert finding.text == "q comes in steps of 0.0001 m (slide)"
 
 
 def test_velocity_at_its_limit_is_one_note(ur):
@@ -185,10 +185,10 @@ def test_a_zero_that_is_off_is_found_with_its_angle(ur, joint, angle):
     recording, robot = ur
     quality = judge(changed(recording, "q", joint, recording.q[:, joint] + angle), robot)
     (finding,) = quality.problems
-    assert (finding.what, finding.joint) == ("zero", robot.joint_names[joint])
+    assert (finding.subject, finding.joint) == ("zero", robot.joint_names[joint])
     assert finding.numbers["angle"] == pytest.approx(-angle, abs=0.1)
     assert min(told(quality, "explained torque")[0].numbers["described"].values()) < 0.98
-    assert "offset: {values: [0, " in finding.words
+    assert "offset: {values: [0, " in finding.text
 
 
 def test_a_zero_that_a_fit_hides_is_found(scara):
@@ -196,7 +196,7 @@ def test_a_zero_that_a_fit_hides_is_found(scara):
     recording, robot = scara
     quality = judge(changed(recording, "q", 1, recording.q[:, 1] + 0.5), robot)
     (finding,) = quality.problems
-    assert (finding.what, finding.joint) == ("zero", "elbow")
+    assert (finding.subject, finding.joint) == ("zero", "elbow")
     assert min(told(quality, "explained torque")[0].numbers["fitted"].values()) > 0.98
 
 
@@ -224,7 +224,7 @@ def test_exchanged_positions_leave_torque_unexplained(ur):
 def test_a_cause_that_is_known_is_told_alone(ur):
     recording, robot = ur
     quality = judge(changed(recording, "torque", 1, -recording.torque[:, 1]), robot)
-    assert [f.what for f in quality.problems] == ["sign"]
+    assert [f.subject for f in quality.problems] == ["sign"]
     assert [f.severity for f in told(quality, "explained torque")] == [Severity.NOTE]
     unexplained = [note("explained torque", ""), warning("explained torque", "")]
     assert with_reasons([*unexplained, warning("sign", "")]) == (*unexplained, warning("sign", ""))
@@ -242,7 +242,7 @@ def test_rate_and_losses_are_not_moved_by_jitter(jitter):
     quality = judge(recording[kept], robot)
     assert quality.rate == pytest.approx(RATE, rel=5e-5)
     (rate,) = told(quality, "rate")
-    assert f"nominally {RATE:.0f} Hz" in rate.words
+    assert f"nominally {RATE:.0f} Hz" in rate.text
     (lost,) = told(quality, "lost samples")
     assert lost.numbers["count"] == int((~kept).sum())
     starts = np.flatnonzero(np.diff(kept.astype(int)) == -1)
@@ -254,7 +254,7 @@ def test_late_stamps_are_no_losses():
     quality = judge(recording, robot)
     assert not told(quality, "lost samples", Severity.WARNING)
     assert all(f.numbers["share"] < 1e-3 for f in told(quality, "lost samples"))
-    assert "nominally 250 Hz" in told(quality, "rate")[0].words
+    assert "nominally 250 Hz" in told(quality, "rate")[0].text
 
 
 def test_a_long_gap_counts_by_the_true_rate():
@@ -282,16 +282,16 @@ def test_the_smallest_of_equal_shifts_is_told(ur):
     curve = plan_of(robot, 23.0)
     (finding,) = told(judge(late, robot, planned=curve), "planned motion")
     assert finding.numbers["shift"] == pytest.approx(-2 / RATE, abs=1e-5)
-    assert "8 ms earlier" in finding.words
-    assert "without a shift" in finding.words
+    assert "8 ms earlier" in finding.text
+    assert "without a shift" in finding.text
     assert max(finding.numbers["rms"]) < 1e-4 < max(finding.numbers["unshifted_rms"])
 
 
 def test_no_shift_is_no_number(ur):
     recording, robot = ur
     (finding,) = told(judge(recording, robot, planned=plan_of(robot, 24.0)), "planned motion")
-    assert "without a shift in time" in finding.words
-    assert "e-" not in finding.words
+    assert "without a shift in time" in finding.text
+    assert "e-" not in finding.text
 
 
 def test_exchanged_joints_of_a_plan_are_suggested(ur):
@@ -333,13 +333,13 @@ def test_angles_that_wrap_around_are_no_spikes_and_can_be_repaired(rate):
     expected = {robot.joint_names[j]: int((np.abs(np.diff(q[:, j])) > np.pi).sum()) for j in (0, 3)}
     quality = judge(replace(recording, q=q), robot)
     assert {f.joint: f.numbers["count"] for f in told(quality, "jumps")} == expected
-    assert all("repair: {unwrap: true}" in f.words for f in told(quality, "jumps"))
+    assert all("repair: {unwrap: true}" in f.text for f in told(quality, "jumps"))
     assert not told(quality, "spikes") + told(quality, "unit of position")
     repaired = repair(replace(recording, q=q), Repairs(unwrap=True))
-    assert len(repaired.words) == 2
+    assert len(repaired.notes) == 2
     constant = repaired.recording.q - recording.q
     assert np.ptp(constant, axis=0) == pytest.approx(np.zeros(6), abs=1e-9)
-    assert not repair(replace(recording, q=q)).words  # only when asked
+    assert not repair(replace(recording, q=q)).notes  # only when asked
     assert not told(judge(repaired.recording, robot), "jumps")
 
 
@@ -383,7 +383,7 @@ def test_rows_of_zeros_are_one_line(ur):
     rows = [f for f in told(quality, "spikes") if f.numbers["signal"] == "rows"]
     assert [f.numbers["count"] for f in rows] == [3]
     assert told(quality, "spikes") == rows
-    assert "3 whole rows" in rows[0].words
+    assert "3 whole rows" in rows[0].text
 
 
 def test_one_spike_in_words(ur):
@@ -391,7 +391,7 @@ def test_one_spike_in_words(ur):
     q = recording.q[:, 2].copy()
     q[900] += 0.5
     (finding,) = told(judge(changed(recording, "q", 2, q), robot), "spikes")
-    assert finding.words.startswith("one sample of q far off both neighbours")
+    assert finding.text.startswith("one sample of q far off both neighbours")
 
 
 # -- delay and a filter that is known ----------------------------------------------------------------------------------
@@ -407,9 +407,9 @@ def test_a_delay_that_the_filter_explains_is_a_note():
     recording, robot = clean("ur10e", 6, delay=group_delay(analog))
     (unknown,) = told(judge(recording, robot), "delay")
     assert unknown.severity == Severity.WARNING
-    assert "say filter: {order: …, cutoff: …}" in unknown.words
+    assert "say filter: {order: …, cutoff: …}" in unknown.text
     (known,) = told(judge(replace(recording, about=About(filter=analog)), robot), "delay")
     assert known.severity == Severity.NOTE
-    assert "as the filter given explains (expected 20.4 ms)" in known.words
+    assert "as the filter given explains (expected 20.4 ms)" in known.text
     (other,) = told(judge(replace(recording, about=About(filter=AnalogFilter(4, 100.0))), robot), "delay")
     assert other.severity == Severity.WARNING

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from conftest import real_recording, require_data
-from exciter.experiment.quality import Repairs, Severity, check, repair
+from exciter.experiment.quality import Repairs, check, repair
+from exciter.notes import Severity
 from exciter.robot import load
 
 NAMES = ("panda", "tx40", "kr300", "kr300 held_out", "lwr4", "lwr4 held_out")
@@ -29,7 +30,7 @@ def judged():
 
 
 def told(quality, what, least=Severity.WARNING):
-    return [f for f in quality.findings if f.what == what and f.severity >= least]
+    return [f for f in quality.findings if f.subject == what and f.severity >= least]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -102,7 +103,7 @@ def test_the_earlier_low_pass_is_lwr4s_alone(judged, name):
 def test_no_order_sign_or_unit_is_doubted(judged, name):
     _, quality = judged(name)
     kinds = {"joint order", "sign", "unit of time", "unit of position", "unit of torque", "stuck sensor", "saturation"}
-    assert not {f.what for f in quality.findings} & kinds
+    assert not {f.subject for f in quality.findings} & kinds
 
 
 @pytest.mark.parametrize(("name", "joint"), [("tx40", 1), ("lwr4", 3)])
@@ -112,7 +113,7 @@ def test_a_flipped_sign_of_a_real_torque_is_found(judged, name, joint):
     torque[:, joint] *= -1
     robot = load(require_data(name) / f"{name}.urdf")
     wrong = check(replace(recording, torque=torque), robot).problems
-    assert [(f.what, f.joint) for f in wrong] == [("sign", recording.joints[joint])]
+    assert [(f.subject, f.joint) for f in wrong] == [("sign", recording.joints[joint])]
 
 
 def test_swapped_torques_of_a_real_robot_are_found(judged):
@@ -120,7 +121,7 @@ def test_swapped_torques_of_a_real_robot_are_found(judged):
     robot = load(require_data("lwr4") / "lwr4.urdf")
     swapped = replace(recording, torque=recording.torque[:, [0, 3, 2, 1, 4, 5, 6]])
     names = robot.joint_names
-    wrong = {f.joint: f.numbers["belongs_to"] for f in check(swapped, robot).problems if f.what == "joint order"}
+    wrong = {f.joint: f.numbers["belongs_to"] for f in check(swapped, robot).problems if f.subject == "joint order"}
     assert wrong == {names[1]: names[3], names[3]: names[1]}
 
 
@@ -135,4 +136,4 @@ def test_panda_needs_no_repair_by_default_and_is_not_split(judged):
     recording, _ = judged("panda")
     repaired = repair(recording)
     assert len(repaired.segments) == 1
-    assert repaired.words == ()
+    assert repaired.notes == ()

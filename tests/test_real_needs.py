@@ -10,7 +10,7 @@ import pytest
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.process import process
-from exciter.experiment.quality import Severity, check
+from exciter.experiment.quality import check
 from exciter.experiment.recording import Recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
@@ -21,6 +21,7 @@ from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.notes import Severity, texts
 from exciter.parameters.body_parts import dummies
 from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
 from exciter.parameters.terms import DriveCoupling
@@ -81,7 +82,7 @@ def test_lost_packets_and_jitter_cost_nothing(torn):
 
 def test_lost_packets_and_jitter_are_told(torn):
     model, _, logs = torn
-    findings = {f.what: f for f in check(logs["torn"], model.robot).warnings}
+    findings = {f.subject: f for f in check(logs["torn"], model.robot).warnings}
     assert set(findings) == {"jitter", "lost samples"}
     assert findings["lost samples"].numbers["share"] == pytest.approx(
         1.0 - len(logs["torn"]) / len(logs["steady"]), abs=0.001
@@ -96,7 +97,7 @@ def test_lost_packets_and_jitter_are_told(torn):
 def test_a_delay_is_told_and_not_applied(samples):
     recording, robot = clean("panda", 5, motion="bspline")
     shifted = late(recording, samples)
-    finding = next(f for f in check(shifted, robot).warnings if f.what == "delay")
+    finding = next(f for f in check(shifted, robot).warnings if f.subject == "delay")
     assert finding.numbers["samples"] == pytest.approx(samples, abs=0.5)
     (part,) = process(shifted, FilteredDifferences(20.0)).parts
     at = np.searchsorted(shifted.time, part.motion.time - 1e-9)
@@ -107,10 +108,10 @@ def test_a_delay_is_told_and_not_applied(samples):
 def test_a_delay_within_its_error_is_called_none(size):
     """Torques that hardly depend on it: noise, or slow motion."""
     recording, robot = clean("kuka-ir361", 2, noise=size)
-    finding = next(f for f in check(recording, robot).findings if f.what == "delay")
+    finding = next(f for f in check(recording, robot).findings if f.subject == "delay")
     assert finding.severity == Severity.NOTE
     doubtful = abs(finding.numbers["delay"]) <= 2.0 * finding.numbers["error"]
-    assert finding.words.startswith("none shows" if doubtful else "the torque comes")
+    assert finding.text.startswith("none shows" if doubtful else "the torque comes")
 
 
 # -- filters at the source ---------------------------------------------------------------------------------------------
@@ -120,9 +121,11 @@ def test_a_delay_within_its_error_is_called_none(size):
 def test_a_low_pass_at_the_source_is_found_with_its_cutoff(cutoff):
     """By the steps of dry friction, which it rounds; a log without one is not blamed."""
     recording, robot = clean("kuka-ir361", 5, motion="bspline")
-    assert "earlier low-pass" not in {f.what for f in check(recording, robot).findings}
+    assert "earlier low-pass" not in {f.subject for f in check(recording, robot).findings}
     torque = Butterworth(cutoff, 6).zero_phase(recording.torque, RATE)
-    (finding,) = (f for f in check(replace(recording, torque=torque), robot).warnings if f.what == "earlier low-pass")
+    (finding,) = (
+        f for f in check(replace(recording, torque=torque), robot).warnings if f.subject == "earlier low-pass"
+    )
     assert finding.numbers["half"] == pytest.approx(cutoff, rel=0.15)
     assert finding.numbers["cutoff"] > cutoff
 
@@ -130,7 +133,9 @@ def test_a_low_pass_at_the_source_is_found_with_its_cutoff(cutoff):
 def test_a_low_pass_far_above_the_motion_gets_no_cutoff():
     recording, robot = clean("kuka-ir361", 5, motion="bspline")
     torque = Butterworth(12.0, 6).zero_phase(recording.torque, RATE)
-    (finding,) = (f for f in check(replace(recording, torque=torque), robot).warnings if f.what == "earlier low-pass")
+    (finding,) = (
+        f for f in check(replace(recording, torque=torque), robot).warnings if f.subject == "earlier low-pass"
+    )
     assert "half" not in finding.numbers
 
 
@@ -159,9 +164,9 @@ def test_coupled_drives_are_found_and_named(ratio):
     chi = with_terms(truth(model, 1), model, Fv=2.0, Fs=2.0, Ia=0.02, Iam=0.01, fvm=0.6, fsm=1.5)
     motion = bspline(robot, np.arange(round(20.0 * RATE)) / RATE, 2)
     recording = synthetic_recording(model, motion, chi, noise=0.05, position_noise=1e-6)
-    (finding,) = (f for f in check(recording, robot).warnings if f.what == "coupled drives")
+    (finding,) = (f for f in check(recording, robot).warnings if f.subject == "coupled drives")
     assert (finding.numbers["first"], finding.numbers["second"]) == (first, second)
-    assert ("ratio: -1" in finding.words) == (ratio < 0)
+    assert ("ratio: -1" in finding.text) == (ratio < 0)
     with_term = check(recording, model=DynamicModel(robot, (*TERMS, DriveCoupling(first, second, ratio))))
     assert with_term.verdict == "usable: nothing suspicious was found"
 
@@ -228,4 +233,4 @@ def test_placeholders_raise_no_alarm(form):
     recording, robot = clean("panda", 2)
     quality = check(recording, described(robot, *DUMMIES[form](*real(robot))))
     assert quality.verdict == "usable: nothing suspicious was found"
-    assert any("placeholders" in words for words in quality.skipped)
+    assert any("placeholders" in words for words in texts(quality.skipped))

@@ -152,11 +152,11 @@ def test_drive_signs_and_offset(tmp_path):
     close(recording.torque, np.column_stack([10 * RAW[2][:, 0] + 5 * RAW[2][:, 1], 20 * RAW[2][:, 1]]))
     power = lambda qd, torque: (qd * torque).sum(axis=1)  # noqa: E731
     close(power(recording.qd, recording.torque), power(RAW[1], RAW[2]))
-    assert not open_recording(tmp_path / "recording.yaml").remarks
+    assert not open_recording(tmp_path / "recording.yaml").notes
     lost = described(tmp_path, drive={"position": [10, 20], "torque": [10, 19]})
     close(lost.q, RAW[0] / [10, 20])
-    (remark,) = open_recording(tmp_path / "recording.yaml").remarks
-    assert "not the transpose" in remark
+    (said,) = open_recording(tmp_path / "recording.yaml").notes
+    assert "not the transpose" in said.text
 
 
 def test_motors_turn_further_than_joints(tmp_path):

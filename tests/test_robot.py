@@ -11,6 +11,7 @@ from exciter.dynamics.base import random_states
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.errors import MotionError, RobotError
+from exciter.notes import texts
 from exciter.robot import Motion, load
 from exciter.robot.mdh import MDHRow, MDHTable
 from exciter.robot.to_mdh import to_mdh
@@ -49,12 +50,12 @@ def test_assumed_accelerations_follow_the_velocity_until_given():
     assert_allclose(robot.limit("acceleration"), robot.limit("velocity") / 0.5)
     slower = robot.with_limits(velocity=0.1)
     assert_allclose(slower.limit("acceleration"), 0.2)
-    assert any("of all joints are assumed" in remark for remark in slower.remarks)
+    assert any("of all joints are assumed" in remark for remark in texts(slower.remarks))
     name = robot.joint_names[0]
     some = robot.with_limits(acceleration={name: 5.0}).with_limits(velocity=0.1)
     assert some.limit("acceleration")[0] == 5.0
-    assert not any(f"'{name}'" in remark for remark in some.remarks if "assumed" in remark)
-    assert not any("assumed" in remark for remark in robot.with_limits(acceleration=5.0).remarks)
+    assert not any(f"'{name}'" in remark for remark in texts(some.remarks) if "assumed" in remark)
+    assert not any("assumed" in remark for remark in texts(robot.with_limits(acceleration=5.0).remarks))
 
 
 def test_a_subchain_is_the_robot_with_the_other_branch_at_rest():

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from conftest import random_rotation
 from exciter.errors import RobotError
+from exciter.notes import texts
 from exciter.robot.body_names import body_of, capsules_of
 from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.enclosing import capsule_around, smallest_circle
@@ -146,17 +147,17 @@ def test_a_mesh_gets_a_capsule_that_contains_it(tmp_path, cloud):
     reach = aside(placed, capsule.start, capsule.end)
     assert (reach <= capsule.radius).all()
     assert reach.max() > 0.99 * capsule.radius  # it touches
-    assert not any("no capsule for" in note for note in robot.notes)
+    assert not any("no capsule for" in note for note in texts(robot.notes))
 
 
 def test_a_mesh_that_cannot_be_opened_is_told_by_its_link(tmp_path):
     robot = arm(tmp_path, "nowhere.stl")
     assert "third" not in [c.name for c in robot.capsules]
-    (note,) = (note for note in robot.notes if note.startswith("no capsule for shapes"))
+    (note,) = (note for note in texts(robot.notes) if note.startswith("no capsule for shapes"))
     assert "'third'" in note
     assert "nowhere.stl' is missing" in note
     (tmp_path / "broken.stl").write_bytes(b"solid of nothing")
-    assert any("'third'" in n and "broken.stl' cannot be read" in n for n in arm(tmp_path, "broken.stl").notes)
+    assert any("'third'" in n and "broken.stl' cannot be read" in n for n in texts(arm(tmp_path, "broken.stl").notes))
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ def test_numbers_of_no_robot_are_survived_and_told(tmp_path, cloud, old, new, to
     text = ARM.format(mesh="cloud.stl")
     assert old in text
     (tmp_path / "odd.urdf").write_text(text.replace(old, new, 1))
-    assert any(told in note for note in read_urdf(tmp_path / "odd.urdf").notes)
+    assert any(told in note for note in texts(read_urdf(tmp_path / "odd.urdf").notes))
 
 
 def test_mjcf_meshes_and_ellipsoids_are_inside_their_capsules(tmp_path, cloud):
@@ -190,7 +191,7 @@ def test_mjcf_meshes_and_ellipsoids_are_inside_their_capsules(tmp_path, cloud):
     robot = read_mjcf(file)
     capsule = {c.name: c for c in robot.capsules}
     assert set(capsule) == {"first", "egg"}
-    assert any("no capsule for 'mesh of egg'" in note for note in robot.notes)
+    assert any("no capsule for 'mesh of egg'" in note for note in texts(robot.notes))
     model = mujoco.MjModel.from_xml_path(str(file))
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
@@ -226,7 +227,7 @@ def test_what_is_always_close_is_left_out_and_named(tmp_path, cloud):
     robot = read_urdf(tmp_path / "near.urdf")
     assert ("base_link", "second/1") not in robot.collision_pairs
     assert ("base_link", "second/2") in robot.collision_pairs
-    (note,) = (note for note in robot.notes if note.startswith("self-collision is not checked for"))
+    (note,) = (note for note in texts(robot.notes) if note.startswith("self-collision is not checked for"))
     assert "1 of 4 pairs" in note
     assert note.endswith("base_link – second/1")
 
@@ -237,7 +238,7 @@ def test_what_overlaps_at_zero_only_is_kept_and_told(tmp_path, cloud):
     (tmp_path / "folded.urdf").write_text(text)
     robot = read_urdf(tmp_path / "folded.urdf")
     assert ("base_link", "tool") in robot.collision_pairs
-    (note,) = (note for note in robot.notes if note.startswith("capsules overlap at the zero posture"))
+    (note,) = (note for note in texts(robot.notes) if note.startswith("capsules overlap at the zero posture"))
     assert "base_link – tool" in note
 
 
@@ -251,9 +252,9 @@ def test_pairs_follow_the_locked_joints(tmp_path, cloud):
 
 
 def test_bodies_without_capsules_are_named(tmp_path, cloud):
-    assert any("the body of joint 'a' has no capsule" in note for note in arm(tmp_path).notes)
+    assert any("the body of joint 'a' has no capsule" in note for note in texts(arm(tmp_path).notes))
     locked = arm(tmp_path, lock={"a": 0.0})
-    assert not any("no capsule" in note for note in locked.notes)
+    assert not any("no capsule" in note for note in texts(locked.notes))
 
 
 def test_the_same_file_gives_the_same_pairs(tmp_path, cloud):

@@ -12,6 +12,7 @@ import pinocchio as pin
 import pytest
 
 from exciter.errors import ExciterError, RobotError
+from exciter.notes import texts
 from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.load import load
 from exciter.robot.options import RobotOptions, options_from, read_options
@@ -136,7 +137,7 @@ def test_kinds_axes_and_limits_of_the_gripper_arm() -> None:
     assert pan.limits.acceleration == pan.limits.velocity / 0.5
     assert math.isinf(robot.joints[robot.index("elbow")].limits.torque)
     assert robot.joints[robot.index("elbow")].link == "forearm"
-    text = "\n".join(robot.remarks)
+    text = "\n".join(texts(robot.remarks))
     assert "no velocity limit in the file (absent or 0) for 'lift'" in text
     assert "no torque limit in the file (absent or 0) for 'elbow'" in text
     assert "full speed in 0.5 s" in text

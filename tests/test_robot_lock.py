@@ -89,7 +89,7 @@ def test_capsules_and_shapes_stay_where_they_were() -> None:
         np.testing.assert_allclose(found.homogeneous, expected.homogeneous, atol=1e-13)
     assert {capsule.name: capsule.joint for capsule in locked.capsules}["upper"] == -1
     assert locked.collision_pairs == (("upper", "finger_left"),)  # pedestal and upper are one body now
-    assert "'lift' at -0.3" in locked.notes[-1]
+    assert "'lift' at -0.3" in locked.notes[-1].text
 
 
 def test_friction_of_the_joints_that_stay() -> None:

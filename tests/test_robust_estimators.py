@@ -16,6 +16,7 @@ from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.notes import texts
 from given_rows import Experiment, Given, moving
 
 SIGMA = np.array([1.0, 2.0, 0.5])
@@ -105,11 +106,11 @@ def test_outliers_hardly_matter_and_are_counted(experiment, estimator):
     assert size(found) < 0.2 * size(weighted)
     assert_allclose(found.noise, SIGMA, rtol=0.25)
     assert weighted.noise[1] > 10 * SIGMA[1]
-    counts = {line.split(":")[0]: int(line.split()[1]) for line in found.words[1:]}
+    counts = {one.joint: one.numbers["count"] for one in found.notes[1:]}
     assert tuple(counts) == experiment.model.robot.joint_names
     assert 15 <= counts["joint_2"] <= 25
     assert max(counts["joint_1"], counts["joint_3"]) < 12
-    assert "passes" in found.words[0]
+    assert "passes" in found.notes[0].text
 
 
 @pytest.mark.parametrize("loss", [HuberLoss(), Bisquare()], ids=lambda e: type(e).__name__)
@@ -196,7 +197,7 @@ def test_total_least_squares_is_consistent_where_least_squares_is_not():
     ordinary = experiment.repeated(WeightedLeastSquares(), lambda rng: noisy_regressor(experiment, 0.1, rng), 20)
     assert np.abs(ordinary.bias).max() > 8.0
     assert ordinary.covered.mean() < 0.9
-    assert "10 %" in repetitions.found[0].words[0] or "9.9 %" in repetitions.found[0].words[0]
+    assert "10 %" in repetitions.found[0].notes[0].text or "9.9 %" in repetitions.found[0].notes[0].text
 
 
 def test_total_least_squares_of_all_joints_is_a_minimum(experiment):
@@ -299,8 +300,8 @@ def test_evidence_of_every_step(experiment):
         before = squares, step
         kept.remove(without.names.index(step.name))
     found = Essential().estimate(problem)
-    assert found.words[0] == f"{21 - len(steps) + 1} essential of 21 parameters"
-    assert all(step.name in line for step, line in zip(steps, found.words[1:], strict=True))
+    assert found.notes[0].text == f"{21 - len(steps) + 1} essential of 21 parameters"
+    assert all(step.name in line for step, line in zip(steps, texts(found.notes[1:]), strict=True))
 
 
 def test_what_must_stay_stays(experiment):

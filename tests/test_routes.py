@@ -19,6 +19,7 @@ from exciter.experiment.signals.fourier_fit import FourierFit, normal_equations,
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
 from exciter.experiment.signals.route import Route
 from exciter.experiment.signals.smoothing_spline import SmoothingSpline
+from exciter.notes import texts
 from exciter.robot.motion import Motion
 
 
@@ -138,7 +139,7 @@ def test_result_does_not_depend_on_the_clock(case):
 
 @EVERY
 def test_words_say_what_was_chosen(case):
-    words = case.route.apply(recorded(noise=1e-5)).words
+    words = texts(case.route.apply(recorded(noise=1e-5)).notes)
     assert any(case.told in word for word in words)
     assert not any("\n" in word for word in words)
 
@@ -227,7 +228,7 @@ def test_what_a_stream_leaves_out_is_told_at_the_latest_with_its_last_piece():
     for route in (SmoothingSpline(8.0), FilteredDifferences(5.0)):
         pieces = list(route.stream(torn.chunks(1000)))
         assert pieces[-1].motion.time[-1] < recording.time[8000]
-        assert "1 parts between gaps so far were too short: 0.396 s left out" in pieces[-1].words
+        assert "1 parts between gaps so far were too short: 0.396 s left out" in texts(pieces[-1].notes)
 
 
 # -- each route's own ------------------------------------------------------------------------------------------------
@@ -274,7 +275,7 @@ def test_number_of_harmonics_follows_the_noise():
         series = FourierFit().series(replace(base, q=q))
         assert series.harmonics[-1] == expected
         assert series.used[1, : len(series.harmonics)].sum() in (3, 4)
-    told = FourierFit(harmonics=2).apply(base).words
+    told = texts(FourierFit(harmonics=2).apply(base).notes)
     assert any("unexplained" in word for word in told)
 
 
@@ -341,15 +342,15 @@ def test_average_of_a_long_log_is_enough():
     noisy = recorded(noise=0.08)
     average = average_periods(noisy)
     both = FourierFit(harmonics=2).apply(noisy), FourierFit(harmonics=2).of_average(average)[0]
-    told = [re.search(r"leaves ([\d.]+) of 'second' unexplained", " ".join(one.words)) for one in both]
+    told = [re.search(r"leaves ([\d.]+) of 'second' unexplained", " ".join(texts(one.notes))) for one in both]
     assert float(told[0].group(1)) == pytest.approx(float(told[1].group(1)), rel=0.02)
 
 
 def test_an_analogue_filter_is_never_passed_over_in_silence():
     recording = recorded()
     recording = replace(recording, about=replace(recording.about, filter=AnalogFilter()))
-    assert any("undone" in word for word in FourierFit().apply(recording).words)
-    assert any("late" in word for word in FourierFit(prewhitening=None).apply(recording).words)
+    assert any("undone" in word for word in texts(FourierFit().apply(recording).notes))
+    assert any("late" in word for word in texts(FourierFit(prewhitening=None).apply(recording).notes))
 
 
 def test_spline_settings_are_checked():

@@ -34,6 +34,7 @@ from exciter.experiment.virtual import (
 )
 from exciter.experiment.virtual.config import SimulateSettings, TruthSettings, read_virtual
 from exciter.experiment.virtual.control import LAWS
+from exciter.notes import texts
 from exciter.parameters.terms import Viscous
 from exciter.robot import Motion, library, load
 from exciter.robot.settings_file import SettingsFile
@@ -261,8 +262,8 @@ def test_tells_units_and_what_matters_to_it(tmp_path, capsys):
     """A robot with a joint that slides; capsules and limits of a design are not spoken of."""
     robot = load(ROBOTS / "gantry.urdf")
     assert {joint.kind for joint in robot.joints} == {"prismatic", "continuous"}
-    assert any("capsule" in note for note in robot.remarks)
-    assert any("acceleration" in note for note in robot.remarks)
+    assert any("capsule" in note for note in texts(robot.remarks))
+    assert any("acceleration" in note for note in texts(robot.remarks))
     middle = np.mean(robot.position_range(), axis=0)
     family = Fourier(1.0, 1)
     delta = np.column_stack([np.full(robot.n, 0.01), np.zeros(robot.n), middle])

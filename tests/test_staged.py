@@ -20,6 +20,7 @@ from exciter.identification.run import Run
 from exciter.identification.stages.cells import cells_of
 from exciter.identification.stages.instants import rows_with_motion
 from exciter.identification.stages.stage import ActingAtRest, AtRest, ConstantVelocity, Friction, Named, Stage, Unused
+from exciter.notes import texts
 from exciter.robot import Motion
 from given_rows import Experiment, moving, with_poses
 
@@ -99,7 +100,7 @@ def test_filtered_poses_are_at_rest_as_far_as_the_filter_looks(experiment, low_p
     problem, true = dwelling_problem(experiment, InverseDynamic(both), dwell)
     found = StaticThenDynamic().estimate(problem)
     assert_allclose(found.values, true, rtol=0.0, atol=1e-6)
-    assert found.words[0].startswith("static: 4 parameters from 24 equations")
+    assert found.notes[0].text.startswith("static: 4 parameters from 24 equations")
     with pytest.raises(RecordingError, match=r"stage 'static'.* up to .* s around it: what is chosen must last longer"):
         StaticThenDynamic().estimate(dwelling_problem(experiment, InverseDynamic(both), 0.3 * dwell)[0])
 
@@ -139,7 +140,7 @@ def test_earlier_errors_must_be_carried_along():
     experiment, sigma = Experiment.of(moving(300)), np.array([0.2, 0.2, 3.0])
     repetitions = experiment.repeated(LinkByLink(), lambda rng: noisy(experiment, rng, sigma), 45)
     repetitions.assert_honest()
-    stages = [line.split(":") for line in repetitions.found[0].words]
+    stages = [line.split(":") for line in texts(repetitions.found[0].notes)]
     assert [name for name, _ in stages] == ["link of joint_3", "link of joint_2", "link of joint_1"]
     first = np.abs(experiment.w[:, 2]).max(axis=0) > 1e-9
     second = (np.abs(experiment.w[:, 1]).max(axis=0) > 1e-9) & ~first
@@ -213,14 +214,14 @@ def test_what_a_stage_cannot_determine_is_left_to_later_ones():
     found = Staged((Stage("a", runs=("locked",)), Stage("b", runs=("free",)))).estimate(problem)
     true = experiment.model.base.base_values(experiment.model.nominal)
     assert_allclose(found.values, true, rtol=1e-8, atol=1e-8)
-    assert found.words[0].startswith("a: ")
-    assert "ZZR1" in found.words[0].split(";")[1]
-    assert "left to later stages" in found.words[0]
+    assert found.notes[0].text.startswith("a: ")
+    assert "ZZR1" in found.notes[0].text.split(";")[1]
+    assert "left to later stages" in found.notes[0].text
     for name, early in (("Fv1", True), ("Fs1", True), ("ZZR1", False), ("Fv3", False)):
         k = problem.names.index(name)
         alone = Staged((Stage("a", Named((name,)), runs=("locked",)), Stage("b", runs=("free",)))).estimate(problem)
         assert_allclose(alone.values[k], true[k], atol=1e-8)
-        assert alone.words[0].startswith("a: 1 parameter " if early else "a: 0 parameters")
+        assert alone.notes[0].text.startswith("a: 1 parameter " if early else "a: 0 parameters")
     with pytest.raises(ParameterError, match=r"no stage determines .*Fv3"):
         Staged((Stage("a", runs=("locked",)),)).estimate(problem)
 

@@ -27,6 +27,7 @@ from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser import sqp
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.notes import texts
 from exciter.parameters.terms import Viscous
 from exciter.report.design_words import done_sentence
 from exciter.robot import load
@@ -169,8 +170,8 @@ def test_a_design_without_time_for_a_search_says_so(tmp_path):
     slow_search(counter).modest(0, Deadline(1e9, clock=counter))
     limit = Deadline.after(3.5 * (counter.now - 100.0), clock=(counter := Counter()))
     found = design(MODEL, FAMILY, constraints=slow_constraints(counter), samples=400, starts=4, time_limit=limit)
-    assert any("came before any start of the search had a motion" in words for words in found.words)
-    assert not design(MODEL, FAMILY, samples=400, starts=1, time_limit=600.0).words
+    assert any("came before any start of the search had a motion" in words for words in texts(found.notes))
+    assert not design(MODEL, FAMILY, samples=400, starts=1, time_limit=600.0).notes
 
 
 @pytest.fixture

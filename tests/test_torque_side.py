@@ -195,4 +195,4 @@ def test_a_log_of_the_other_side_is_told_when_validating(logs, tmp_path, capsys)
     given = (logs / "link_a.csv", "-o", tmp_path, "--validate", logs / "motor_b.csv", "--estimator", "wls")
     assert exciter("identify", ARM, *given) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "motor_b.csv has torques measured on the motors, the model is of torques on the links" in told
+    assert "motor_b.csv: torques: measured on the motors, the model is of torques on the links" in told

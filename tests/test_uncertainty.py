@@ -302,7 +302,7 @@ def test_what_was_done_is_said_and_values_stay():
     found = with_correlated_errors(problem, usual)
     np.testing.assert_array_equal(found.values, usual.values)
     assert "stationary" in found.assumption
-    assert "joint_1: 900 rows are worth" in found.words[-1]
+    assert "joint_1: 900 rows are worth" in found.notes[-1].text
     assert 1.0 < found.freedom < usual.freedom
     assert found.information.r.shape == (21, 21)  # positive definite: usable as a prior
 
@@ -312,7 +312,7 @@ def test_a_residual_that_never_fades_is_said():
     missing = 20.0 * np.sin(1.3 * motion.time[:, None]) * np.ones(3)
     problem = problem_of(motion, model().torque(motion) + missing, 60.0)
     found = with_correlated_errors(problem, WeightedLeastSquares().estimate(problem))
-    assert "leaves something out" in found.words[-1]
+    assert "leaves something out" in found.notes[-1].text
 
 
 def test_parameters_that_were_dropped_stay_so():
@@ -400,7 +400,7 @@ def test_white_residuals_are_called_so_and_others_not():
         assert joint.neighbour == pytest.approx(0.9, abs=0.06)
         assert 0.1 < joint.fades < 2.0
         assert joint.slow > 0.5
-        assert "lowest tenth" in joint.words
+        assert "lowest tenth" in joint.sentence
 
 
 # -- drift -------------------------------------------------------------------------------------------------------------
@@ -443,10 +443,10 @@ def test_warming_up_is_found_within_and_between_runs():
     strong = find_drift(warming(0.3, rng, pole=0.5, runs=3))[0]
     assert strong.parameter == "Fv3"
     assert strong.change / strong.value == pytest.approx(-0.3, abs=4.0 * strong.std / strong.value)
-    assert "viscous friction of joint_3 falls by" in strong.words
+    assert "viscous friction of joint_3 falls by" in strong.sentence
     assert strong.seconds == pytest.approx(60.0, abs=0.2)
-    assert strong.words.endswith("warming up?")
-    assert "misses something" in replace(strong, doubtful=True).words
+    assert strong.sentence.endswith("warming up?")
+    assert "misses something" in replace(strong, doubtful=True).sentence
 
 
 def resting(problem: Problem) -> Problem:
@@ -478,7 +478,9 @@ def test_offset_drift_is_told_in_newton_metres():
     found = find_drift(replace(problem, runs=(replace(run, parts=(replace(part, torque=torque),)),)))
     assert found[0].parameter == "off2"
     assert found[0].change == pytest.approx(6.0, abs=4.0 * found[0].std)
-    assert found[0].words.startswith(f"offset of joint_2 rises by {found[0].change:.3g} N·m over")
+    assert found[0].sentence.startswith(f"offset of joint_2 rises by {found[0].change:.3g} N·m over")
+    assert found[0].note.joint == "joint_2"
+    assert found[0].sentence == f"offset of joint_2 {found[0].note.text}"
     with pytest.raises(ParameterError, match="level"):
         find_drift(problem, level=0.0)
 

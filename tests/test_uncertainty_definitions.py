@@ -38,6 +38,7 @@ from exciter.identification.uncertainty.correlation import (
 )
 from exciter.identification.uncertainty.equations import LinearFit, blocked, linear_fit, stretches
 from exciter.identification.uncertainty.hac import HeteroscedasticErrors
+from exciter.notes import texts
 
 Array = np.ndarray
 NAMES, JOINTS = ("a", "b", "c"), ("first", "second")
@@ -477,7 +478,7 @@ def test_what_is_told_are_the_numbers_of_the_sandwich(errors: CorrelatedErrors) 
     if isinstance(errors, StationaryErrors):
         assert "time and between joints" in errors.assumption
         assert "errors of their own" in replace(errors, across_joints=False).assumption
-    told = " ".join(found.words)
+    told = " ".join(texts(found.notes))
     assert f"lags up to {made.reach:.3g} s" in told
     for j, joint in enumerate(JOINTS):
         worth = made.independent[j if len(made.independent) > 1 else 0]

@@ -59,11 +59,11 @@ def test_a_joint_that_rests_has_no_residuals_that_could_be_alike(rows: float) ->
 
 def test_words_about_residuals() -> None:
     white = Whiteness("j", 0.5, 0.01, 0.3, 0.16, 0.02)
-    assert white.words == "j: residuals look like white noise"
+    assert white.sentence == "j: residuals look like white noise"
     alike = replace(white, p_value=0.0099)
-    assert "0.02 s apart correlate by 0.50, gone after 0.3 s; 16 % of their power" in alike.words
-    assert "of their power" not in replace(alike, slow=0.15).words
-    assert "as long as was looked at" in replace(alike, fades=float("inf")).words
+    assert "0.02 s apart correlate by 0.50, gone after 0.3 s; 16 % of their power" in alike.sentence
+    assert "of their power" not in replace(alike, slow=0.15).sentence
+    assert "as long as was looked at" in replace(alike, fades=float("inf")).sentence
 
 
 def estimate_of(covariance: Array, values: Array, noise: Array = WEIGHTS) -> Estimate:

@@ -23,6 +23,7 @@ from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import Gap, TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import HalfSpace
+from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.parameters.terms.registry import declared_terms
 from exciter.robot import Robot, load
@@ -472,7 +473,7 @@ def test_a_link_with_a_mass_but_without_a_shape_hides_behind_no_other(tmp_path: 
     (tmp_path / "r.urdf").write_text(f"<robot name='r'>{links}{joints}</robot>")
     robot = load(str(tmp_path / "r.urdf"))
     assert set(robot.unshaped) == {"tool", "fore", "cam", "half", "grip", "cover"}
-    assert any("without a shape on 'half', 'grip', 'cover':" in note for note in robot.notes)
+    assert any("without a shape on 'half', 'grip', 'cover':" in note for note in texts(robot.notes))
     check_told(robot, robot.unshaped)
 
 

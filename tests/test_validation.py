@@ -369,8 +369,8 @@ def test_structure_in_words(model, estimate):
     found = [one for one in structures(dragging) if one.found]
     assert found[0].joint == "joint_3"
     assert found[0].quantity == "velocity"
-    assert found[0].words.startswith("joint_3: ")
-    assert "depends on velocity: the friction model misses something; try another" in found[0].words
+    assert found[0].sentence.startswith("joint_3: ")
+    assert "depends on velocity: the friction model misses something; try another" in found[0].sentence
     assert {one.joint for one in found} == {"joint_3"}
     long = Prediction.join([replace(dragging, time=dragging.time + 12.0 * k) for k in range(6)])  # put in blocks
     again = next(one for one in structures(long) if one.joint == "joint_3")
@@ -442,10 +442,10 @@ def test_floor_that_cannot_be_known(model, estimate):
     smooth = replace(piece, torque=Butterworth(15.0).zero_phase(piece.torque, RATE))
     found = noise_floor(Problem(model, (Run((smooth,)),)), np.ones(3))
     assert found.sigma is None
-    assert "low-passed" in found.words
+    assert "low-passed" in found.sentence
     assert found.to_dict()["total_percent"] is None
     cut = Problem(model, (Run((replace(piece, torque_bandwidth=30.0),)),), InverseDynamic(GENTLE))
-    assert "analogue filter" in noise_floor(cut, np.ones(3)).words
+    assert "analogue filter" in noise_floor(cut, np.ones(3)).sentence
 
 
 # -- all together ------------------------------------------------------------------------------------------------------
@@ -476,7 +476,7 @@ def test_verdicts(model, estimate):
     assert [one["run"] for one in again] == ["clean", "rubbing", "other"]
     assert again[0]["models"]["zero"]["total_percent"] == 100.0
     assert again[0]["verdict"] == clean.verdict
-    assert found.words[0] == f"clean: {clean.verdict}"
+    assert found.sentences[0] == f"clean: {clean.verdict}"
 
 
 @pytest.mark.parametrize(("ratio", "better"), [(0.93, True), (0.97, False)])
@@ -504,7 +504,7 @@ def test_a_joint_that_rests_throughout_is_not_judged(model, estimate, period):
     for column in (left.rms, left.percent, left.worst, left.when, found.floor.percent):
         assert np.isnan(column).tolist() == [False, True, False]
     assert "down to the noise" in found.verdict
-    assert [word for word in found.words if "joint_2" in word] == [
+    assert [word for word in found.sentences if "joint_2" in word] == [
         "joint_2 rests throughout: of it nothing is judged but what it does to others"
     ]
     assert [one.joint for one in found.whiteness] == ["joint_1", "joint_3"]
@@ -523,8 +523,8 @@ def test_residuals_of_joints_that_go_together(model, estimate):
     motion = moving(model, 1)
     shared = np.random.default_rng(4).standard_normal((len(motion), 1)) * [0.0, 2.0, 2.0]
     (found,) = validate(Problem(model, (a_run(model, 1, more=shared),)), estimate).runs
-    assert len(found.correlation.words) == 1
-    assert "joint_2 and joint_3 correlate by 0.8" in found.correlation.words[0]
+    assert len(found.correlation.sentences) == 1
+    assert "joint_2 and joint_3 correlate by 0.8" in found.correlation.sentences[0]
     expected = np.corrcoef(found.prediction.residual.T)
     assert_allclose(found.correlation.coefficients, expected, atol=1e-9)
     assert_allclose(found.correlation.errors[0, 1], 1 / np.sqrt(len(motion)), rtol=0.15)

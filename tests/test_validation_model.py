@@ -126,7 +126,7 @@ def test_an_estimate_that_no_arm_can_have_is_found_out():
     bad = values - 1.002 * true.smallest * slope / (slope @ slope)
     found = check_inertia_matrix(model, bad, search=FEW)
     assert not found.definite
-    assert "not positive definite" in found.words[0]
+    assert "not positive definite" in found.sentences[0]
     chi = base_chi(model, bad)
     assert np.linalg.eigvalsh(inertia_matrices(model, chi, found.posture)[0])[0] < 0.0
     low, high = KUKA.position_range()
@@ -250,7 +250,7 @@ def test_simulation_with_a_load_and_terms_of_any_kind():
     assert (found.closed_loop.percent < 0.1).all()
     assert found.closed_loop.tracking.max() < 1e-5
     assert found.closed_loop.seconds == pytest.approx(1.0, abs=0.01)
-    assert sum("does not have UserTerm" in word for word in found.words) == 1
+    assert sum("does not have UserTerm" in word for word in found.sentences) == 1
     without = simulate_run(
         model, values, replace(run, payload=None), Horizons((0.1,), starts=10), Following(seconds=1.0)
     )
@@ -304,8 +304,8 @@ def test_rest_is_the_controllers_affair():
     held = model.torque(moved) + 2.0 * np.sin(40.0 * motion.time)[:, None] * [0.0, 0.0, 1.0]
     found = simulate_closed_loop(model, base_of(model), Run.at(moved, held, 250.0), dead_zone=0.01)
     assert np.isnan(found.percent).tolist() == [False, False, True]
-    assert "; joint_3 rests, " in found.words[0]
-    assert f"joint_1 {found.percent[0]:.3g} % ({found.prediction_percent[0]:.3g} %), " in found.words[0]
+    assert "; joint_3 rests, " in found.sentences[0]
+    assert f"joint_1 {found.percent[0]:.3g} % ({found.prediction_percent[0]:.3g} %), " in found.sentences[0]
     assert plain(found)["joints"]["joint_3"]["torque_percent"] is None
     smooth = DynamicModel(KUKA, (Viscous(),))
     free = simulate_closed_loop(smooth, base_of(smooth), Run.at(moved, held, 250.0), dead_zone=0.01)
@@ -333,7 +333,7 @@ def test_what_no_arm_can_have_is_said_not_raised():
     assert found.open_loop.description_stopped == 0
     assert np.isnan(found.open_loop.model).all()
     assert "not positive definite" in found.closed_loop.stopped
-    words = " ".join(found.words)
+    words = " ".join(found.sentences)
     assert "5 of 5 simulations the identified model could not move" in words
     assert "Dahl" in words
     assert "dry friction below zero" in words
@@ -400,7 +400,7 @@ def test_methods_are_judged_alike_and_disagreement_is_named():
     (part,) = runs[0].parts
     made = model.torque(part.motion, base_chi(model, change)) - model.torque(part.motion, 0 * model.nominal)
     assert far.torque_percent == pytest.approx(100.0 * np.sqrt((made**2).sum() / (part.torque**2).sum()), rel=1e-6)
-    words = " ".join(found.words)
+    words = " ".join(found.sentences)
     assert f"weighted and biased disagree on {model.base.names[2]} (8.5 σ)" in words
     assert "as if they did not" in words
     assert "smallest residual on the validation: " in words
@@ -442,7 +442,7 @@ def test_a_known_load_is_recovered_and_another_is_not(carried):
     assert heavier.torque_percent == pytest.approx(100.0 * np.sqrt((got**2).sum() / (own**2).sum()), rel=1e-5)
     wrong = recover_known_load(model, unloaded, loaded, replace(LOAD, centre=(0.05, -0.02, 0.4)))
     assert wrong.verdict == MISSED
-    assert "cz" in wrong.words[0]
+    assert "cz" in wrong.sentences[0]
     assert plain(wrong)["quantities"][0]["known"] == 12.0
     unsure = recover_known_load(model, unloaded, loaded, nearly, known_std=0.5)
     assert unsure.agrees
@@ -467,7 +467,7 @@ def test_agreement_of_an_uncertain_load_is_worth_little(carried):
     loaded = [noisy(model, 2, noise=20.0, payload=small)]
     found = recover_known_load(model, [noisy(model, 1, noise=20.0)], loaded, small)
     assert found.verdict == WEAKLY
-    assert "excite more" in found.words[0]
+    assert "excite more" in found.sentences[0]
 
 
 def test_a_run_that_names_the_load_itself_has_it_put_back(carried):
@@ -475,7 +475,7 @@ def test_a_run_that_names_the_load_itself_has_it_put_back(carried):
     told = [replace(run, payload=LOAD) for run in loaded]
     found = recover_known_load(model, unloaded, told, LOAD)
     assert found.verdict == RECOVERED
-    assert any("put back" in word for word in found.words)
+    assert any("put back" in word for word in found.sentences)
     with pytest.raises(ParameterError, match="one frame"):
         judge_known_load(found.found, replace(LOAD, frame="joint_3"), Problem(model, tuple(loaded)))
     with pytest.raises(ParameterError, match="no mass"):

@@ -120,7 +120,7 @@ def test_full_stops_and_full_acceleration(robot, settings):
     drawn = draw(robot, settings, seed=3)
     family, curve, points = drawn.trajectory, drawn.curve, drawn.delta
     assert points.shape == (robot.n, settings.points)
-    assert drawn.words == ()
+    assert drawn.notes == ()
     assert drawn.certificate.certified
     assert drawn.certificate.starts_at_rest
     assert drawn.certificate.ends_at_rest
@@ -158,8 +158,8 @@ def test_a_torque_limit_slows_moves_down_and_says_so():
     model = DynamicModel(PANDA, (Viscous(), Coulomb()))
     torque = TorqueLimits(model, margin=0.5)
     drawn = draw(PANDA, RandomPoints(8), [torque], seed=0)
-    assert "torque limits forbid full acceleration in" in drawn.words[0]
-    slowed = [int(number) - 1 for number in drawn.words[0].split(":")[1].split(",")]
+    assert "torque limits forbid full acceleration in" in drawn.notes[0].text
+    slowed = [number - 1 for number in drawn.notes[0].numbers["slowed"]]
     assert 0 < len(slowed) < 7
     used = np.abs(model.torque(dense(drawn.curve))) / PANDA.limit("torque")
     assert used.max() <= 0.5 + 1e-9

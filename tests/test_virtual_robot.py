@@ -45,6 +45,7 @@ from exciter.experiment.virtual.draw import nearest_body
 from exciter.experiment.virtual.execute import Timing, execute, plan
 from exciter.experiment.virtual.plant import build
 from exciter.experiment.virtual.sensors import filtered
+from exciter.notes import texts
 from exciter.parameters.consistency import consistency, consistency_margin
 from exciter.parameters.inertial import symmetric
 from exciter.parameters.terms import Coulomb, GravitySpring, Spring, Viscous
@@ -459,9 +460,9 @@ def test_drives_saturate_and_it_is_told():
     simulated = VirtualRobot(robot, Truth(robot), meter=QUIET).run(sway(robot, size=4.0))
     assert np.abs(simulated.torque).max() == 4.0
     assert 0.05 < simulated.saturated[0] < 1.0
-    assert any("at its limit of 4 " in words for words in simulated.words)
+    assert any("at its limit of 4 " in words for words in texts(simulated.run_notes))
     outside = pendulum(lower=-0.05, upper=0.05)
-    words = VirtualRobot(outside, Truth(outside), meter=QUIET).run(sway(robot, size=0.3)).words
+    words = texts(VirtualRobot(outside, Truth(outside), meter=QUIET).run(sway(robot, size=0.3)).run_notes)
     assert any("beyond its limits -0.05 … 0.05" in line for line in words)
 
 
@@ -516,8 +517,8 @@ def test_drawn_truths_can_exist(name):
     if consistency(robot.inertias).consistent:
         np.testing.assert_allclose(exact.robot.inertias, robot.inertias, rtol=1e-12, atol=1e-15)
     else:
-        assert any("nearest body" in note for note in exact.notes)
-    assert any("invented" in note for note in truth.notes) == (not robot.friction)
+        assert any("nearest body" in note for note in texts(exact.notes))
+    assert any("invented" in note for note in texts(truth.notes)) == (not robot.friction)
 
 
 def test_nearest_body_only_lifts_what_is_negative():

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any
+
+COLLISIONS = "collisions"  #: subject of what is remarked on shapes that collide
+LONGEST_TEXT = 170  #: characters of a line of many; the whole text stands where the logs are judged
+CUTS = ("; ", ": ", ", ")  #: where a text may be cut
 
 
 class Severity(IntEnum):
@@ -26,10 +31,11 @@ class Note:
     """A remark: what a log, a robot or a result says about itself.
 
     subject: in a word or two (``spikes``, ``gravity``). joint: None where it concerns all. text: one sentence for
-    people, without subject and joint. log: the run it is of, by its name. numbers: by name, SI units.
+    people, without subject and joint; where notes are shown by their text alone (what was done, remarks on a robot), it
+    says by itself what it is about. log: the run it is of, by its name. numbers: by name, SI units.
 
     >>> from exciter.notes import warning
-    >>> print(warning("spikes", "three samples stand alone", "joint_2", log="log.csv"))
+    >>> print(warning("spikes", "three samples stand alone", "joint_2", "log.csv"))
     log.csv: spikes of joint_2: three samples stand alone
     """
 
@@ -38,14 +44,14 @@ class Note:
     joint: str | None
     text: str
     log: str | None = None
-    numbers: Mapping[str, Any] = field(default_factory=dict)
+    numbers: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "numbers", MappingProxyType(dict(self.numbers)))
 
     def __str__(self) -> str:
-        """``log.csv: spikes of joint_2: three samples …``"""
-        log = "" if self.log is None else f"{self.log}: "
+        """``log.csv: spikes of joint_2: three samples …``, with the log's file alone."""
+        log = "" if self.log is None else f"{PurePath(self.log).name}: "
         return f"{log}{self.subject}{'' if self.joint is None else f' of {self.joint}'}: {self.text}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,20 +66,25 @@ class Note:
         return cls(**{**data, "severity": Severity[str(data["severity"]).upper()]})
 
 
-def done(subject: str, text: str, joint: str | None = None, /, *, log: str | None = None, **numbers: Any) -> Note:
+def done(subject: str, text: str, joint: str | None = None, log: str | None = None, /, **numbers: Any) -> Note:
     return Note(Severity.DONE, subject, joint, text, log, numbers)
 
 
-def note(subject: str, text: str, joint: str | None = None, /, *, log: str | None = None, **numbers: Any) -> Note:
+def note(subject: str, text: str, joint: str | None = None, log: str | None = None, /, **numbers: Any) -> Note:
     return Note(Severity.NOTE, subject, joint, text, log, numbers)
 
 
-def warning(subject: str, text: str, joint: str | None = None, /, *, log: str | None = None, **numbers: Any) -> Note:
+def warning(subject: str, text: str, joint: str | None = None, log: str | None = None, /, **numbers: Any) -> Note:
     return Note(Severity.WARNING, subject, joint, text, log, numbers)
 
 
-def problem(subject: str, text: str, joint: str | None = None, /, *, log: str | None = None, **numbers: Any) -> Note:
+def problem(subject: str, text: str, joint: str | None = None, log: str | None = None, /, **numbers: Any) -> Note:
     return Note(Severity.PROBLEM, subject, joint, text, log, numbers)
+
+
+def texts(notes: Iterable[Note]) -> list[str]:
+    """Sentences that say by themselves what they are about."""
+    return [one.text for one in notes]
 
 
 def grouped(notes: Iterable[Note]) -> tuple[tuple[Note, ...], ...]:
@@ -82,3 +93,39 @@ def grouped(notes: Iterable[Note]) -> tuple[tuple[Note, ...], ...]:
     for one in notes:
         groups.setdefault((one.log, one.subject), []).append(one)
     return tuple(sorted(map(tuple, groups.values()), key=lambda group: -max(one.severity for one in group)))
+
+
+def notable(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Without what was merely done."""
+    return tuple(one for one in notes if one.severity > Severity.DONE)
+
+
+def lines(notes: Iterable[Note]) -> list[str]:
+    """What there is to read of many notes, the gravest first: of a log, all joints that a subject concerns on one
+    line; logs of which the same is said, too."""
+    logs: dict[str, dict[str, None]] = {}  # by what is said of them
+    for group in grouped(notes):
+        for line in _lines(group):
+            logs.setdefault(line, {}).update({PurePath(one.log).name: None for one in group[:1] if one.log})
+    return [f"{', '.join(names)}: {line}" if names else line for line, names in logs.items()]
+
+
+def _lines(group: tuple[Note, ...]) -> list[str]:
+    """On one subject, without the log: ``spikes: joint_1, joint_3``, and what is said of all of them alike."""
+    joints = [] if group[0].log is None else list(dict.fromkeys(one.joint for one in group if one.joint))
+    alone = [one for one in group if len(joints) < 2 or not one.joint]
+    own = [str(replace(one, log=None, text=shortened(one.text))) for one in alone]
+    if len(joints) < 2:
+        return own
+    advice = {one.text.partition(": ")[2] for one in group if one.joint}
+    alike = shortened(advice.pop()) if len(advice) == 1 else ""
+    return [f"{group[0].subject}: {', '.join(joints)}{': ' if alike else ''}{alike}", *own]
+
+
+def shortened(text: str) -> str:
+    """What is too long ends with a part of the sentence, and …"""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    head = text[:LONGEST_TEXT]
+    cut = next((at for end in CUTS if (at := head.rfind(end)) > LONGEST_TEXT // 3), LONGEST_TEXT)
+    return f"{head[:cut]} …"

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from exciter.commands.common import chosen_robot, console
 from exciter.files import json_text
+from exciter.notes import texts
 from exciter.parameters.terms import JointTerm
 from exciter.parameters.terms.registry import joint_terms
 from exciter.pipeline.base import FoundBase, base
@@ -76,7 +77,7 @@ def print_base(found: FoundBase, *, everything: bool) -> None:
         for names, status, reason in grouped_reasons(shown):
             table.add_row(*(Text(cell) for cell in ((names, status, reason) if everything else (names, reason))))
         out.print(table)
-    for note in model.robot.remarks:
+    for note in texts(model.robot.remarks):
         out.print(f"note: {note}", style="yellow", markup=False)
 
 

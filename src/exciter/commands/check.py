@@ -14,6 +14,7 @@ from exciter.excitation.certificate.certificate import Certificate, margin_words
 from exciter.excitation.design_settings import DesignSettings, read_config
 from exciter.excitation.files.read import read_trajectory
 from exciter.files import json_text
+from exciter.notes import texts
 from exciter.pipeline.check import check
 from exciter.robot import load
 
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         out.print(f"\n{robot.name}: {verdict(checked.certificate)}", markup=False)
         if checked.rounding is not None:
             out.print(f"hint: {checked.rounding}", style="yellow", markup=False)
-        print_notes(out, robot.remarks, checked.not_checked)
+        print_notes(out, texts(robot.remarks), checked.not_checked)
     return 0 if checked.certificate.certified else 1
 
 

@@ -36,6 +36,7 @@ from exciter.excitation.trajectories.trajectory import motion
 from exciter.files import json_text, output_folder, scratch, staged, write_json
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
+from exciter.notes import texts
 from exciter.parameters.terms.registry import declared_terms
 from exciter.pipeline.identify import identify
 from exciter.pipeline.saving import save_identified
@@ -113,7 +114,7 @@ class Story:
         self.chapter("robot", f"{robot.name}: {robot.n} joints, {len(model.base)} base parameters")
         if seconds > NOTICEABLE:
             self.say(f"numerical kernels compiled in {seconds:.0f} s: once per machine, kept on disk")
-        for remark in robot.remarks:
+        for remark in texts(robot.remarks):
             self.say(f"note: {remark}", style="yellow")
         text = yaml.safe_dump({"simulate": virtual_settings(robot, self.seed)}, sort_keys=False)
         with staged(self.folder) as stage:  # a link of that name is replaced, and not followed

@@ -24,6 +24,7 @@ from exciter.excitation.files.export import Exported
 from exciter.excitation.files.read import ARCHIVE, DESIGN, MOTION_FILES
 from exciter.excitation.optimiser.multistart import Progress as SearchProgress
 from exciter.files import json_text, output_folder
+from exciter.notes import texts
 from exciter.pipeline.design import Designed, design, time_limit
 from exciter.pipeline.saving import CHECKPOINT, save_design
 
@@ -111,7 +112,7 @@ def print_design(designed: Designed, files: Exported, folder: Path) -> None:
     )
     ranges = ", ".join(f"{axis} {a:.2f} … {b:.2f}" for axis, a, b in zip("xyz", *found.reach, strict=True))
     reach = f"frame '{robot.tool_frame}' moves within {ranges} m"
-    print_notes(out, (*designed.remarks, reach), designed.not_checked)
+    print_notes(out, (*texts(designed.notes), reach), designed.not_checked)
     out.print(f"written to {folder}: {', '.join(WRITTEN)}", markup=False)
     if found.interrupted:
         out.print(stopped_words(found), style="yellow")

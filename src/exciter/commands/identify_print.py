@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
 from rich.console import Console
@@ -10,15 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from exciter.commands.common import console, print_notes, shown
-from exciter.experiment.quality.notes import all_notes
 from exciter.export.full_set import left_out
 from exciter.identification.automatic.trial import Choice
 from exciter.identification.config.sections import judged_words
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
-from exciter.identification.friction_choice import FrictionChoice
+from exciter.identification.friction_choice import UNSETTLED, FrictionChoice
 from exciter.identification.identification import Judged
 from exciter.identification.identified import URDF
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
+from exciter.notes import lines, texts
 from exciter.parameters.parameter_words import reading_order
 from exciter.pipeline.identified import Identified
 from exciter.validation.comparison import Comparison
@@ -45,8 +45,7 @@ def print_result(result: Identified) -> None:
         print_comparison(out, result.comparison)
     for line in answer_lines(result):
         out.print(line, markup=False)
-    joints = found.problem.model.robot.joint_names
-    print_notes(out, all_notes((*result.notes, *result.remarks), result.quality, joints), ())
+    print_notes(out, lines(result.notes), ())
 
 
 def answer_lines(result: Identified) -> list[str]:
@@ -60,15 +59,15 @@ def answer_lines(result: Identified) -> list[str]:
     if result.payload is not None:
         lines += payload_lines(result.payload)
     if result.known_load is not None:
-        lines += result.known_load.words
+        lines += result.known_load.sentences
     return lines
 
 
 def payload_lines(payload: PayloadEstimate) -> list[str]:
-    """Mass, centre and inertia with their standard deviations, and remarks."""
+    """Mass, centre and inertia with their standard deviations, and notes."""
     rows = zip(QUANTITIES, UNITS, payload.values, payload.std, strict=True)
     listed = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in rows)
-    return [f"payload on {payload.frame}: {listed}", *payload.remarks]
+    return [f"payload on {payload.frame}: {listed}", *texts(payload.notes)]
 
 
 def print_parameters(out: Console, estimate: Estimate) -> None:
@@ -114,7 +113,7 @@ def print_friction(out: Console, choice: FrictionChoice) -> None:
         table.add_row(Text(joint.joint), Text(chosen.candidate.name), f"{chosen.rms:.4g}", Text(beside[0]), beside[1])
     out.print(table, width=min(WIDTH, out.width))
     if not choice.settled:
-        out.print(choice.words[-1], markup=False)
+        out.print(UNSETTLED.text, markup=False)
     out.print()
 
 
@@ -128,9 +127,9 @@ def plain_table(*columns: str, **aligned: str) -> Table:
     return table
 
 
-def print_left_out(out: Console, lost: Sequence[str]) -> None:
-    if lost:
-        names = ", ".join(word.split()[0] for word in lost)
+def print_left_out(out: Console, lost: Iterable[str]) -> None:
+    """lost: names of parameters."""
+    if names := ", ".join(lost):
         out.print(f"{URDF} has no place for {names}: they are in result.json, and in a comment", markup=False)
 
 

@@ -13,9 +13,10 @@ from rich.text import Text
 from exciter.commands.common import chosen_robot, console, print_notes
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
-from exciter.experiment.quality import Quality, Repaired, Severity
+from exciter.experiment.quality import Quality, Repaired
 from exciter.experiment.recording import open_recording, write_recording
 from exciter.files import json_text
+from exciter.notes import Severity, texts
 from exciter.pipeline.inspect import inspect, repair
 from exciter.pipeline.logs import naming
 from exciter.pipeline.saving import refuse_overwriting, refuse_parts_of_results, repaired_files
@@ -38,15 +39,19 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output is not None:
             refuse_overwriting(file, arguments.output)
         quality = inspect(robot, file, planned=planned)
-        report: dict[str, Any] = {"log": str(path), **quality.to_dict(), "remarks": list(file.remarks)}
+        report: dict[str, Any] = {"log": str(path), **quality.to_dict(), "remarks": [str(one) for one in file.notes]}
         if not arguments.json:
             print_quality(out, str(path), quality)
-            print_notes(out, file.remarks, ())
+            print_notes(out, map(str, file.notes), ())
         if arguments.output is not None:
             repaired, quality = repair(robot, file, planned=planned)
             with naming(path):
                 write_recording(repaired.recording, arguments.output)
-            report |= {"repairs": list(repaired.words), "written": str(arguments.output), "repaired": quality.to_dict()}
+            report |= {
+                "repairs": texts(repaired.notes),
+                "written": str(arguments.output),
+                "repaired": quality.to_dict(),
+            }
             if not arguments.json:
                 print_repairs(out, repaired, quality, arguments.output)
         usable &= quality.usable
@@ -69,15 +74,15 @@ def print_quality(out: Console, name: str, quality: Quality) -> None:
             table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
         for finding in findings:
-            table.add_row(Text(finding.what), Text(finding.joint or ""), Text(finding.words))
+            table.add_row(Text(finding.subject), Text(finding.joint or ""), Text(finding.text))
         out.print(Text(f"\n{HEADINGS[severity]}", style=STYLES[severity]))
         out.print(table)
     out.print()
-    print_notes(out, (), quality.skipped)
+    print_notes(out, (), texts(quality.skipped))
 
 
 def print_repairs(out: Console, repaired: Repaired, quality: Quality, output: Path) -> None:
     out.print()
-    for words in repaired.words or ("nothing had to be repaired",):
-        out.print(f"repair: {words}", markup=False)
+    for text in texts(repaired.notes) or ("nothing had to be repaired",):
+        out.print(f"repair: {text}", markup=False)
     out.print(f"written to {output}, which is {quality.verdict}", markup=False)

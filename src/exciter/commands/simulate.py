@@ -20,6 +20,7 @@ from exciter.experiment.virtual import Simulated
 from exciter.experiment.virtual.config import read_virtual
 from exciter.experiment.virtual.execute import Progress as Tell
 from exciter.files import json_text, output_folder
+from exciter.notes import texts
 from exciter.pipeline.saving import refuse_parts_of_results
 from exciter.pipeline.simulate import simulate
 
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     out = console()
     print_simulated(out, simulated)
-    print_notes(out, simulated.notes, ())
+    print_notes(out, texts(simulated.notes), ())
     out.print(f"written: {', '.join(written)}", markup=False)
     return 0
 

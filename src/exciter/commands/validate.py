@@ -47,12 +47,12 @@ def print_validation(out: Console, checked: Validated) -> None:
     for one in checked.validation.runs:
         out.print(Text(Path(one.run).name, style="bold"))
         print_models(out, one)
-        for word in one.words:
-            out.print(word, markup=False)
+        for sentence in one.sentences:
+            out.print(sentence, markup=False)
         out.print()
-    for word in checked.words:
-        out.print(word, markup=False)
-    print_notes(out, checked.notes, ())
+    for sentence in checked.sentences:
+        out.print(sentence, markup=False)
+    print_notes(out, map(str, checked.notes), ())
 
 
 def _with(value: float, unit: str) -> str:

@@ -32,6 +32,7 @@ from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
+from exciter.notes import Note, warning
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
@@ -41,9 +42,10 @@ TIGHT_CERTIFICATE = 4.0  # times that of a modest motion is a certificate of the
 UNTIMED_SHARE = 0.2  # of the time that is kept free where nothing could be timed
 REPORT_SECONDS = 0.5  # for what is neither timed nor much: the report, and design.json
 LARGEST_RESERVE_SHARE = 0.5  # of the time that is left, as far as files can be written in the overtime
-UNSEARCHED = (
+UNSEARCHED = warning(
+    "time limit",
     "the time limit came before any start of the search had a motion: this one is what the first start begins with, "
-    "certified and far from the best; give more time"
+    "certified and far from the best; give more time",
 )
 REACH_INSTANTS = 2000  # at which the place of the tool is looked at
 WELL_KNOWN_PERCENT = 10.0  # of its nominal value: a parameter with a smaller standard deviation is well determined
@@ -84,7 +86,7 @@ class Design:
     interrupted: bool
     out_of_time: bool = False  # it was the time limit that interrupted the search
     unsearched: bool = False  # it did so before any start had a motion: this one is what the first of them begins with
-    words: tuple[str, ...] = ()  # remarks on how the motion was found
+    notes: tuple[Note, ...] = ()  # on how the motion was found
 
     @property
     def summary(self) -> str:
@@ -238,7 +240,7 @@ def design(
         interrupted=found.interrupted,
         out_of_time=found.out_of_time,
         unsearched=unsearched,
-        words=(UNSEARCHED,) if unsearched else (),
+        notes=(UNSEARCHED,) if unsearched else (),
     )
 
 

@@ -12,20 +12,21 @@ from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.periods import BrokenPositions
-from exciter.experiment.signals.prewhitening import Prewhitening
+from exciter.experiment.signals.prewhitening import UNDONE, Prewhitening
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.resample import round_rate, sampling_rate
 from exciter.experiment.signals.route import Route, StreamingRoute
+from exciter.notes import Note, done, note
 
 FEWEST_PERIODS = 2.0  # one period has no average, and says nothing of its noise
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """parts: one for each part of the recording between long gaps; words: all that was done, and why."""
+    """parts: one for each part of the recording between long gaps; notes: all that was done, and why."""
 
     parts: tuple[Processed, ...]
-    words: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def process(recording: Recording | Repaired, route: Route | None = None, repairs: Repairs | None = None) -> Prepared:
@@ -36,45 +37,51 @@ def process(recording: Recording | Repaired, route: Route | None = None, repairs
     told; when none is left, the reason is the error. What was repaired before is not repaired again.
     """
     repaired = recording if isinstance(recording, Repaired) else repair(recording, repairs)
-    words = list(repaired.words)
+    notes = list(repaired.notes)
     if route is not None:
-        return _prepared(route, repaired.segments, words)
+        return _prepared(route, repaired.segments, notes)
     route, why = usual_route(repaired.original)
     try:
-        return _prepared(route, repaired.segments, [*words, why])
+        return _prepared(route, repaired.segments, [*notes, why])
     except RecordingError as error:
         if isinstance(route, FilteredDifferences) or isinstance(error, BrokenPositions):
             raise
-        return _prepared(FilteredDifferences(), repaired.segments, [*words, f"low-passed and differentiated: {error}"])
+        return _prepared(FilteredDifferences(), repaired.segments, [*notes, fallen_back(error)])
 
 
-def usual_route(recording: Recording) -> tuple[Route, str]:
-    """Spectral differentiation for a motion that repeats, filtered differences for any other; and why, in words."""
+def fallen_back(error: RecordingError) -> Note:
+    """On filtered differences, where a route was refused."""
+    return note("route", f"low-passed and differentiated: {error}")
+
+
+def usual_route(recording: Recording) -> tuple[Route, Note]:
+    """Spectral differentiation for a motion that repeats, filtered differences for any other; and why."""
     about = recording.about
     if about.period is None:
-        return FilteredDifferences(), "no period is given: low-passed and differentiated"
+        return FilteredDifferences(), done("route", "no period is given: low-passed and differentiated")
     start = recording.time[0] if about.settled is None else max(about.settled, recording.time[0])
     count = (recording.time[-1] - start) / about.period
     if count >= FEWEST_PERIODS:
-        return FourierFit(), f"the motion repeats every {about.period:g} s: averaged, and differentiated as series"
-    return FilteredDifferences(), (
-        f"{count:.3g} periods of {about.period:g} s are too few to average: low-passed and differentiated"
-    )
+        text = f"the motion repeats every {about.period:g} s: averaged, and differentiated as series"
+        return FourierFit(), done("route", text)
+    text = f"{count:.3g} periods of {about.period:g} s are too few to average: low-passed and differentiated"
+    return FilteredDifferences(), done("route", text)
 
 
-def _prepared(route: Route, segments: Sequence[Recording], words: list[str]) -> Prepared:
-    words = list(words)
+def _prepared(route: Route, segments: Sequence[Recording], notes: list[Note]) -> Prepared:
+    notes = list(notes)
     if isinstance(route, StreamingRoute):
-        undone = _undone(segments, words)
+        undone = _undone(segments, notes)
         parts = _joined(route.stream(undone, Recording.join(undone)))
-        words += [f"left out {_span(segment)}: too short" for segment in undone if not _inside(segment, parts)]
+        lost = [segment for segment in undone if not _inside(segment, parts)]
+        notes += [done("left out", f"left out {_span(segment)}: too short") for segment in lost]
     else:
         parts = [route.apply(Recording.join(segments))]  # it sees gaps, and leaves them out
-    words += [word for part in parts for word in part.words]
-    return Prepared(tuple(parts), tuple(dict.fromkeys(words)))
+    notes += [one for part in parts for one in part.notes]
+    return Prepared(tuple(parts), tuple(dict.fromkeys(notes)))
 
 
-def _undone(segments: Sequence[Recording], words: list[str]) -> list[Recording]:
+def _undone(segments: Sequence[Recording], notes: list[Note]) -> list[Recording]:
     """Without the analogue filter of the torque, where the recording names one; at one rate, so to one bandwidth."""
     if segments[0].about.filter is None:
         return list(segments)
@@ -83,10 +90,10 @@ def _undone(segments: Sequence[Recording], words: list[str]) -> list[Recording]:
     for segment in segments:
         try:
             undone.append(Prewhitening().apply(segment, rate))
-            words.append(undone[-1].about.notes["prewhitening"])
+            notes.append(done(UNDONE, undone[-1].about.notes[UNDONE]))
         except RecordingError as error:
             refused = error
-            words.append(f"left out {_span(segment)}: {error}")
+            notes.append(note("left out", f"left out {_span(segment)}: {error}"))
     if not undone:
         raise refused
     return undone

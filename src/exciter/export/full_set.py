@@ -54,21 +54,20 @@ def identified_robot(model: DynamicModel, chi: ArrayLike | None, form: str = "a 
     return replace(model.robot.with_inertias(inertias), friction=friction)
 
 
-def left_out(model: DynamicModel, chi: ArrayLike, held: Sequence[str] = ("Fv", "Fs")) -> tuple[str, ...]:
+def left_out(model: DynamicModel, chi: ArrayLike, held: Sequence[str] = ("Fv", "Fs")) -> dict[str, str]:
     """Parameters of joint terms that are not zero and have no place in a file that holds the symbols ``held`` (URDF's
-    unless given), with their values."""
+    unless given), by name, each with its value and unit."""
     named = zip(model.standard[10 * model.n :], model.units[10 * model.n :], strict=True)
     values = np.asarray(chi, dtype=float)[10 * model.n :].tolist()
     kept = {f"{symbol}{j + 1}" for symbol in held for j in range(model.n)}
-    return tuple(
-        f"{name} {v:.9g} {unit}" for (name, unit), v in zip(named, values, strict=True) if v and name not in kept
-    )
+    every = zip(named, values, strict=True)
+    return {name: f"{value:.9g} {unit}" for (name, unit), value in every if value and name not in kept}
 
 
 def provenance(model: DynamicModel, chi: ArrayLike, held: Sequence[str], *, gravity: bool) -> str:
     """What the top of a file says: where its numbers come from, and what is not in it. gravity: whether it is."""
     words = ["Inertias and friction identified by Exciter."]
-    lost = left_out(model, chi, held)
+    lost = [f"{name} {value}" for name, value in left_out(model, chi, held).items()]
     if lost:
         words.append(f"Identified too, but without a place here: {', '.join(lost)}.")
     if not gravity:

@@ -31,6 +31,7 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.load import load_chi
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.notes import Note, texts, warning
 from exciter.typing import Array
 
 ROUNDS, SETTLED = 20, 1e-4  # of the noise: rounds at most, and the relative change that ends them
@@ -78,7 +79,7 @@ class DriveGains:
     noise: Array
     freedom: float
     assumption: str = ASSUMPTION
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def std(self) -> Array:
@@ -97,7 +98,7 @@ class DriveGains:
     def about_gains(self) -> tuple[float, ...]:
         """For ``About.gains``; refused unless all are determined."""
         if not self.determined.all():
-            raise ParameterError(self.words[0])
+            raise ParameterError(self.notes[0].text)
         return tuple(self.gains.tolist())
 
     def to_dict(self) -> dict[str, Any]:
@@ -112,7 +113,7 @@ class DriveGains:
             "unit": "N·m/A",
             "current_noise": dict(zip(self.joints, self.noise.tolist(), strict=True)),
             "assumption": self.assumption,
-            "words": list(self.words),
+            "words": texts(self.notes),
         }
 
 
@@ -178,27 +179,29 @@ def _judged(equations: Bilinear, x: Array, noise: Array) -> DriveGains:
     k, gains = x[-n:], 1.0 / x[-n:]
     covariance = ((meat.T @ meat) / np.outer(scale, scale))[-n:, -n:] * np.outer(gains**2, gains**2)  # of K = 1/k
     determined = ~(np.abs(lost[:, -n:]) > TAKES_PART).any(axis=0) & np.isfinite(k) & (k != 0.0)
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     if not determined.all():
         named = ", ".join(j for j, sure in zip(compressed.joints, determined, strict=True) if not sure)
-        words = (
+        text = (
             f"the gains of {named} are not determined: nothing that is known reaches their torques; put the load where "
-            "they feel it, move more joints at a time, or give parameters of their links",
+            "they feel it, move more joints at a time, or give parameters of their links"
         )
         if not determined.any():
-            raise ParameterError(words[0])
+            raise ParameterError(text)
+        notes = (warning("gains", text),)
     relative = np.sqrt(covariance.diagonal()) / np.abs(gains)
     rough = determined & (relative > WEAK)
     weak = [f"{compressed.joints[j]} ({100 * relative[j]:.0f} %)" for j in np.flatnonzero(rough)]
     if weak:
-        words += (f"known only roughly, and intervals are too: the gains of {', '.join(weak)}",)
+        text = f"known only roughly, and intervals are too: the gains of {', '.join(weak)}"
+        notes += (warning("gains", text),)
     covariance[~determined], covariance[:, ~determined] = 0.0, 0.0
     covariance[~determined, ~determined] = np.inf
     freedom = float(compressed.independent.sum()) + equations.known.count - len(compressed.parameters) - n
     values = np.where(determined, gains, np.nan)
     beta = equations.beta(x)
     return DriveGains(
-        compressed.joints, values, covariance, determined, compressed.parameters, beta, noise, freedom, words=words
+        compressed.joints, values, covariance, determined, compressed.parameters, beta, noise, freedom, notes=notes
     )
 
 

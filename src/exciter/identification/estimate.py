@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
 from exciter.identification.information import Information
+from exciter.notes import Note
 from exciter.typing import Array
 
 POORLY = 10.0  #: relative σ over the smallest one, beyond which a parameter counts as poorly identified [12.10]
@@ -22,7 +23,7 @@ class Estimate:
     joints, noise (J,): equations of an instant and the σ of their errors. freedom: rows less parameters, of
     independent rows. assumption: what the covariance rests on, in words. condition_number (…_normalized: columns of
     length one): of W. standard: a full set of standard parameters, where the estimator gives one.
-    words: what was done and decided, in words.
+    notes: what was done and decided.
     """
 
     names: tuple[str, ...]
@@ -36,7 +37,7 @@ class Estimate:
     condition_number: float = float("nan")
     condition_number_normalized: float = float("nan")
     standard: Array | None = None
-    words: tuple[str, ...] = field(default=())
+    notes: tuple[Note, ...] = ()
 
     @property
     def std(self) -> Array:

@@ -25,10 +25,14 @@ from exciter.identification.friction_equations import (
 )
 from exciter.identification.physical.reference import Reference
 from exciter.identification.problem import Problem
+from exciter.notes import Note, done, note, texts
 from exciter.parameters.terms import JointTerm
 from exciter.typing import Array
 
 SWEEPS = 4  # over all joints, at most
+UNSETTLED = note(
+    "friction", f"joints still changed their minds after {SWEEPS} rounds: some candidates are as good as others"
+)
 NOTHING = 1e-6  #: of mean squares: a smaller difference is rounding
 
 
@@ -70,7 +74,7 @@ class JointFriction:
         return self.chosen.excess <= NOTHING
 
     @property
-    def words(self) -> str:
+    def note(self) -> Note:
         chosen, best = self.chosen, self.best
         text = f"{self.joint}: {chosen.candidate.name}, {chosen.rms:.4g} N·m held out"
         if not self.is_best:
@@ -80,7 +84,7 @@ class JointFriction:
                 f"{100 * chosen.error:.2g} % in squares: "
                 f"{'not worth the longer model' if longer else 'they cannot be told apart'}"
             )
-        return text
+        return done("friction", text, self.joint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +95,10 @@ class FrictionChoice:
     terms: tuple[JointTerm, ...]
     per_joint: tuple[JointFriction, ...]
     settled: bool
-    words: tuple[str, ...]
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return (*(joint.note for joint in self.per_joint), *(() if self.settled else (UNSETTLED,)))
 
     def held_out(self, name: str | None = None) -> Array:
         """(J,) [N·m] rms held out: of what was chosen, or of the candidate of that name on every joint."""
@@ -108,7 +115,7 @@ class FrictionChoice:
         return {
             "joints": {joint.joint: [row.to_dict() for row in joint.table] for joint in self.per_joint},
             "settled": self.settled,
-            "words": list(self.words),
+            "words": texts(self.notes),
         }
 
 
@@ -141,10 +148,7 @@ def choose_friction(
     settled = search.run()
     per_joint = tuple(_table(search, j, joint) for j, joint in enumerate(problem.joints))
     terms = (*kept, *_put_together(problem.model, candidates, search.choice))
-    words = [joint.words for joint in per_joint]
-    if not settled:
-        words.append(f"joints still changed their minds after {SWEEPS} rounds: some candidates are as good as others")
-    return FrictionChoice(terms, per_joint, settled, tuple(words))
+    return FrictionChoice(terms, per_joint, settled)
 
 
 class _Search:

@@ -45,7 +45,6 @@ class Identification:
     fit: Judged
     validation: tuple[Judged, ...]
     seconds: float
-    words: tuple[str, ...] = ()
 
     @cached_property
     def physically_consistent(self) -> bool | None:

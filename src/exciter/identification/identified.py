@@ -17,6 +17,7 @@ from exciter.errors import ExciterError, ParameterError, RobotError, shown
 from exciter.files import Seal, inside
 from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings, terms_of
 from exciter.identification.estimate import Estimate
+from exciter.notes import done
 from exciter.robot import Motion, Robot, load
 from exciter.robot.yaml_file import parse_json
 from exciter.settings import fill
@@ -192,7 +193,7 @@ def _estimate(data: Mapping[str, Any], model: DynamicModel) -> Estimate:
         condition_number=_number(data["condition_number"]),
         condition_number_normalized=_number(data["condition_number_normalized"]),
         standard=chi,
-        words=tuple(map(str, data["words"])),
+        notes=tuple(done("estimate", str(text)) for text in data["words"]),
     )
 
 

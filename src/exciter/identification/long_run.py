@@ -12,9 +12,9 @@ from functools import cached_property
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.process import usual_route
+from exciter.experiment.process import fallen_back, usual_route
 from exciter.experiment.quality.check import check_stream
-from exciter.experiment.quality.finding import Quality
+from exciter.experiment.quality.quality import Quality
 from exciter.experiment.quality.repair import Done, Repaired, repair
 from exciter.experiment.quality.repair_stream import RepairedLog
 from exciter.experiment.quality.windows import Windows
@@ -27,6 +27,7 @@ from exciter.experiment.signals.periods import BrokenPositions, average_periods
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route, StreamingRoute
 from exciter.identification.run import Run
+from exciter.notes import Note
 from exciter.robot.robot import Robot
 
 HELD_BYTES = 64_000_000  #: of samples in memory at once; more are read piece by piece
@@ -56,7 +57,7 @@ class LongLog:
     """A log that is not held: ``repaired`` reads it anew.
 
     sample: evenly spread windows of what was repaired, which has ``samples`` in all; span [s]: first and last instant;
-    words: what was repaired; quality: of all samples.
+    notes: what was repaired; quality: of all samples.
     """
 
     name: str
@@ -64,7 +65,7 @@ class LongLog:
     sample: Recording
     samples: int
     span: tuple[float, float]
-    words: tuple[str, ...]
+    notes: tuple[Note, ...]
     quality: Quality
 
     @classmethod
@@ -76,9 +77,9 @@ class LongLog:
         seen = _Seen()
         quality = check_stream(seen.each(log.repaired(done)), model=model)
         for finding in quality.problems:
-            if finding.what == STUCK:
-                raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.words}")
-        return cls(name, lambda: log, seen.sample, seen.samples, seen.span, done.words, quality)
+            if finding.subject == STUCK:
+                raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
+        return cls(name, lambda: log, seen.sample, seen.samples, seen.span, done.notes, quality)
 
     @cached_property
     def sampled(self) -> str:
@@ -104,20 +105,20 @@ class LongLog:
         except RecordingError as error:
             if isinstance(route, FilteredDifferences) or isinstance(error, BrokenPositions):
                 raise
-            return self._through(FilteredDifferences(), f"low-passed and differentiated: {error}")
+            return self._through(FilteredDifferences(), fallen_back(error))
 
-    def _through(self, route: Route, *why: str) -> Run:
+    def _through(self, route: Route, *why: Note) -> Run:
         about = self.sample.about
         if isinstance(route, StreamingRoute):
             sample = Run.of(self.repaired_sample, route, name=self.name)
-            told = tuple(dict.fromkeys(word for part in sample.parts for word in part.words))
-            parts, words = StreamedParts(self.repaired, route, self.sample), (*self.words, *why, *told)
-            return Run(parts, self.name, self.span, about.period, about.payload, self.sample, words, sample)
+            told = tuple(dict.fromkeys(one for part in sample.parts for one in part.notes))
+            parts, notes = StreamedParts(self.repaired, route, self.sample), (*self.notes, *why, *told)
+            return Run(parts, self.name, self.span, about.period, about.payload, self.sample, notes, sample)
         if not isinstance(route, FourierFit):
             raise RecordingError(f"{type(route).__name__} needs the log at once; keep less of it (windows)")
         part, _ = route.of_average(average_periods(self.repaired, route.period, route.settled))
-        words = (*self.words, *why, *part.words)
-        return Run((part,), self.name, None, about.period, about.payload, self.sample, words)
+        notes = (*self.notes, *why, *part.notes)
+        return Run((part,), self.name, None, about.period, about.payload, self.sample, notes)
 
 
 class _Seen:
@@ -173,9 +174,9 @@ def long_run(
         )
     parts = StreamedParts(lambda: (chunk.arranged(robot) for chunk in file.chunks(rows)), route, typical)
     span: tuple[float, float] | None = None
-    words: dict[str, None] = {}
+    notes: dict[Note, None] = {}
     for piece in parts:
         first = piece.motion.time[0] if span is None else span[0]
         span = float(first), float(piece.motion.time[-1])
-        words |= dict.fromkeys(piece.words)
-    return Run(parts, name, span, about.period, about.payload, None, (*words,))
+        notes |= dict.fromkeys(piece.notes)
+    return Run(parts, name, span, about.period, about.payload, None, (*notes,))

@@ -25,6 +25,7 @@ from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.solution import TINY
+from exciter.notes import Note, note, warning
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
 from exciter.robot.robot import BASE
@@ -66,8 +67,8 @@ def identify_payload(
     found = payload_of(problem.compressed, before, effect, frame, robot, problem.units)
     taken = [run.name for run in loaded if run.payload is not None and run.payload.mass]
     if taken:
-        word = f"the known payload of {', '.join(taken)} was taken off first; the load comes on top of it"
-        found = replace(found, words=(*found.words, word))
+        text = f"the known payload of {', '.join(taken)} was taken off first; the load comes on top of it"
+        found = replace(found, fit_notes=(*found.fit_notes, note("known payload", text)))
     return found
 
 
@@ -112,9 +113,9 @@ def payload_of(
     values, own = fit.values[:b], fit.covariance[:b, :b]
     alone = Estimate(names, units or ("",) * b, values, own, loaded.joints, fit.noise[-1], freedom, assumption)
     before = fit.noise[0] if unloaded is not None else robot.noise if robot and robot.joints == loaded.joints else None
-    words = () if before is None else _compared(equations, carries, before, fit.noise[-1], robot)
+    notes = () if before is None else _compared(equations, carries, before, fit.noise[-1], robot)
     return PayloadEstimate(
-        frame, phi, covariance, hidden, freedom, alone, loaded.joints, fit.noise[-1], before, assumption, words
+        frame, phi, covariance, hidden, freedom, alone, loaded.joints, fit.noise[-1], before, assumption, notes
     )
 
 
@@ -136,13 +137,14 @@ def payload_between(
     phi, covariance = _spread_out(kept, *found.solve([LOAD_NAMES[k] for k in kept]))
     freedom = min(loaded.freedom, unloaded.freedom)
     assumption = f"{loaded.assumption}; the robot's own parameters are the same with and without the load"
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     rest = len(effect) - len(kept)
     if rest and found.residual > rest * stats.f.ppf(SURELY, rest, max(freedom, 1.0)):
-        words = (
+        text = (
             f"with the load the robot differs by more than any load explains ({found.residual:.0f} where {rest} are "
-            "expected): friction that depends on the load, or on temperature, may bias it",
+            "expected): friction that depends on the load, or on temperature, may bias it"
         )
+        notes = (warning("friction", text),)
     return PayloadEstimate(
         frame,
         phi,
@@ -154,7 +156,7 @@ def payload_between(
         loaded.noise,
         unloaded.noise,
         assumption,
-        words,
+        notes,
     )
 
 
@@ -243,7 +245,7 @@ def _fitted(equations: Compressed, known: Information, carries: NDArray[np.int64
 
 def _compared(
     equations: Compressed, carries: NDArray[np.int64], before: Array, after: Array, robot: Estimate | None
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     """Joints whose residual is larger with the load: friction is the same only if it is not."""
     degrees = [np.maximum(equations.independent[carries == k].sum(axis=0), 1.0) for k in (0, 1)]
     if not (carries == 0).any() and robot is not None:
@@ -254,7 +256,8 @@ def _compared(
     if not len(grown):
         return ()
     listed = ", ".join(f"{equations.joints[j]} ({ratio[j]:.2g} ×)" for j in grown)
-    return (
+    text = (
         f"residuals are larger with the load: {listed}; friction that grows with it, a joint that bends, or noisy "
-        "accelerations may bias it: filter both sides of the equations, add LoadFriction, compare slow and fast runs",
+        "accelerations may bias it: filter both sides of the equations, add LoadFriction, compare slow and fast runs"
     )
+    return (warning("residuals", text),)

@@ -17,6 +17,7 @@ from exciter.identification.information import Information
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.cone_program import nearest
 from exciter.identification.physical.whitening import svec
+from exciter.notes import Note, done, note, texts, warning
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency
 from exciter.robot.spatial import pseudo_inertia
@@ -53,7 +54,7 @@ class PayloadEstimate:
     noise: Array
     noise_unloaded: Array | None
     assumption: str
-    words: tuple[str, ...] = ()
+    fit_notes: tuple[Note, ...] = ()
 
     # -- mass, centre, inertia about the centre --------------------------------------------------------------------
 
@@ -115,19 +116,21 @@ class PayloadEstimate:
     # -- judged ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def remarks(self) -> tuple[str, ...]:
-        """What a person should know, words of the fit included."""
-        said = list(self.words)
+    def notes(self) -> tuple[Note, ...]:
+        """What a person should know, notes of the fit included."""
+        said = list(self.fit_notes)
         lost = [name for name, seen in zip(QUANTITIES, self.determined, strict=True) if not seen]
         if lost:
-            said.append(f"no motion of this robot shows {', '.join(lost)} of a load on '{self.frame}'")
+            text = f"no motion of this robot shows {', '.join(lost)} of a load on '{self.frame}'"
+            said.append(warning("excitation", text))
         if self.determined[0] and self.interval()[0][0] <= 0.0:
-            return (*said, NO_MASS)
+            return (*said, warning("mass", NO_MASS))
         seen = np.flatnonzero(self.determined[4:]) + 4
         if len(seen) and not self._significant(seen):
-            said.append(NO_INERTIA)
+            said.append(note("inertia", NO_INERTIA))
         elif not lost and not (verdict := link_consistency(self.phi, "the load")).consistent:
-            said.append(f"{'; '.join(verdict.problems)}: consistent() gives the nearest body that can exist")
+            text = f"{'; '.join(verdict.problems)}: consistent() gives the nearest body that can exist"
+            said.append(warning("inertia", text))
         return tuple(said)
 
     def _significant(self, which: NDArray[np.int64]) -> bool:
@@ -150,8 +153,10 @@ class PayloadEstimate:
             )
         if link_consistency(self.phi).consistent:
             return self
-        word = "moved to the nearest body that can exist; intervals are those of the free estimate"
-        return replace(self, phi=nearest_body(self.phi, self.covariance), words=(*self.words, word))
+        text = "moved to the nearest body that can exist; intervals are those of the free estimate"
+        return replace(
+            self, phi=nearest_body(self.phi, self.covariance), fit_notes=(*self.fit_notes, done("inertia", text))
+        )
 
     # -- for what comes next -------------------------------------------------------------------------------------------
 
@@ -177,7 +182,7 @@ class PayloadEstimate:
             "frame_covariance": self.covariance.tolist(),
             "freedom": float(self.freedom),
             "assumption": self.assumption,
-            "remarks": list(self.remarks),
+            "remarks": texts(self.notes),
         }
 
 

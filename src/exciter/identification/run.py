@@ -18,6 +18,7 @@ from exciter.experiment.recording.about import LINK, MOTOR, SourceFile
 from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
+from exciter.notes import Note
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
@@ -41,7 +42,7 @@ class Run:
     logs larger than memory anything whose ``__iter__`` reads them anew.
 
     span [s]: first and last instant; found by itself where parts is a tuple. period [s]: of a motion that repeats.
-    payload: a known one that was carried. recording: what was measured, where it is at hand. words: what was done.
+    payload: a known one that was carried. recording: what was measured, where it is at hand. notes: what was done.
     sample: of parts that are read anew, a run of bounded size from evenly spread windows; its recording is at hand.
     """
 
@@ -51,7 +52,7 @@ class Run:
     period: float | None = None
     payload: Payload | None = None
     recording: Recording | None = None
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     sample: Run | None = None
 
     def __post_init__(self) -> None:
@@ -83,7 +84,7 @@ class Run:
             period=about.period,
             payload=about.payload,
             recording=measured,
-            words=prepared.words,
+            notes=prepared.notes,
         )
 
     @classmethod

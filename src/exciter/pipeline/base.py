@@ -11,6 +11,7 @@ from exciter.dynamics.base import inertia_base, numeric_model_base, static_base
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.errors import ExciterError
+from exciter.notes import texts
 from exciter.parameters.identifiability import Identifiability, identifiability
 from exciter.parameters.terms import JointTerm
 from exciter.pipeline.given import loaded
@@ -45,7 +46,7 @@ class FoundBase:
         data, base = self.verdicts.to_dict(), self.verdicts.base
         for parameter, unit in zip(data["parameters"], self.units, strict=True):
             parameter["unit"] = unit
-        data |= {"method": base.method, "evidence": base.decision.words, "notes": self.model.robot.remarks}
+        data |= {"method": base.method, "evidence": base.decision.words, "notes": texts(self.model.robot.remarks)}
         if everything:
             data["verdicts"] = [
                 {"name": v.name, "status": v.status, "enters": v.enters, "reason": v.reason}

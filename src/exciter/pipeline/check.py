@@ -14,6 +14,7 @@ from exciter.excitation.design_settings import DesignSettings, design_settings
 from exciter.excitation.files.samples import Rounding, unchecked_rows
 from exciter.excitation.files.slowed import certified_slowed
 from exciter.excitation.trajectories.curve import Curve
+from exciter.notes import texts
 from exciter.pipeline.given import AnyMotion, curve_of, loaded
 from exciter.pipeline.provenance import description_hash
 from exciter.robot.robot import Robot
@@ -36,7 +37,7 @@ class CheckedMotion:
         return f"<{self.curve.duration:.4g} s of motion for {self.robot.name}, {proved}>"
 
     def to_dict(self) -> dict[str, Any]:
-        return {**self.certificate.to_dict(), "remarks": self.robot.remarks, "not_checked": self.not_checked}
+        return {**self.certificate.to_dict(), "remarks": texts(self.robot.remarks), "not_checked": self.not_checked}
 
 
 def check(

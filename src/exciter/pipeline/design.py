@@ -31,6 +31,7 @@ from exciter.excitation.validation_motion.draw import RandomMotion, draw
 from exciter.excitation.validation_motion.drawn_design import drawn_design
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.labelled import Labelled
+from exciter.notes import Note, texts
 from exciter.pipeline.given import changed, loaded
 from exciter.pipeline.provenance import description_hash, robot_data, versions
 from exciter.report.design_report import design_page
@@ -67,9 +68,9 @@ class Designed:
         return self.design.certificate
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What was assumed of the robot, and how the motion was found."""
-        return (*self.robot.remarks, *self.design.words)
+        return (*self.robot.remarks, *self.design.notes)
 
     @property
     def not_checked(self) -> tuple[str, ...]:
@@ -147,7 +148,7 @@ class Designed:
             "periods": found.periods,
             "samples": found.samples,
             "noise": rows.noise if isinstance(rows, EnergyRows) else found.noise.tolist(),
-            "remarks": list(self.remarks),
+            "remarks": texts(self.notes),
             "not_checked": list(self.not_checked),
             "files": files.to_dict(),
             "interrupted": found.interrupted,

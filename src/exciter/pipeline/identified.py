@@ -27,6 +27,7 @@ from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.uncertainty.drift import Drift
 from exciter.labelled import Labelled, Parameter, Table
+from exciter.notes import Note, notable
 from exciter.pipeline.logs import Logs
 from exciter.pipeline.provenance import versions
 from exciter.report.identification.report import Answers, identification_page
@@ -168,14 +169,9 @@ class Identified:
         return self.logs.quality
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What a person should see."""
-        return self.logs.notes
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What deserves care."""
-        return tuple(drift.words for drift in self.drifts)
+    def notes(self) -> tuple[Note, ...]:
+        """What a person should see: on the logs and what was made of them, and on what changed along them."""
+        return (*notable(self.logs.notes), *(drift.note for drift in self.drifts))
 
     # -- as asked for ------------------------------------------------------------------------------------------------
 
@@ -242,7 +238,7 @@ class Identified:
             self.identification,
             self.config.to_dict(),
             self.held_out,
-            [*self.notes, *self.remarks],
+            self.notes,
             answers,
             quality=self.quality,
             fit=self.fit,

@@ -23,6 +23,7 @@ from exciter.identification.payload import identify_payload, payload_between
 from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.uncertainty.drift import Drift, find_drift
+from exciter.notes import Note, done, note
 from exciter.parameters.terms.dry_friction import BoundDryFriction
 from exciter.pipeline import given
 from exciter.pipeline.identified import Identified
@@ -92,7 +93,7 @@ def identify(
     payload = payload_of(ready, equations) if loads else None
     inertia = inertia_of(found)
     if inertia is not None and not (found.physically_consistent or inertia.sure):
-        ready = ready.noted(inertia.words[0])
+        ready = ready.noted(inertia.note)
     result = Identified(
         identification=found,
         logs=ready,
@@ -145,7 +146,7 @@ def with_chosen_settings(ready: Logs, progress: Progress) -> tuple[Logs, Automat
     as it was where nothing is open, or the logs are too little to choose from."""
     config = ready.config
     if ready.loaded and config.settings.automatic:
-        ready = ready.noted("settings are not chosen from the logs beside --loaded: usual ones are taken")
+        ready = ready.noted(note("settings", "not chosen from the logs beside --loaded: usual ones are taken"))
     if ready.loaded or not config.automatic:
         return ready, None
     looked_at = tuple(run.bounded for run in ready.runs)
@@ -158,14 +159,16 @@ def with_chosen_settings(ready: Logs, progress: Progress) -> tuple[Logs, Automat
             progress,
         )
     except (ParameterError, RecordingError) as error:
-        return ready.noted(f"settings were not chosen from the logs, usual ones are taken: {error}"), None
-    notes = []
+        return ready.noted(note("settings", f"not chosen from the logs, usual ones are taken: {error}")), None
+    notes = list[Note]()
     if found.chosen.gravity is not None:
         shown = ", ".join(f"{x:.4g}" for x in found.chosen.gravity)
-        notes.append(f"gravity leans in the model: whatever loads it (a URDF has no place for it) needs [{shown}] m/s²")
+        text = f"leans in the model: whatever loads it (a URDF has no place for it) needs [{shown}] m/s²"
+        notes.append(note("gravity", text))
     zone = found.config.judge(found.runs).zone(found.config.model(found.robot))
     if found.config.settings.dead_zone is not None and not zone.any():
-        notes.append("dead_zone: has no effect, pre-sliding friction holds at rest too; friction: as-given has it")
+        text = "has no effect, pre-sliding friction holds at rest too; friction: as-given has it"
+        notes.append(note("dead_zone", text))
     ready = replace(ready, config=found.config, robot=found.robot).noted(*notes)
     if (route := found.config.route) is None:
         return ready, found
@@ -191,7 +194,8 @@ def with_rest_noted(ready: Logs, judge: InverseDynamic, problem: Problem) -> Log
     zone = judge.zone(model)
     if zone.any():
         slow = ", ".join(f"{name} {z:.2g}" for name, z in zip(names, zone, strict=True) if z)
-        ready = ready.done(f"slower than this [rad/s, m/s], joints count as resting and have no equation: {slow}")
+        text = f"slower than this [rad/s, m/s], joints count as resting and have no equation: {slow}"
+        ready = ready.noted(done("rest", text))
     terms = [term for term in model.bound if isinstance(term, BoundDryFriction) and not term.has_memory]
     dry = {row for term in terms for row, _ in term.rows}
     for run in ready.runs:
@@ -204,7 +208,8 @@ def with_rest_noted(ready: Logs, judge: InverseDynamic, problem: Problem) -> Log
         ):
             if resting:
                 share = ", ".join(f"{names[j]} {100 * rest[j]:.0f} %" for j in resting)
-                ready = ready.noted(f"{run.name}: joints rest for part of the time, {what}: {share}")
+                text = f"joints rest for part of the time, {what}: {share}"
+                ready = ready.noted(note("rest", text, None, run.name, **{names[j]: rest[j] for j in resting}))
     return ready
 
 

@@ -23,6 +23,7 @@ from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import in_amperes
 from exciter.identification.long_run import HELD_BYTES, LongLog, size_of
 from exciter.identification.run import Run, common_side
+from exciter.notes import Note, Severity, done, note, warning
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
 from exciter.robot import Robot
 
@@ -88,14 +89,14 @@ class Log:
     """A log that was read and judged.
 
     kept: its samples, repaired, or what reads them piece by piece. run: made from them. payload: that it states, and
-    that is to be found. notes: what a person should see.
+    that is to be found. notes: on how it was read, and what the check of it found.
     """
 
     name: str
     kept: Repaired | LongLog | None
     quality: Quality
     run: Run
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     payload: Payload | None = None
 
     def for_archive(self) -> Log:
@@ -123,15 +124,14 @@ class Log:
 @dataclass(frozen=True, eq=False)
 class Logs:
     """Logs that were identified from, that validate, and of the loaded robot; config: for these. robot: with the
-    gravity that they speak of. notes: what a person should see; words: what was done."""
+    gravity that they speak of. notes: what a person should see, and what was done."""
 
     config: IdentifyConfig
     robot: Robot
     logs: tuple[Log, ...]
     validation: tuple[Log, ...] = ()
     loaded: tuple[Log, ...] = ()
-    notes: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -155,11 +155,13 @@ class Logs:
         """By the name of the log."""
         return {log.name: log.quality for log in (*self.logs, *self.validation, *self.loaded)}
 
-    def noted(self, *notes: str) -> Logs:
+    def noted(self, *notes: Note) -> Logs:
         return replace(self, notes=(*self.notes, *notes))
 
-    def done(self, *words: str) -> Logs:
-        return replace(self, words=(*self.words, *words))
+    @property
+    def done(self) -> tuple[Note, ...]:
+        """Of the notes: what was merely done."""
+        return tuple(one for one in self.notes if one.severity is Severity.DONE)
 
     def each(self, change: Callable[[Log], Log]) -> Logs:
         """With every log changed."""
@@ -185,19 +187,18 @@ def read_logs(
     names."""
     if not logs:
         raise RecordingError("no log is given; give at least one")
-    read, words, held = list[Log](), list[str](), 0
+    read, held = list[Log](), 0
     gravity: tuple[float, ...] | None = None
     for given in (*logs, *validation, *loaded):
         name, with_load = _name(given, len(read) + 1), len(read) >= len(logs) + len(validation)
-        short = Path(name).name
-        progress(f"reading {short}")
+        progress(f"reading {Path(name).name}")
         with naming(name):
             file = _opened(given, name, data)
-            notes = [f"{short}: {remark}" for remark in file.remarks]
+            notes = [replace(one, log=name) for one in file.notes]
             if (stated := file.about.gravity) is not None:
-                notes += _gravity_notes(stated, gravity, config.robot.gravity, short)
+                notes += _gravity_notes(stated, gravity, config.robot.gravity, name)
                 if not np.allclose(stated, robot.gravity):
-                    words.append(f"gravity {list(stated)} m/s², as {short} says")
+                    notes.append(done("gravity", f"gravity {list(stated)} m/s², as {Path(name).name} says", None, name))
                     robot = robot.with_gravity(stated)
                 gravity = stated
             log, held = _read(name, file, config, robot, held, with_load=with_load)
@@ -205,20 +206,20 @@ def read_logs(
     groups = iter(read)
     first, second = (tuple(islice(groups, len(group))) for group in (logs, validation))
     every = tuple(note for log in read for note in log.notes)
-    found = Logs(config, robot, first, second, tuple(groups), every, tuple(words))
+    found = Logs(config, robot, first, second, tuple(groups), every)
     _refuse_repeated(found)
     return found
 
 
 def _gravity_notes(
     stated: Sequence[float], before: Sequence[float] | None, told: Sequence[float] | None, log: str
-) -> list[str]:
+) -> list[Note]:
     """stated: by this log; before: by another one, and the robot must have stood alike; told: by the settings."""
     if before is not None and not np.allclose(stated, before):
         raise RecordingError(f"gravity is {list(stated)} here and {list(before)} in another log; split them")
     if told is None or np.allclose(stated, told):
         return []
-    return [f"{log} was recorded with gravity {list(stated)} m/s², not {list(told)} as was said"]
+    return [warning("gravity", f"recorded with {list(stated)} m/s², not {list(told)} as was said", None, log)]
 
 
 def _read(
@@ -239,7 +240,7 @@ def _read(
         if config.robot.lock:
             _refuse_moving(config, file.chunks())
         long = LongLog.of(lambda: (arranged(piece) for piece in file.chunks()), name, model, repairs)
-        notes = (*_judged(long.quality, name, config, with_load), f"{Path(name).name}: {long.sampled}")
+        notes = (*_judged(long.quality, name, config, with_load), note("long log", long.sampled, None, name))
         return Log(name, long, long.quality, long.run(config.route), notes, payload), held
     _refuse_moving(config, [whole])
     recording = arranged(whole)
@@ -274,20 +275,16 @@ def _usual_model(config: IdentifyConfig, robot: Robot) -> DynamicModel:
     return DynamicModel(robot, (*USUAL_TERMS, *given))
 
 
-def _judged(quality: Quality, name: str, config: IdentifyConfig, with_load: bool) -> tuple[str, ...]:
-    """What was found, in words; a log that is useless is refused."""
+def _judged(quality: Quality, name: str, config: IdentifyConfig, with_load: bool) -> tuple[Note, ...]:
+    """What was found; a log that is useless is refused."""
     if not quality.usable and not config.accept_problems:
         raise RecordingError(
-            f"{quality.verdict} ({quality.problems[0].words}); see exciter inspect, repair the log, or say "
+            f"{quality.verdict} ({quality.problems[0].text}); see exciter inspect, repair the log, or say "
             "accept_problems: true under identify:"
         )
-    notes = []
-    for finding in (*quality.problems, *quality.warnings):
-        if with_load and finding.what == EXPLAINED_TORQUE:
-            continue  # of course not by the robot without its load
-        joint = "" if finding.joint is None else f" of {finding.joint}"
-        notes.append(f"{Path(name).name}: {finding.what}{joint}: {finding.words}")
-    return tuple(notes)
+    hidden = EXPLAINED_TORQUE if with_load else None  # of course not by the robot without its load
+    grave = (*quality.problems, *quality.warnings)
+    return tuple(replace(finding, log=name) for finding in grave if finding.subject != hidden)
 
 
 def _refuse_moving(config: IdentifyConfig, pieces: Iterable[Recording]) -> None:
@@ -334,13 +331,14 @@ def _shared(run: Run, other: Run) -> bool:
     return bool(files[0] & files[1]) and any(a[0] < b[1] and b[0] < a[1] for a in run.spans for b in other.spans)
 
 
-def payload_notes(runs: Sequence[Run]) -> list[str]:
+def payload_notes(runs: Sequence[Run]) -> list[Note]:
     """A load that only some of the logs state may have been forgotten in the others."""
     masses = {run.name: run.payload.mass if run.payload is not None else 0.0 for run in runs}
     if len({round(mass, 6) for mass in masses.values()}) < 2:
         return []
     stated = ", ".join(f"{Path(name).name} {mass:g} kg" for name, mass in masses.items())
-    return [f"logs state different payloads ({stated}), which are taken off: was none forgotten?"]
+    text = f"logs state different payloads ({stated}), which are taken off: was none forgotten?"
+    return [note("payload", text, None, None, **masses)]
 
 
 def sided(found: Logs) -> Logs:
@@ -348,12 +346,14 @@ def sided(found: Logs) -> Logs:
     side = common_side((*found.runs, *found.loaded_runs))
     found = replace(found, config=replace(found.config, side=side))
     if side == LINK and found.config.terms is None:
-        found = found.done("torques are measured on the links: they have no rotor inertia in them")
+        found = found.noted(
+            done("torque side", "torques are measured on the links: they have no rotor inertia in them")
+        )
     for run in found.validation_runs:
         other = None if run.recording is None else run.recording.side
         if None not in (side, other) and side != other:
-            found = found.noted(
-                f"{Path(run.name).name} has torques measured on the {other}s, the model is of torques on the "
-                f"{side}s: rotors and gears make a difference"
+            text = (
+                f"measured on the {other}s, the model is of torques on the {side}s: rotors and gears make a difference"
             )
+            found = found.noted(warning("torques", text, None, run.name))
     return found

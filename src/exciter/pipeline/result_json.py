@@ -12,6 +12,7 @@ from exciter.identification.identification import Identification, Judged
 from exciter.identification.identified import COPY
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.notes import notable, texts
 from exciter.pipeline.identified import Identified
 from exciter.settings import written
 
@@ -51,14 +52,14 @@ def result_data(result: Identified) -> dict[str, Any]:
         "friction": None if result.friction is None else result.friction.to_dict(),
         "automatic": [choice.to_dict() for choice in result.choices],
         "gains": None if result.gains is None else result.gains.to_dict(),
-        "drift": [drift.words for drift in result.drifts],
+        "drift": [drift.sentence for drift in result.drifts],
         "inertia_matrix": None if result.inertia is None else result.inertia.to_dict(),
         "known_load": None if result.known_load is None else result.known_load.to_dict(),
         "comparison": None if result.comparison is None else result.comparison.to_dict(),
-        "words": [*estimate.words, *found.words, *result.logs.words],
+        "words": texts((*estimate.notes, *result.logs.done)),
         "reasons": list(found.reasons),
         "quality": {name: quality.verdict for name, quality in result.quality.items()},
-        "notes": list(result.notes),
+        "notes": [str(one) for one in notable(result.logs.notes)],
         "runs": [_run(one) for one in problem.runs],
         "robot": {
             "name": robot.name,
@@ -120,6 +121,6 @@ def _run(one: Run) -> dict[str, Any]:
     return {
         "log": one.name,
         "sources": [{"name": source.name, "sha256": source.sha256} for source in one.sources],
-        "words": list(one.words),
+        "words": texts(one.notes),
         "span": None if one.span is None else list(one.span),
     }

@@ -21,6 +21,7 @@ from exciter.experiment.recording import RecordingFile
 from exciter.export.urdf import identified_urdf
 from exciter.files import Seal, inside, output_folder, prepare, sha256, staged
 from exciter.identification.identified import ARCHIVE, COPY, SEALED, URDF, read_result
+from exciter.notes import texts
 from exciter.pipeline.check import SlowedMotion
 from exciter.pipeline.design import Designed
 from exciter.pipeline.identified import Identified
@@ -88,7 +89,7 @@ def save_slowed(slowed: SlowedMotion, folder: Path) -> Exported:
                 "certificate": slowed.certificate.to_dict(),
                 "robot": robot_data(robot, slowed.sha256),
                 "duration": slowed.curve.duration,
-                "remarks": list(robot.remarks),
+                "remarks": texts(robot.remarks),
                 "not_checked": list(slowed.not_checked),
                 "files": files.to_dict(),
                 "settings": slowed.config.to_dict(),

@@ -17,6 +17,7 @@ from exciter.excitation.criteria.registry import ALONE
 from exciter.identification.config.identify_config import USUAL_TERMS
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations.registry import FORMULATIONS
+from exciter.notes import texts
 from exciter.robot.robot import Robot
 from exciter.settings import written
 
@@ -40,7 +41,7 @@ def _head(robot: Robot, source: str) -> Iterator[str]:
     yield f"#   exciter identify {source} log.csv -o found --config THIS_FILE"
     yield "#"
     yield "# Units are SI: m, rad, s, kg, N·m. A line behind # shows what holds without it, or what could be said."
-    for remark in robot.remarks:
+    for remark in texts(robot.remarks):
         yield f"# Note: {remark}"
 
 

@@ -16,6 +16,7 @@ from exciter.identification.config.sections import judged_words
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.notes import Note, notable
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.logs import Given, Logs, Progress, read_logs, several, unseen_progress
 from exciter.pipeline.provenance import versions
@@ -48,14 +49,14 @@ class Validated:
     simulations: tuple[SimulatedRun, ...]
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """Of the model, beside those of its runs."""
-        return (*self.inertia.words, *(f"{one.run}: {word}" for one in self.simulations for word in one.words))
+        return (*self.inertia.sentences, *(f"{one.run}: {said}" for one in self.simulations for said in one.sentences))
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a person should see."""
-        return self.logs.notes
+        return notable(self.logs.notes)
 
     def __iter__(self) -> Iterator[RunValidation]:
         return iter(self.validation)
@@ -95,7 +96,7 @@ class Validated:
         return self.report().head
 
     def __repr__(self) -> str:
-        return "<" + "; ".join(self.validation.words) + ">"
+        return "<" + "; ".join(self.validation.sentences) + ">"
 
 
 def validate(
@@ -174,7 +175,7 @@ def validation_data(checked: Validated) -> dict[str, Any]:
         **checked.validation.to_dict(),
         "inertia_matrix": checked.inertia.to_dict(),
         "simulation": [one.to_dict() for one in checked.simulations],
-        "notes": list(checked.notes),
+        "notes": [str(one) for one in checked.notes],
         "judged_through": model.data["judged_through"],
         "percentages": judged_words(model.config.evaluation(())),
         "versions": versions(),

@@ -10,6 +10,7 @@ from exciter.excitation.certificate.certificate import (
     margin_words,
 )
 from exciter.excitation.design import WELL_KNOWN_PERCENT, Design
+from exciter.notes import texts
 from exciter.report.markup import Markup, element, joined, number
 from exciter.report.section import figures
 from exciter.settings import written
@@ -28,7 +29,7 @@ def headline(design: Design) -> Markup:
 def caveats(design: Design) -> Markup:
     """What the verdict does not speak of, and what was assumed of the robot."""
     missing = [("not checked", text) for text in design.unchecked]
-    noted = [("note", text) for text in (*design.model.robot.remarks, *design.words)]
+    noted = [("note", text) for text in texts((*design.model.robot.remarks, *design.notes))]
     items = (element("li", element("span", kind, class_="word fair"), " ", text) for kind, text in missing + noted)
     return element("ul", *items, class_="caveats") if missing or noted else Markup()
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from exciter.notes import COLLISIONS, Note, warning
 from exciter.robot.geometry import Capsule
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.plain import bodies_have
@@ -35,16 +36,18 @@ def with_collision_pairs(robot: Robot) -> Robot:
     told = [f"{a} – {b}" for a, b in pairs]
     left_out = [name for name, out in zip(told, inseparable, strict=True) if out]
     overlap = [name for name, d, out in zip(told, reference, inseparable, strict=True) if d < 0.0 and not out]
-    notes = []
+    notes = list[Note]()
     if bare := without_capsule(robot):
-        notes.append(f"{bodies_have(bare)} no capsule: no collision check covers that")
+        notes.append(warning(COLLISIONS, f"{bodies_have(bare)} no capsule: no collision check covers that"))
     if left_out:
-        notes.append(
+        text = (
             f"self-collision is not checked for {len(left_out)} of {len(pairs)} pairs, whose capsules are closer than "
             f"{100.0 * CLOSE:g} cm in nearly all postures: {', '.join(left_out)}"
         )
+        notes.append(warning(COLLISIONS, text))
     if overlap:
-        notes.append(f"capsules overlap at the zero posture, which counts as a collision: {', '.join(overlap)}")
+        text = f"capsules overlap at the zero posture, which counts as a collision: {', '.join(overlap)}"
+        notes.append(warning(COLLISIONS, text))
     kept = tuple(pair for pair, out in zip(pairs, inseparable, strict=True) if not out)
     return replace(robot, collision_pairs=kept, notes=(*robot.notes, *notes))
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from exciter.errors import RobotError
 from exciter.files import scratch
+from exciter.notes import COLLISIONS, Note, note, warning
 from exciter.robot.collision_pairs import with_collision_pairs
 from exciter.robot.enclosing import enclosing_capsule, lowest_point
 from exciter.robot.geometry import Capsule, Shape
@@ -97,7 +98,7 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
     links = _link_frames(model)
     shapes, shape_notes = _collision_shapes(plain)
     capsules, failed = _capsules(shapes, links)
-    without = [f"no capsule for shapes of links {named(list(failed))}; the first: {e}" for e in [*failed.values()][:1]]
+    without = (f"no capsule for shapes of links {named(list(failed))}; the first: {e}" for e in [*failed.values()][:1])
     robot = Robot(
         name=plain.name,
         joints=joints,
@@ -110,7 +111,7 @@ def _assembled(model: Any, plain: PlainDescription, source: str) -> Robot:
         unshaped=_unshaped(plain, shapes, links, failed),
         friction=_friction(plain, joints),
         source=source,
-        notes=(*plain.notes, *_inertia_notes(joints), *shape_notes, *without),
+        notes=(*plain.notes, *_inertia_notes(joints), *shape_notes, *(warning(COLLISIONS, text) for text in without)),
         lacking=plain.lacking,
         unlimited=plain.unlimited,
     )
@@ -165,7 +166,7 @@ def _placed(shape: Shape, on: Frame) -> Shape:
     return place_shape(shape, on.joint, on.rotation, on.translation)
 
 
-def _collision_shapes(plain: PlainDescription) -> tuple[list[tuple[str, Shape]], list[str]]:
+def _collision_shapes(plain: PlainDescription) -> tuple[list[tuple[str, Shape]], list[Note]]:
     """The shapes; those that a link without collision shapes has to look at count as collision shapes, too. It is
     settled here, link by link: later, links that are rigidly joined are one body, and would hide behind each other."""
     solid = {link for link, shape in plain.shapes if shape.collides}
@@ -174,15 +175,17 @@ def _collision_shapes(plain: PlainDescription) -> tuple[list[tuple[str, Shape]],
     absent = list(
         dict.fromkeys(s.mesh for _, s in shapes if not s.collides and s.kind == "mesh" and not isfile(s.mesh))
     )
-    notes = []
+    notes = list[Note]()
     if visual_only:
-        notes.append(
+        text = (
             f"no collision shape on {named(visual_only)}: what is drawn of them is taken for what collides; give "
             "<collision> shapes"
         )
+        notes.append(note(COLLISIONS, text))
     if absent:
         first = Path(absent[0]).name
-        notes.append(f"mesh files absent: {len(absent)} (first: {first}); these are only needed for pictures")
+        text = f"mesh files absent: {len(absent)} (first: {first}); these are only needed for pictures"
+        notes.append(note("mesh files", text))
     return shapes, notes
 
 
@@ -241,16 +244,12 @@ def _friction(plain: PlainDescription, joints: tuple[Joint, ...]) -> dict[str, A
     return {term: values for term, values in terms.items() if np.any(values != 0.0)}
 
 
-def _inertia_notes(joints: tuple[Joint, ...]) -> list[str]:
+def _inertia_notes(joints: tuple[Joint, ...]) -> list[Note]:
     """Inertias that no body can have are common in files (dummies): told, not refused."""
     massless = [joint.name for joint in joints if joint.inertia[0] == 0.0 and not joint.bodiless]
     wrong = [j.name for j in joints if j.name not in massless and not is_physical(j.inertia)]
-    notes = []
-    if massless:
-        notes.append(f"{bodies_have(massless)} no mass in the file")
-    if wrong:
-        notes.append(f"{bodies_have(wrong)} an inertia that is not physical (dummy values?)")
-    return notes
+    found = {"no mass in the file": massless, "an inertia that is not physical (dummy values?)": wrong}
+    return [warning("inertias", f"{bodies_have(names)} {what}") for what, names in found.items() if names]
 
 
 def _with_what_is_hidden(robot: Robot, plain: PlainDescription, links: dict[str, Frame]) -> Robot:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, fields, replace
 
 from exciter.errors import RobotError
+from exciter.notes import Note, warning
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 
 #: A description without acceleration limits (URDF has none) gets velocity / this time [s]:
@@ -85,6 +86,6 @@ class Unlimited:
     where: str
     then: str
 
-    def words(self, joints: str) -> str:
+    def note(self, joints: str) -> Note:
         kind = "position" if self.which == "upper" else self.which
-        return f"no {kind} limit {self.where} for {joints}: {self.then}"
+        return warning(f"{kind} limit", f"no {kind} limit {self.where} for {joints}: {self.then}")

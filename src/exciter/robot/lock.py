@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from exciter.errors import RobotError
+from exciter.notes import note
 from exciter.robot.place import place_capsule, place_frame, place_shape
 from exciter.robot.placeholders import bare_bodies, unreal_bodies
 from exciter.robot.robot import BASE, Frame, Joint, Robot
@@ -96,7 +97,7 @@ def _rebuilt(robot: Robot, joints: list[Joint], carried: Mapping[int, _Carried],
         collision_pairs=tuple((a, b) for a, b in robot.collision_pairs if body.get(a) != body.get(b)),
         shapes=tuple(place_shape(s, *where(s.joint)) for s in robot.shapes),
         friction={term: values[kept] for term, values in robot.friction.items()},
-        notes=(*robot.notes, f"locked: {told}"),
+        notes=(*robot.notes, note("locked joints", f"locked: {told}")),
         file=None,
         options=None,
     )

@@ -27,6 +27,7 @@ import numpy as np
 import yaml
 
 from exciter.errors import RobotError, shown, unknown_name
+from exciter.notes import note, texts
 from exciter.robot.geometry import ROLES, Capsule, Shape
 from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHRow, MDHTable, cos_sin
@@ -105,7 +106,7 @@ def robot_from(data: Mapping[str, Any], where: str) -> Robot:
         ground=None if data.get("ground") is None else _number(data["ground"], f"ground of {where}"),
         nominal=_truth(data.get("nominal", False), f"nominal of {where}"),
         source=_text(data.get("source", ""), f"source of {where}"),
-        notes=_texts(data, "notes", where),
+        notes=tuple(note("description", text) for text in _texts(data, "notes", where)),
         lacking=_texts(data, "lacking", where),
         unshaped=_texts(data, "unshaped", where),
     )
@@ -162,7 +163,7 @@ def _robot_data(robot: Robot) -> dict[str, Any]:
     on = {i: joint.name for i, joint in enumerate(robot.joints)} | {BASE: "base"}
     data: dict[str, Any] = {"name": robot.name, "source": robot.source, "nominal": robot.nominal}
     lacking = [*robot.lacking, *robot.torque_doubts]  # a table has no other place for a doubt
-    data |= {"notes": list(robot.notes), "lacking": lacking, "gravity": robot.gravity.tolist()}
+    data |= {"notes": texts(robot.notes), "lacking": lacking, "gravity": robot.gravity.tolist()}
     if robot.unshaped:
         data["unshaped"] = list(robot.unshaped)
     data["frames"] = {

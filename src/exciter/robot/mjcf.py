@@ -16,6 +16,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import numpy as np
 
 from exciter.errors import RobotError
+from exciter.notes import COLLISIONS, Note, note, warning
 from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.mjcf_actuators import Drive, drive_notes, joint_torque, read_drives, torque_doubt
@@ -343,18 +344,20 @@ def _couplings(root: Element, found: _Gathered, source: str) -> tuple[Coupling, 
     return tuple(couplings)
 
 
-def _notes(found: _Gathered, absent: list[str]) -> tuple[str, ...]:
+def _notes(found: _Gathered, absent: list[str]) -> tuple[Note, ...]:
     notes = drive_notes(found.drives, found.clamped)
     if absent:
-        notes.append(f"asset files absent: {len(absent)} (first: {absent[0]})")
+        notes.append(note("asset files", f"asset files absent: {len(absent)} (first: {absent[0]})"))
     if unmeasured := _unmeasured(found):
         each = [f"{kinds} of {link}" for link, kinds in unmeasured.items()]
-        notes.append(
+        text = (
             f"no capsule for {named(each)}: what moves needs other shapes (box, sphere, cylinder, capsule, mesh file), "
             "what stands still can be given as obstacles"
         )
+        notes.append(warning(COLLISIONS, text))
     if found.moved:
-        notes.append(f"the mocap bodies {named(found.moved)} are taken as fixed where the file puts them")
+        text = f"the mocap bodies {named(found.moved)} are taken as fixed where the file puts them"
+        notes.append(note("mocap bodies", text))
     return tuple(notes)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from exciter.errors import RobotError
+from exciter.notes import Note, warning
 from exciter.robot.mjcf_settings import KIND, Classes, Compiler, Options, resolved
 from exciter.robot.mjcf_vocabulary import drive_joint
 from exciter.robot.plain import named
@@ -170,15 +171,17 @@ def _called(drives: list[Drive]) -> str:
     return ", ".join(f"'{d.name}' ({d.kind}{'' if d.joint else ', not on a joint'})" for d in drives)
 
 
-def drive_notes(drives: Iterable[Drive], clamped: Iterable[str]) -> list[str]:
-    """Drives whose limits are no torque limit of a joint, in words; clamped: joints with an actuatorfrcrange, whose
+def drive_notes(drives: Iterable[Drive], clamped: Iterable[str]) -> list[Note]:
+    """Drives whose limits are no torque limit of a joint; clamped: joints with an actuatorfrcrange, whose
     limit is that one, with a doubt where their own drives may not reach it."""
-    known, enabled, notes = set(clamped), [drive for drive in drives if drive.enabled], []
+    known, enabled, notes = set(clamped), [drive for drive in drives if drive.enabled], list[Note]()
     open_ = [d for d in enabled if d.joint is None or (math.inf in map(abs, d.torque) and d.joint not in known)]
     joints = dict.fromkeys(drive.joint for drive in enabled if drive.joint is not None and drive.joint not in known)
     one_way = [joint for joint in joints if _both_ways([drive for drive in enabled if drive.joint == joint]) <= 0.0]
     if open_:
-        notes.append(f"no torque limit can be read of actuators {_called(open_)}: give limits: torque where they act")
+        text = f"no torque limit can be read of actuators {_called(open_)}: give limits: torque where they act"
+        notes.append(warning("torque limit", text))
     if one_way:
-        notes.append(f"actuators push {named(one_way)} one way at most: no torque limit is read; give limits: torque")
+        text = f"actuators push {named(one_way)} one way at most: no torque limit is read; give limits: torque"
+        notes.append(warning("torque limit", text))
     return notes

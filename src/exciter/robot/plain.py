@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError
+from exciter.notes import Note
 from exciter.robot.geometry import Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.robot import STANDARD_GRAVITY, Frame, JointKind, check_name
@@ -73,7 +74,7 @@ class PlainDescription:
     ground: float | None = None
     couplings: tuple[Coupling, ...] = ()
     hidden: frozenset[str] = frozenset()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     lacking: tuple[str, ...] = ()
     unlimited: tuple[Unlimited, ...] = ()
 

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import RobotError, unknown_name, unseen, visible
 from exciter.labelled import table_html
+from exciter.notes import Note, note, warning
 from exciter.robot.geometry import Capsule, Shape, frozen_array
 from exciter.robot.limits import TIME_TO_FULL_SPEED, Limits, Unlimited
 from exciter.typing import Array
@@ -107,7 +108,7 @@ class Robot:
     base_bottom: height [m] where the shapes of the base end, 0 unless below its origin: a guess at an unknown ground.
     unshaped: links of which something could not be measured: with a mass but without a shape, on bodies that may have
     other shapes, or with a shape that cannot be read; the latter on the base, too.
-    source: where kinematics and limits come from. notes: what a reader had to leave out or assume, in words; lacking:
+    source: where kinematics and limits come from. notes: what a reader had to leave out or assume; lacking:
     forces among it, without which no torque is the robot's. unlimited: kinds of limits to be told of where a joint has
     none. file, options: what ``load`` made it from (``RobotOptions``), None where Python code made or changed it.
 
@@ -130,7 +131,7 @@ class Robot:
     friction: Mapping[str, Array] = field(default_factory=dict)
     nominal: bool = False
     source: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     lacking: tuple[str, ...] = ()
     unlimited: tuple[Unlimited, ...] = ()
     file: Path | None = field(default=None, repr=False)
@@ -251,19 +252,23 @@ class Robot:
         return np.array([getattr(joint.limits, which) for joint in self.joints])
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[Note, ...]:
         """The notes, forces that are lacking, and what is assumed or missing among the limits as they are now."""
         assumed = [j.name for j in self.joints if j.limits.assumed]
         open_ = list(self.rateless)
-        remarks = (*self._open_limits(), *self.torque_doubts, *self.notes, *self.lacking)
+        doubts = (warning("torque limit", text) for text in self.torque_doubts)
+        lacking = (warning("forces", text) for text in self.lacking)
+        remarks = (*self._open_limits(), *doubts, *self.notes, *lacking)
         if assumed:
-            remarks += (
+            text = (
                 f"acceleration limits of {self._which(assumed)} are assumed: full speed in {TIME_TO_FULL_SPEED:g} s; "
-                "give better ones with limits: {acceleration: …}",
+                "give better ones with limits: {acceleration: …}"
             )
+            remarks += (note("acceleration limit", text),)
         if open_:
             which = self._which(open_)
-            remarks += (f"no velocity and no acceleration limit is known for {which}; a design needs one of them",)
+            text = f"no velocity and no acceleration limit is known for {which}; a design needs one of them"
+            remarks += (warning("velocity limit", text),)
         return remarks
 
     @property
@@ -278,12 +283,12 @@ class Robot:
         bounds = ((j.name, (j.limits.velocity, j.limits.acceleration)) for j in self.joints)
         return tuple(name for name, rates in bounds if all(map(math.isinf, rates)))
 
-    def _open_limits(self) -> list[str]:
-        found = []
+    def _open_limits(self) -> list[Note]:
+        found = list[Note]()
         for one in self.unlimited:
             turning = [j.name for j in self.joints if one.which == "upper" and j.kind == "continuous"]
             free = [j.name for j in self.joints if math.isinf(getattr(j.limits, one.which)) and j.name not in turning]
-            found += [one.words(", ".join(f"'{name}'" for name in free))] if free else []
+            found += [one.note(", ".join(f"'{name}'" for name in free))] if free else []
         return found
 
     def _which(self, names: list[str]) -> str:

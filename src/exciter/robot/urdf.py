@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import RobotError
+from exciter.notes import COLLISIONS, Note, note, warning
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
 from exciter.robot.robot import Frame
@@ -84,10 +85,9 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     )
 
 
-def _shapeless_notes(links: Sequence[str]) -> tuple[str, ...]:
-    if not links:
-        return ()
-    return (f"a <collision> without a shape on {named(links)}: what it stands for is kept away from nothing; give one",)
+def _shapeless_notes(links: Sequence[str]) -> tuple[Note, ...]:
+    text = f"a <collision> without a shape on {named(links)}: what it stands for is kept away from nothing; give one"
+    return (warning(COLLISIONS, text),) if links else ()
 
 
 def _end(joint: Element, which: str) -> str:
@@ -229,14 +229,15 @@ def _facts(joint: Element) -> JointFacts:
     )
 
 
-def _unused_limits(joints: list[Element]) -> tuple[str, ...]:
-    """Limits of the file that are not read, in words."""
+def _unused_limits(joints: list[Element]) -> tuple[Note, ...]:
+    """Limits of the file that are not read."""
     unused = [
         joint.get("name", "")
         for joint in joints
         if (calibrated := joint.find("safety_controller")) is not None and calibrated.get("soft_upper_limit")
     ]
-    return (f"soft limits (safety_controller) are not used: {named(unused)}",) if unused else ()
+    text = f"soft limits (safety_controller) are not used: {named(unused)}"
+    return (note("soft limits", text),) if unused else ()
 
 
 def _simulator_forces(root: Element, joints: list[Element]) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ class Difference:
         return tuple(self.names[k] for k in order if abs(self.normalized[k]) > self.limit)
 
     @property
-    def words(self) -> str:
+    def sentence(self) -> str:
         both = f"{self.first} and {self.second}"
         torque = f"their torques differ by {self.torque_percent:.2g} % of the measured one (rms)"
         far = self.disagree
@@ -120,7 +120,7 @@ class Difference:
             "limit": self.limit,
             "disagree": list(self.disagree),
             "torque_percent": self.torque_percent,
-            "words": self.words,
+            "words": self.sentence,
         }
 
 
@@ -133,7 +133,7 @@ class Comparison:
     description: Judged
 
     @cached_property
-    def words(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         said = [f"{one.name} gave no estimate: {one.failed}" for one in self.methods if one.failed]
         good = [one for one in self.methods if one.fit is not None]
         if not good:
@@ -144,7 +144,7 @@ class Comparison:
             f"smallest residual on the {what}: {best.name}, {_score(best):.3g} % of the torque; the others "
             + (", ".join(f"{one.name} {_score(one):.3g} %" for one in good if one is not best) or "gave none")
         )
-        said += [one.words for one in self.differences]
+        said += [one.sentence for one in self.differences]
         return (*said, CORRELATED) if self.differences else tuple(said)
 
     @property
@@ -178,7 +178,7 @@ class Comparison:
             "methods": [one.to_dict() for one in self.methods],
             "differences": [one.to_dict() for one in self.differences],
             "description_percent": self.description.description.total_percent,
-            "words": list(self.words),
+            "words": list(self.sentences),
         }
 
 

@@ -60,7 +60,7 @@ class Floor:
         return float(100.0 * np.sqrt(np.nansum(self.sigma**2) / max(float(np.nansum(self.signal**2)), 1e-300)))
 
     @property
-    def words(self) -> str:
+    def sentence(self) -> str:
         if (total := self.total_percent) is None:
             return f"the noise floor cannot be known: {self.way}"
         return f"noise floor {total:.3g} %, {self.way}"

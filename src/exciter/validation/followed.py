@@ -26,6 +26,7 @@ from exciter.identification.closed_loop import ClosedLoop, Simulated, Simulation
 from exciter.identification.closed_loop.simulation import Ticks
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.run import Run
+from exciter.notes import Note, texts
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
 from exciter.typing import Array
@@ -81,7 +82,7 @@ class Followed:
     measured: Array
     simulated: Array
     stopped: str = ""
-    remarks: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def percent(self) -> Array:
@@ -94,16 +95,16 @@ class Followed:
         return np.asarray(100.0 * self.prediction / np.maximum(self.signal, 1e-300))
 
     @cached_property
-    def words(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         if self.stopped:
-            return (f"the identified model could not be simulated in closed loop: {self.stopped}", *self.remarks)
+            return (f"the identified model could not be simulated in closed loop: {self.stopped}", *texts(self.notes))
         each = "; ".join(self._of_joint(j) for j in range(len(self.joints)))
         who = "the robot's own controller" if self.bandwidth is None else f"a {self.bandwidth:.3g} Hz controller"
         return (
             f"simulated for {self.seconds:.3g} s under {who}, the torque of joints that move differs from the measured "
             "one by this part of its rms, noise included (the inverse model's along the recorded motion: in brackets), "
             f"and the position by: {each}",
-            *self.remarks,
+            *texts(self.notes),
         )
 
     def _of_joint(self, j: int) -> str:
@@ -130,7 +131,7 @@ class Followed:
             "bandwidth": self.bandwidth,
             "stopped": self.stopped or None,
             "joints": joints,
-            "words": list(self.words),
+            "words": list(self.sentences),
         }
 
     def _plain(self, number: float) -> float | None:
@@ -189,7 +190,7 @@ def simulate_closed_loop(
         measured,
         simulated,
         stopped,
-        arm.words,
+        arm.notes,
     )
 
 

@@ -23,6 +23,7 @@ from scipy.stats import qmc
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.closed_loop.simulated_problem import dry_friction
+from exciter.notes import Note, warning
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
@@ -87,8 +88,12 @@ class InertiaMatrix:
             return "not positive definite"
         return "positive definite" if self.sure is not False else "positive definite, but not surely"
 
+    @property
+    def note(self) -> Note:
+        return warning("inertia matrix", f"{self.verdict}: {self._smallest()}", None, None, smallest=self.smallest)
+
     @cached_property
-    def words(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         said = [f"the inertia matrix is {self.verdict}: {self._smallest()}"]
         if not self.definite:
             said.append(
@@ -135,7 +140,7 @@ class InertiaMatrix:
             "postures": self.search.postures,
             "starts": self.search.starts,
             "seed": self.search.seed,
-            "words": list(self.words),
+            "words": list(self.sentences),
         }
 
 

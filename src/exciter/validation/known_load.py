@@ -30,6 +30,7 @@ from exciter.identification.payload_estimate import LEVEL, QUANTITIES, UNITS, Pa
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import StationaryErrors
+from exciter.notes import Note, note, texts
 from exciter.parameters import inertial
 from exciter.typing import Array
 
@@ -53,7 +54,7 @@ class KnownLoad:
     farthest: float
     torque_percent: float
     torque_percent_std: float
-    remarks: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @cached_property
     def errors(self) -> Array:
@@ -92,7 +93,7 @@ class KnownLoad:
         return NEARLY if self.torque_percent < CLOSE else MISSED
 
     @cached_property
-    def words(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         mass, centre = self.found.mass, self.found.centre
         said = [f"the known load is {self.verdict}: {self._why()}"]
         if self.found.determined[0]:
@@ -104,7 +105,7 @@ class KnownLoad:
         lost = [name for name, seen in zip(QUANTITIES, self.found.determined, strict=True) if not seen]
         if lost:
             said.append(f"not compared, for no motion of this robot shows them: {', '.join(lost)}")
-        return (*said, *self.remarks, *self.found.words)
+        return (*said, *texts((*self.notes, *self.found.fit_notes)))
 
     def _why(self) -> str:
         torque = f"the difference makes {self.torque_percent:.2g} % of the load's own torque"
@@ -143,7 +144,7 @@ class KnownLoad:
             "farthest": self.farthest,
             "torque_percent": self.torque_percent,
             "torque_percent_std": self.torque_percent_std,
-            "words": list(self.words),
+            "words": list(self.sentences),
         }
 
 
@@ -186,7 +187,7 @@ def judge_known_load(
     known: Payload,
     with_load: Problem,
     known_std: ArrayLike = 0.0,
-    remarks: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
 ) -> KnownLoad:
     """A load that was identified already; with_load: the problem of the loaded runs."""
     if found.frame != known.frame:
@@ -209,7 +210,7 @@ def judge_known_load(
     inverse = np.linalg.inv(gradient(phi))
     distance, farthest = _distance(change, found.covariance + (inverse * stds**2) @ inverse.T, found)
     truth = np.array([known.mass, *known.centre, *known.inertia])
-    return KnownLoad(truth, stds, found, distance, farthest, percent, percent_std, remarks)
+    return KnownLoad(truth, stds, found, distance, farthest, percent, percent_std, notes)
 
 
 def _distance(change: Array, covariance: Array, found: PayloadEstimate) -> tuple[float, float]:
@@ -224,11 +225,12 @@ def _distance(change: Array, covariance: Array, found: PayloadEstimate) -> tuple
     return float(np.sqrt(max(squares, 0.0) / count)), float(np.sqrt(limit))
 
 
-def _asked_for(loaded: Sequence[Run], known: Payload) -> tuple[tuple[Run, ...], tuple[str, ...]]:
+def _asked_for(loaded: Sequence[Run], known: Payload) -> tuple[tuple[Run, ...], tuple[Note, ...]]:
     """The runs, without the very load that is to be found."""
     own = [run.name for run in loaded if run.payload == known]
-    words = (f"{', '.join(own)} name this load as their known payload: it was put back, to be found",) if own else ()
-    return tuple(replace(run, payload=None) if run.payload == known else run for run in loaded), words
+    text = f"{', '.join(own)} name this load as their known payload: it was put back, to be found"
+    notes = (note("known payload", text),) if own else ()
+    return tuple(replace(run, payload=None) if run.payload == known else run for run in loaded), notes
 
 
 def _plain(number: float) -> float | None:

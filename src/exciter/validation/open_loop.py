@@ -19,6 +19,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.processed import Processed
 from exciter.identification.run import Run
+from exciter.notes import Note, texts
 from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi
 from exciter.validation.simulated_arm import SimulatedArm
@@ -60,7 +61,7 @@ class OpenLoop:
     constant_velocity: Array
     stopped: int
     description_stopped: int
-    remarks: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @cached_property
     def relative(self) -> Array:
@@ -78,7 +79,7 @@ class OpenLoop:
         return np.asarray(np.sqrt((ratio**2).sum(axis=1) / np.maximum(moved.sum(axis=1), 1)))
 
     @cached_property
-    def words(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         said = []
         for what, stopped in (("the identified model", self.stopped), ("the description", self.description_stopped)):
             if stopped:
@@ -88,7 +89,7 @@ class OpenLoop:
                 )
         if np.isfinite(self.model).all():
             said.append(self._told())
-        return (*said, *self.remarks)
+        return (*said, *texts(self.notes))
 
     def _told(self) -> str:
         last = self.model[-1]
@@ -125,7 +126,7 @@ class OpenLoop:
             "stopped": self.stopped,
             "description_stopped": self.description_stopped,
             "horizons": rows,
-            "words": list(self.words),
+            "words": list(self.sentences),
         }
 
 
@@ -160,7 +161,7 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
         squares[2].rms,
         stopped[0],
         stopped[1],
-        arms[0].words,
+        arms[0].notes,
     )
 
 

@@ -33,7 +33,7 @@ class JointCorrelation:
     errors: Array
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """Pairs that are worth a word."""
         found = []
         for j, first in enumerate(self.joints):

@@ -15,6 +15,7 @@ from exciter.experiment.recording import Payload
 from exciter.identification.closed_loop.simulated_problem import dry_friction
 from exciter.identification.closed_loop.simulation import KERNELS, PLACES, joint_forces
 from exciter.identification.load import load_chi
+from exciter.notes import Note, note, warning
 from exciter.parameters.terms import JointTerm, Sign
 from exciter.parameters.terms.dry_friction import DryFriction
 from exciter.robot.motion import Motion
@@ -24,14 +25,14 @@ from exciter.typing import Array
 @dataclass(frozen=True, eq=False)
 class SimulatedArm:
     """model, chi: what is simulated, dry friction with the true sign and not below zero. whole, beside: the model as it
-    was given, and χ of those of its terms that the simulator does not have, zero for all others. words: on what was
+    was given, and χ of those of its terms that the simulator does not have, zero for all others. notes: on what was
     changed."""
 
     model: DynamicModel
     chi: Array
     whole: DynamicModel
     beside: Array
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @classmethod
     def of(cls, model: DynamicModel, chi: Array, payload: Payload | None = None) -> SimulatedArm:
@@ -44,8 +45,8 @@ class SimulatedArm:
             own = own + load_chi(simulated, payload)
         dry = dry_friction(simulated)
         missing = ~np.isin(model.standard, simulated.standard)
-        words = _words(model, dry & (own < 0.0), simulated)
-        return cls(simulated, np.where(dry, np.maximum(own, 0.0), own), model, np.where(missing, chi, 0.0), words)
+        notes = _notes(model, dry & (own < 0.0), simulated)
+        return cls(simulated, np.where(dry, np.maximum(own, 0.0), own), model, np.where(missing, chi, 0.0), notes)
 
     def recorded(self, motion: Motion) -> Array:
         """(N, n) torque of the terms that the simulator does not have, along a recorded motion [N·m or N]."""
@@ -66,18 +67,21 @@ def _with_sign(term: JointTerm) -> JointTerm:
     return replace(term, shape=Sign()) if isinstance(term, DryFriction) else term
 
 
-def _words(model: DynamicModel, negative: NDArray[np.bool_], simulated: DynamicModel) -> tuple[str, ...]:
-    said: list[str] = []
+def _notes(model: DynamicModel, negative: NDArray[np.bool_], simulated: DynamicModel) -> tuple[Note, ...]:
+    said = list[Note]()
     other = [type(term).__name__ for term in model.terms if type(term) not in PLACES]
     if other:
-        said.append(f"the simulator does not have {', '.join(other)}: their torque is taken along the recorded motion")
+        text = f"the simulator does not have {', '.join(other)}: their torque is taken along the recorded motion"
+        said.append(note("joint terms", text))
     shaped = {type(t.shape).__name__ for t in model.terms if isinstance(t, DryFriction) and type(t) in PLACES}
     if shaped - {"Sign"}:
-        said.append(
+        text = (
             f"dry friction with {', '.join(sorted(shaped - {'Sign'}))} is simulated with the true sign of the "
             "velocity, and holds joints at rest"
         )
+        said.append(note("dry friction", text))
     if negative.any():
         names = ", ".join(name for name, below in zip(simulated.standard, negative, strict=True) if below)
-        said.append(f"dry friction below zero, which no joint has, is simulated as none: {names}")
+        text = f"dry friction below zero, which no joint has, is simulated as none: {names}"
+        said.append(warning("dry friction", text))
     return tuple(said)

@@ -24,8 +24,8 @@ class SimulatedRun:
     open_loop: OpenLoop
 
     @property
-    def words(self) -> tuple[str, ...]:
-        said = (*self.closed_loop.words, *self.open_loop.words)
+    def sentences(self) -> tuple[str, ...]:
+        said = (*self.closed_loop.sentences, *self.open_loop.sentences)
         return tuple(dict.fromkeys(said))
 
     def to_dict(self) -> dict[str, Any]:
@@ -34,7 +34,7 @@ class SimulatedRun:
             "run": self.run,
             "closed_loop": self.closed_loop.to_dict(),
             "open_loop": self.open_loop.to_dict(),
-            "words": list(self.words),
+            "words": list(self.sentences),
         }
 
 

@@ -44,7 +44,7 @@ class Structure:
         return self.dependence.share
 
     @property
-    def words(self) -> str:
+    def sentence(self) -> str:
         share = f"{self.joint}: {100.0 * self.share:.2g} % of what is left"
         if not self.found:
             return f"{self.joint}: what is left does not depend on {self.quantity} more than chance explains"

@@ -126,7 +126,7 @@ class RunValidation:
         """One sentence."""
         total, before = self.baselines.identified.total_percent, self.baselines.of(DESCRIPTION).total_percent
         floor = self.floor.total_percent
-        why = self.missed[0].words if self.missed else ""
+        why = self.missed[0].sentence if self.missed else ""
         if total >= 100.0:
             return f"worse than no model at all: leaves {total:.3g} % of the torque; are joints, signs and units right?"
         if total >= NO_BETTER * before and not self.down_to_noise:
@@ -140,22 +140,22 @@ class RunValidation:
         return f"leaves {total:.3g} % where noise alone leaves {floor:.3g} %{_also(why)}"
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """Verdict first, then all that is worth a word."""
         slow = [one for one in self.whiteness if not one.white and (one.slow > SLOW or math.isinf(one.fades))]
-        coloured = tuple(one.words for one in slow)  # a filter alone leaves neighbours alike
-        missed = tuple(one.words for one in self.missed)
+        coloured = tuple(one.sentence for one in slow)  # a filter alone leaves neighbours alike
+        missed = tuple(one.sentence for one in self.missed)
         rests = tuple(
             f"{joint} rests throughout: of it nothing is judged but what it does to others"
             for joint in self.baselines.resting
         )
-        return (self.verdict, self.floor.words, *rests, *missed, *self.correlation.words, *coloured)
+        return (self.verdict, self.floor.sentence, *rests, *missed, *self.correlation.sentences, *coloured)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "run": self.run,
             "verdict": self.verdict,
-            "words": list(self.words),
+            "words": list(self.sentences),
             "instants": self.baselines.instants,
             "total_percent": self.baselines.identified.total_percent,
             "models": self.baselines.to_dict(),
@@ -185,7 +185,7 @@ class Validation(Sequence[RunValidation]):
         return max(self.runs, key=lambda run: run.baselines.identified.total_percent)
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         return tuple(f"{one.run}: {one.verdict}" for one in self.runs)
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.experiment.quality.finding import Quality
+from exciter.experiment.quality.quality import Quality
 from exciter.identification.identification import Identification
 from exciter.validation.friction_curves import FrictionCurve, friction_curves
 from exciter.validation.validation import DOWN_TO, RunValidation, Validation
@@ -81,7 +81,7 @@ class Verdict:
     @property
     def reasons(self) -> tuple[str, ...]:
         """What the decisive run shows, in sentences."""
-        return self.decisive.words
+        return self.decisive.sentences
 
     @property
     def worst_joint(self) -> WorstJoint:
@@ -114,7 +114,7 @@ def next_steps(found: Identification, verdict: Verdict, quality: Mapping[str, Qu
             "Record other motion and give it with --validate: a fit alone does not tell how well the model predicts."
         )
     names = {run.name for run in found.problem.runs}
-    seen = {finding.what for log, one in quality.items() if log in names for finding in one.warnings}
+    seen = {finding.subject for log, one in quality.items() if log in names for finding in one.warnings}
     if any(what in seen for what in POOR_MOTION):
         steps.append(
             "Let the robot move more (exciter design): this motion excites too little, so that prior knowledge decides "

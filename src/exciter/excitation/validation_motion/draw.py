@@ -20,6 +20,7 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.notes import Note
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -91,7 +92,7 @@ class Candidate:
 
     trajectory: Trajectory
     delta: Array
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 class RandomMotion(Protocol):
@@ -120,7 +121,7 @@ class Drawn:
     constraints: tuple[Constraint, ...]
     ramps: Ramps | None
     periods: int
-    words: tuple[str, ...]
+    notes: tuple[Note, ...]
     draws: int
     seed: int
     seconds: float
@@ -153,7 +154,7 @@ def draw(
                 judge.constraints,
                 ramps,
                 periods,
-                candidate.words,
+                candidate.notes,
                 judge.draws,
                 seed,
                 seconds,

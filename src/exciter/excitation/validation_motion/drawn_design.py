@@ -52,5 +52,5 @@ def drawn_design(
         noise=sigma,
         seed=drawn.seed,
         interrupted=False,
-        words=drawn.words,
+        notes=drawn.notes,
     )

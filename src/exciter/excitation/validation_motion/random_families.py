@@ -18,6 +18,7 @@ from exciter.excitation.optimiser.joint_limits import check_room
 from exciter.excitation.trajectories.piecewise import BSpline, Stops
 from exciter.excitation.trajectories.trajectory import Duration, Family, motion
 from exciter.excitation.validation_motion.draw import MOST_DRAWS, Candidate, Judge
+from exciter.notes import Note, note
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Number, Whole
@@ -137,7 +138,7 @@ class RandomPoints(Family):
             if points and refused == STUCK:
                 points, moves, refused = points[:-1], moves[:-1], 0
         family = Stops(tuple(times for times, _ in moves), self.rest)
-        return Candidate(family, np.stack(points, axis=1), _points_words([pace for _, pace in moves]))
+        return Candidate(family, np.stack(points, axis=1), _points_notes([pace for _, pace in moves]))
 
     def _move(self, judge: Judge, start: Array, end: Array) -> tuple[Times, float] | None:
         """The fastest certified move and its pace; None, with the reason counted, when there is none."""
@@ -167,17 +168,18 @@ class RandomPoints(Family):
         return times(slow), slow
 
 
-def _points_words(paces: list[float]) -> tuple[str, ...]:
+def _points_notes(paces: list[float]) -> tuple[Note, ...]:
     """Which moves are not at maximum acceleration, and by how much."""
     slowed = [number for number, pace in enumerate(paces, start=1) if pace < 1.0]
     if not slowed:
         return ()
     slowest, fastest = (100.0 * bound(paces[number - 1] for number in slowed) for bound in (min, max))
     pace = f"{slowest:.0f} %" if len(slowed) == 1 else f"{slowest:.0f} … {fastest:.0f} %"
-    return (
+    text = (
         f"torque limits forbid full acceleration in {len(slowed)} of {len(paces)} moves, which are slowed to {pace} of "
-        f"the fastest pace: {', '.join(map(str, slowed))}",
+        f"the fastest pace: {', '.join(map(str, slowed))}"
     )
+    return (note("torque limit", text, slowed=slowed),)
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,7 @@ class RandomSpline(Family):
                 if judge.room(motion(family, delta, instants)).min() < 0.0:
                     continue
                 if judge.broken(family.curve(delta)) is None:
-                    return Candidate(family, delta, _spline_words(share))
+                    return Candidate(family, delta, _spline_notes(share))
             judge.breaks(motion(family, full, instants))
 
 
@@ -247,7 +249,8 @@ def _posture(judge: Judge, rng: np.random.Generator) -> Array:
     return posture
 
 
-def _spline_words(share: float) -> tuple[str, ...]:
+def _spline_notes(share: float) -> tuple[Note, ...]:
     if share == SHARES[0]:
         return ()
-    return (f"the motion has {100.0 * share:.0f} % of the size that the joint limits allow; other limits forbid more",)
+    text = f"the motion has {100.0 * share:.0f} % of the size that the joint limits allow; other limits forbid more"
+    return (note("size", text),)

@@ -16,13 +16,13 @@ from exciter.experiment.quality.delay import delay
 from exciter.experiment.quality.evidence import Evidence
 from exciter.experiment.quality.excitation import excitation, moves_too_little
 from exciter.experiment.quality.explained import explained, with_reasons
-from exciter.experiment.quality.finding import Finding, Quality
 from exciter.experiment.quality.jumps import jumps
 from exciter.experiment.quality.low_pass import low_pass
 from exciter.experiment.quality.missing import missing_values
 from exciter.experiment.quality.order import order_and_signs, unjudged
 from exciter.experiment.quality.periodicity import periodicity
 from exciter.experiment.quality.planned import planned as planned_motion
+from exciter.experiment.quality.quality import Quality
 from exciter.experiment.quality.refresh import held, quantisation
 from exciter.experiment.quality.rest import resting_joints, standstill
 from exciter.experiment.quality.saturation import beyond_limits, saturation
@@ -34,9 +34,10 @@ from exciter.experiment.quality.units import torque_scale, units
 from exciter.experiment.quality.velocity import velocity
 from exciter.experiment.quality.zero import zero
 from exciter.experiment.recording.recording import Recording
+from exciter.notes import Note, note
 from exciter.robot.robot import Robot
 
-Check = Callable[[Evidence], Iterator[Finding]]
+Check = Callable[[Evidence], Iterator[Note]]
 #: In the order of a person's questions: are time and values there, are they right, do they mean what they should, is it
 #: enough? The first ones judge any log; the others need some samples in every channel.
 FIRST: tuple[Check, ...] = (rate, jitter, lost_samples, duplicates, missing_values)
@@ -66,6 +67,7 @@ FURTHER: tuple[Check, ...] = (
     excitation,
 )
 CHECKS = FIRST + FURTHER
+TOO_LITTLE = "too little of use is there to judge anything else"
 
 
 def check(
@@ -101,9 +103,7 @@ def check_stream(
     with threadpool_limits(1):  # small matrices: threads would wait for each other
         chosen = CHECKS if enough(seen, limits) else FIRST
         findings = with_reasons([finding for one in chosen for finding in one(evidence)])
-        left_out = (
-            tuple(skipped(evidence)) if chosen is CHECKS else ("too little of use is there to judge anything else",)
-        )
+        left_out = tuple(skipped(evidence)) if chosen is CHECKS else (note("samples", TOO_LITTLE),)
     timing = seen.timing
     return Quality(seen.joints, timing.samples, timing.duration, timing.rate, findings, left_out)
 
@@ -115,24 +115,37 @@ def enough(seen: Survey, limits: Thresholds) -> bool:
     return there and timing.longest <= limits.longest_step and timing.usual >= limits.shortest_step
 
 
-def skipped(evidence: Evidence) -> Iterator[str]:
+def skipped(evidence: Evidence) -> Iterator[Note]:
     """What could not be judged, and why."""
     if not evidence.survey.windows.complete:
         part = sum(len(window) for window in evidence.windows)
-        yield f"the log is long: spectra, delay and excitation were judged on {part} samples in evenly spread windows"
+        yield note(
+            "long log",
+            f"the log is long: spectra, delay and excitation were judged on {part} samples in evenly spread windows",
+        )
     if evidence.robot is None:
-        yield "no robot was given: limits, joint order, signs and excitation were not judged"
+        yield note("robot", "no robot was given: limits, joint order, signs and excitation were not judged")
     elif not evidence.inertias_known:
-        yield "the description's inertias are placeholders: joint order was not judged, signs by friction alone"
+        yield note(
+            "inertias",
+            "the description's inertias are placeholders: joint order was not judged, signs by friction alone",
+        )
     if evidence.effort_name is None:
-        yield "neither torque nor current was recorded: signs, delay and excitation were not judged"
+        yield note("torque", "neither torque nor current was recorded: signs, delay and excitation were not judged")
     elif evidence.effort_unit == "A":
-        yield "currents without gains: judged in amperes; identification needs gains [N·m/A]"
+        yield note("currents", "currents without gains: judged in amperes; identification needs gains [N·m/A]")
     if evidence.smooth is None:
-        yield "the recording is too short or too torn for a filter: what needs derivatives was not judged"
+        yield note(
+            "derivatives", "the recording is too short or too torn for a filter: what needs derivatives was not judged"
+        )
     if joints := unjudged(evidence):
-        yield f"the joint order of {', '.join(joints)}: their torques could be exchanged without being noticed"
+        yield note(
+            "joint order",
+            f"the joint order of {', '.join(joints)}: their torques could be exchanged without being noticed",
+        )
     if evidence.delays is not None and not evidence.delays.known:
-        yield f"the delay between torque and position could not be determined: {evidence.delays.why_not()}"
+        yield note(
+            "delay", f"the delay between torque and position could not be determined: {evidence.delays.why_not()}"
+        )
     if evidence.planned is None:
-        yield "no planned motion was given to compare with"
+        yield note("planned motion", "no planned motion was given to compare with")

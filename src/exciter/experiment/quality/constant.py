@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exciter.experiment.quality.finding import Finding, problem, warning
 from exciter.experiment.quality.tally import runs
 from exciter.experiment.quality.words import number, percent
 from exciter.experiment.recording.recording import Recording
+from exciter.notes import Note, problem, warning
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def suspicious(signal: str, plateau: Plateau) -> bool:
     return plateau.beside > DEAD_STOP if signal == "q" else plateau.moved > MOVED
 
 
-def stuck(evidence: Evidence) -> Iterator[Finding]:
+def stuck(evidence: Evidence) -> Iterator[Note]:
     """Channels that never change, or stand still in mid-motion."""
     survey = evidence.survey
     for name in evidence.signals:
@@ -109,7 +109,7 @@ def stuck(evidence: Evidence) -> Iterator[Finding]:
         yield problem("stuck sensor", words, evidence.joints[joint], **numbers)
 
 
-def _never_changes(evidence: Evidence, name: str, j: int) -> Iterator[Finding]:
+def _never_changes(evidence: Evidence, name: str, j: int) -> Iterator[Note]:
     value = float(evidence.survey.values.lowest[name][j])
     if not np.isfinite(value):
         return
@@ -124,7 +124,7 @@ def _never_changes(evidence: Evidence, name: str, j: int) -> Iterator[Finding]:
         yield (problem if moves or name != "qd" else warning)("stuck sensor", words, joint, **numbers)
 
 
-def repeated_rows(evidence: Evidence) -> Iterator[Finding]:
+def repeated_rows(evidence: Evidence) -> Iterator[Note]:
     """The same packet logged again; judged where a channel beside the positions never rests by itself."""
     plateaus, samples = evidence.survey.plateaus, evidence.survey.timing.samples
     share = plateaus.repeated / samples

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exciter.experiment.quality.finding import Finding, warning
 from exciter.experiment.quality.smooth import Smooth
 from exciter.experiment.quality.words import percent
+from exciter.notes import Note, warning
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ ENOUGH = 2.0  # independent samples per column: with fewer a fit follows anythin
 SINGULAR = 1e-8  # relative length of a column that the others leave
 
 
-def coupled_drives(evidence: Evidence) -> Iterator[Finding]:
+def coupled_drives(evidence: Evidence) -> Iterator[Note]:
     """Pairs of joints that turn, each of which explains what is left of the other."""
     rows, smooth, robot = evidence.regressor, evidence.smooth, evidence.robot
     if rows is None or smooth is None or smooth.effort is None or robot is None or evidence.order:

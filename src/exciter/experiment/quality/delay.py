@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.signal import butter
 
-from exciter.experiment.quality.finding import Finding, note, warning
 from exciter.experiment.quality.shifted_fit import BLOCKS, ShiftedFit
 from exciter.experiment.quality.smooth import Smooth
 from exciter.experiment.quality.words import number, percent, span
 from exciter.experiment.recording.about import AnalogFilter
+from exciter.notes import Note, note, warning
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _error(without: Array) -> float:
     return jackknife(-first / second) if (second > 0.0).all() else np.inf
 
 
-def delay(evidence: Evidence) -> Iterator[Finding]:
+def delay(evidence: Evidence) -> Iterator[Note]:
     """Of all joints together, and of each."""
     found, limits = evidence.delays, evidence.thresholds
     if found is None:

@@ -11,7 +11,6 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.delay import Delays, delays_of
 from exciter.experiment.quality.excitation import Excitation, excitation_of
-from exciter.experiment.quality.finding import Finding
 from exciter.experiment.quality.match import Match, match
 from exciter.experiment.quality.order import found_order
 from exciter.experiment.quality.rest import Rest, rest_of
@@ -20,6 +19,7 @@ from exciter.experiment.quality.survey import Survey
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.units import foreign_units
 from exciter.experiment.recording.recording import Recording
+from exciter.notes import Note
 from exciter.parameters.body_parts import dummies
 from exciter.parameters.consistency import consistency
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
@@ -133,7 +133,7 @@ class Evidence:
         return excitation_of(rows, data.effort, self.model.base.names, data.independent)
 
     @cached_property
-    def order(self) -> tuple[Finding, ...]:
+    def order(self) -> tuple[Note, ...]:
         """What is wrong with joint order and signs."""
         return tuple(found_order(self))
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exciter.experiment.quality.finding import Finding, note, warning
 from exciter.experiment.quality.words import number
+from exciter.notes import Note, note, warning
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def excitation_of(rows: Array, effort: Array, names: tuple[str, ...], independen
     return Excitation(names, condition, values, std, inflation, noise)
 
 
-def moves_too_little(evidence: Evidence) -> Iterator[Finding]:
+def moves_too_little(evidence: Evidence) -> Iterator[Note]:
     """Arcs over which weight, offset and friction look alike; grave unless the condition number says otherwise."""
     span, robot, limits = evidence.survey.values.range("q"), evidence.robot, evidence.thresholds
     if evidence.degrees or evidence.rest.start is None:
@@ -87,7 +87,7 @@ def moves_too_little(evidence: Evidence) -> Iterator[Finding]:
             yield (note if good else warning)("small motion", words, joint, **numbers)
 
 
-def excitation(evidence: Evidence) -> Iterator[Finding]:
+def excitation(evidence: Evidence) -> Iterator[Note]:
     """Condition number, predicted σ and the poorly excited base parameters."""
     found, limits = evidence.excitation, evidence.thresholds
     if found is None:

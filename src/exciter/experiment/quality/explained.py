@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.quality.finding import Finding, Severity, note, problem, warning
 from exciter.experiment.quality.match import unknown_terms
+from exciter.notes import Note, Severity, note, problem, warning
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _left(w: Array, y: Array) -> Array:
     return np.asarray(y - (w[:, norms > 0] / norms[norms > 0]) @ fit)
 
 
-def explained(evidence: Evidence) -> Iterator[Finding]:
+def explained(evidence: Evidence) -> Iterator[Note]:
     """Always the numbers; a warning or problem where a lot is left."""
     found, limits = None if evidence.foreign_units else explained_of(evidence), evidence.thresholds
     if found is None:
@@ -113,12 +113,12 @@ def explained(evidence: Evidence) -> Iterator[Finding]:
         yield warning(WHAT, words, joints=[joints[j] for j in rest], **numbers)
 
 
-def with_reasons(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def with_reasons(findings: Sequence[Note]) -> tuple[Note, ...]:
     """Without complaints of unexplained torque where a problem that explains it was found; the numbers stay."""
-    grave = (f for f in findings if f.severity == Severity.PROBLEM and f.what in REASONS)
+    grave = (f for f in findings if f.severity == Severity.PROBLEM and f.subject in REASONS)
     if all("friction" in f.numbers for f in grave):  # a sign told by friction alone may itself be the consequence
         return tuple(findings)
-    return tuple(f for f in findings if f.what != WHAT or f.severity == Severity.NOTE)
+    return tuple(f for f in findings if f.subject != WHAT or f.severity == Severity.NOTE)
 
 
 def _percent(share: float) -> str:

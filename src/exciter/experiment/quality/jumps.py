@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.experiment.quality.finding import Finding, problem
 from exciter.experiment.quality.tally import Index
 from exciter.experiment.quality.words import count, number, unit
+from exciter.notes import Note, problem
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def steps_of(far: NDArray[np.bool_], time: Array, step: Array) -> dict[int, Step
     return found
 
 
-def jumps(evidence: Evidence) -> Iterator[Finding]:
+def jumps(evidence: Evidence) -> Iterator[Note]:
     """Turns first: whoever takes them for spikes or units is misled."""
     for j, turns in evidence.survey.spikes.turns.items():
         words = (

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.experiment.quality.finding import Finding, note, warning
 from exciter.experiment.quality.smooth import Smooth
 from exciter.experiment.quality.words import number, percent
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.noise import earlier_low_pass
+from exciter.notes import Note, note, warning
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ FITS = 0.9  # of the residual power: a filter that leaves less was there
 EDGE = 0.5  # periods of the cut-off left out at both ends
 
 
-def low_pass(evidence: Evidence) -> Iterator[Finding]:
+def low_pass(evidence: Evidence) -> Iterator[Note]:
     """The frequency above which torque or current holds nothing, and the cut-off that fits."""
     pieces = [piece for piece in evidence.pieces if piece.effort is not None]
     if not pieces:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exciter.experiment.quality.finding import Finding, problem, warning
 from exciter.experiment.quality.tally import runs
 from exciter.experiment.quality.words import count as counted
 from exciter.experiment.quality.words import number, percent
 from exciter.experiment.recording.recording import Recording
+from exciter.notes import Note, problem, warning
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence
@@ -64,7 +64,7 @@ class Missing:
             self._open.pop(channel, None)
 
 
-def missing_values(evidence: Evidence) -> Iterator[Finding]:
+def missing_values(evidence: Evidence) -> Iterator[Note]:
     """NaN per channel; a burst cannot be made up for."""
     missing, limits = evidence.survey.missing, evidence.thresholds
     for (name, j), count in missing.count.items():

@@ -15,10 +15,10 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.quality.finding import Finding, problem
 from exciter.experiment.quality.match import Match, match, unknown_terms
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.words import number, unit
+from exciter.notes import Note, problem
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
@@ -34,7 +34,7 @@ SEEN = 1e-3  # of a combination that may lie outside of what the rows show
 SURE = 6.0  # standard errors
 
 
-def order_and_signs(evidence: Evidence) -> Iterator[Finding]:
+def order_and_signs(evidence: Evidence) -> Iterator[Note]:
     """Torque columns permuted or of the wrong sign; whole joints exchanged; axes counted the other way round."""
     yield from evidence.order
 
@@ -53,7 +53,7 @@ def unjudged(evidence: Evidence) -> list[str]:
     return [name for name, fine in zip(evidence.joints, sure, strict=True) if not fine and name not in told]
 
 
-def found_order(evidence: Evidence) -> Iterator[Finding]:
+def found_order(evidence: Evidence) -> Iterator[Note]:
     """What ``order_and_signs`` says."""
     smooth, model = evidence.smooth, evidence.model
     if smooth is None or smooth.effort is None or model is None:
@@ -67,7 +67,7 @@ def found_order(evidence: Evidence) -> Iterator[Finding]:
     yield from wrong or driving_friction(evidence)
 
 
-def _torque_columns(evidence: Evidence, found: Match) -> Iterator[Finding]:
+def _torque_columns(evidence: Evidence, found: Match) -> Iterator[Note]:
     """Positions are right, torque columns are not: Hungarian assignment on correlations, either sign."""
     c, limits, like = found.correlation, evidence.thresholds, likeness(evidence, found)
     _, columns = linear_sum_assignment(-like)
@@ -143,7 +143,7 @@ def _with(values: Sequence[int], changes: dict[int, int]) -> tuple[int, ...]:
     return tuple(changes.get(k, value) for k, value in enumerate(values))
 
 
-def _whole_joints(evidence: Evidence, motion: Motion, effort: Array, bodies: DynamicModel) -> Iterator[Finding]:
+def _whole_joints(evidence: Evidence, motion: Motion, effort: Array, bodies: DynamicModel) -> Iterator[Note]:
     """Positions and torques together: the best single exchange or reversal, where it explains what was unexplained.
 
     A position that alone counts the other way shows as a reversed axis whose torque then has the wrong sign.
@@ -168,7 +168,7 @@ def _whole_joints(evidence: Evidence, motion: Motion, effort: Array, bodies: Dyn
         yield _told(evidence, best[1], own, best[2])
 
 
-def _told(evidence: Evidence, hypothesis: Hypothesis, own: Array, there: Array) -> Finding:
+def _told(evidence: Evidence, hypothesis: Hypothesis, own: Array, there: Array) -> Note:
     names = [evidence.joints[j] for j in hypothesis.joints]
     numbers = {"own": own.tolist(), "then": there.tolist()}
     if len(names) == 2:
@@ -184,7 +184,7 @@ def _told(evidence: Evidence, hypothesis: Hypothesis, own: Array, there: Array) 
     return problem("sign", words, names[0], of="axis" if there[j] > 0 else "position", **numbers)
 
 
-def driving_friction(evidence: Evidence) -> Iterator[Finding]:
+def driving_friction(evidence: Evidence) -> Iterator[Note]:
     """Without known inertias: friction that drives its joint means a torque (or position) of the wrong sign.
 
     The base regressor of each joint's own rows is fitted; friction at usual speed must not be negative.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exciter.experiment.quality.finding import Finding, note, warning
+from exciter.notes import Note, note, warning
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def visible_period(time: Array, q: Array) -> float | None:
     return float((left[0] + k + (0.5 * (a - c) / bend if bend > 0 else 0.0)) * (time[1] - time[0]))
 
 
-def periodicity(evidence: Evidence) -> Iterator[Finding]:
+def periodicity(evidence: Evidence) -> Iterator[Note]:
     """The period given, judged by the data; or the one they show."""
     rest = evidence.rest
     if rest.start is None or rest.end is None:

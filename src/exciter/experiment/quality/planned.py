@@ -12,8 +12,8 @@ import numpy as np
 from scipy.signal import fftconvolve, find_peaks
 
 from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.quality.finding import Finding, note, problem, warning
 from exciter.experiment.quality.words import listed, number, percent, span, unit
+from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Plan:
         return np.asarray(q[inside] - self.at(time[inside] - shift)[0])
 
 
-def planned(evidence: Evidence) -> Iterator[Finding]:
+def planned(evidence: Evidence) -> Iterator[Note]:
     """RMS and worst difference per joint, as recorded and at the shift in time that fits best."""
     if evidence.planned is None:
         return
@@ -99,7 +99,7 @@ def planned(evidence: Evidence) -> Iterator[Finding]:
     yield from _exchanged(evidence, plan, plan.at(time - shift)[0][plan.inside(time - shift)], moved)
 
 
-def _far_off(evidence: Evidence, plan: Plan, difference: Array) -> Iterator[Finding]:
+def _far_off(evidence: Evidence, plan: Plan, difference: Array) -> Iterator[Note]:
     limits = evidence.thresholds
     rms, worst = _rms(difference), _worst(difference)
     for j, joint in enumerate(evidence.joints):
@@ -115,7 +115,7 @@ def _far_off(evidence: Evidence, plan: Plan, difference: Array) -> Iterator[Find
             yield found("planned motion", words, joint, rms=float(rms[j]), worst=float(worst[j]), share=share)
 
 
-def _exchanged(evidence: Evidence, plan: Plan, target: Array, difference: Array) -> Iterator[Finding]:
+def _exchanged(evidence: Evidence, plan: Plan, target: Array, difference: Array) -> Iterator[Note]:
     """Two joints that fit each other's plan."""
     q, size = target + difference, _rms(difference)
     for i, j in combinations(np.flatnonzero(size > evidence.thresholds.planned * plan.range).tolist(), 2):

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exciter.experiment.quality.finding import Finding, note, warning
 from exciter.experiment.quality.tally import runs
 from exciter.experiment.quality.words import number, unit
 from exciter.experiment.signals.noise import quantisation_step
+from exciter.notes import Note, note, warning
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ VISIBLE = 1e-5  # of the range: finer steps are digits of a text file
 FEWEST = 200  # values to judge by
 
 
-def quantisation(evidence: Evidence) -> Iterator[Finding]:
+def quantisation(evidence: Evidence) -> Iterator[Note]:
     """The step of which all values are multiples."""
     for name in evidence.signals:
         values = getattr(evidence.windows[0], name)
@@ -34,7 +34,7 @@ def quantisation(evidence: Evidence) -> Iterator[Finding]:
             yield note("quantisation", words, signal=name, steps=[float(step) for step in steps])
 
 
-def held(evidence: Evidence) -> Iterator[Finding]:
+def held(evidence: Evidence) -> Iterator[Note]:
     """Channels refreshed more slowly than they are logged."""
     for name in evidence.signals:
         for j, joint in enumerate(evidence.joints):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter import notes
 from exciter.errors import RecordingError
 from exciter.experiment.quality.constant import stuck
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.finding import Severity
 from exciter.experiment.quality.jumps import turns_of, unwrapped
 from exciter.experiment.quality.missing import sane
 from exciter.experiment.quality.spikes import isolated
@@ -22,6 +22,7 @@ from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.words import count as counted
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.repairs import Repairs
+from exciter.notes import Note, Severity
 from exciter.typing import Array
 
 CUBIC = 3
@@ -30,12 +31,12 @@ BESIDE = 8  # samples on either side, at least, that a filled run is fitted to
 
 @dataclass(frozen=True, eq=False)
 class Repaired:
-    """original: as it was recorded. segments: pieces without long gaps, in order of time. words: what was done; empty
+    """original: as it was recorded. segments: pieces without long gaps, in order of time. notes: what was done; empty
     when nothing was."""
 
     original: Recording
     segments: tuple[Recording, ...]
-    words: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @property
     def recording(self) -> Recording:
@@ -64,7 +65,7 @@ def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thr
     kept = tuple(part for part in parts if part.duration >= repairs.shortest)
     if not kept:
         raise nothing_left(max(part.duration for part in parts), repairs)
-    return Repaired(original, kept, done.words)
+    return Repaired(original, kept, done.notes)
 
 
 def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: Done) -> Recording:
@@ -99,7 +100,7 @@ class Done:
         self._turns: dict[str, int] = {}
         self._spikes: dict[str, tuple[int, set[int]]] = {}
         self._filled: dict[str, tuple[int, set[int]]] = {}
-        self._standstill: list[str] = []
+        self._standstill: list[Note] = []
         self._gap, self._shortest = 0.0, 0.0
         self._columns: dict[str, tuple[str, ...]] = {}
         self._holes: dict[tuple[str, str], int] = {}
@@ -133,8 +134,10 @@ class Done:
     def _listed(self, name: str, joints: set[int]) -> str:
         return ", ".join(self._columns[name][j] for j in sorted(joints))
 
-    def see_standstill(self, words: str) -> None:
-        self._standstill.append(words)
+    def see_standstill(self, first: float, last: float, count: int) -> None:
+        """Cut before and after these times [s]."""
+        text = f"cut the standstill before {first:.6g} s and after {last:.6g} s: {count} samples"
+        self._standstill.append(notes.done("standstill", text))
 
     def see_trimmed(self, time: Array) -> None:
         self._trimmed += int(self._inside(time).sum())
@@ -167,32 +170,35 @@ class Done:
                 )
 
     @property
-    def words(self) -> tuple[str, ...]:
-        words = [f"dropped {self._dropped} samples with the time of the one before"] if self._dropped else []
-        words += [f"took {counted(count, 'step')} of a turn out of {joint}" for joint, count in self._turns.items()]
-        words += [
-            f"replaced {count} isolated outliers of {name} ({self._listed(name, joints)})"
-            for name, (count, joints) in self._spikes.items()
-        ]
-        words += self._standstill
+    def notes(self) -> tuple[Note, ...]:
+        """What was done, in its order."""
+        said = list[Note]()
+        if count := self._dropped:
+            said.append(notes.done("duplicates", f"dropped {count} samples with the time of the one before"))
+        for joint, count in self._turns.items():
+            said.append(notes.done("turns", f"took {counted(count, 'step')} of a turn out of {joint}", joint))
+        for name, (count, joints) in self._spikes.items():
+            text = f"replaced {count} isolated outliers of {name} ({self._listed(name, joints)})"
+            said.append(notes.done("spikes", text))
+        said += self._standstill
         if self._trimmed:
-            words.append(f"cut {self._trimmed} incomplete samples at the ends")
-        words += [
-            f"filled {count} missing values of {name} ({self._listed(name, joints)}) by cubics through their neighbours"
-            for name, (count, joints) in self._filled.items()
-        ]
+            said.append(notes.done("missing values", f"cut {self._trimmed} incomplete samples at the ends"))
+        for name, (count, joints) in self._filled.items():
+            text = f"filled {count} missing values of {name} ({self._listed(name, joints)}) by cubics through their"
+            said.append(notes.done("missing values", f"{text} neighbours"))
         if self._stretches > 1:
-            words.append(f"split into {self._stretches} pieces at gaps longer than {1e3 * self._gap:.4g} ms")
+            text = f"split into {self._stretches} pieces at gaps longer than {1e3 * self._gap:.4g} ms"
+            said.append(notes.done("gaps", text))
         if self._short:
-            words.append(f"left out {self._short} pieces shorter than {self._shortest:g} s")
-        return tuple(words)
+            said.append(notes.done("gaps", f"left out {self._short} pieces shorter than {self._shortest:g} s"))
+        return tuple(said)
 
 
 def _refuse_stuck(recording: Recording, limits: Thresholds) -> None:
     evidence = Evidence(survey(recording.chunks(CHUNK), None, limits), limits)  # also refuses time that stands still
     for finding in stuck(evidence):
         if finding.severity == Severity.PROBLEM:
-            raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.words}")
+            raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
 
 
 def _without_duplicates(recording: Recording, repairs: Repairs, done: Done) -> Recording:
@@ -238,10 +244,7 @@ def _without_spikes(recording: Recording, repairs: Repairs, limits: Thresholds, 
 def _moving(recording: Recording, limits: Thresholds, done: Done) -> Recording:
     cut = recording.between(*moving_span(recording.chunks(CHUNK), limits))
     if len(cut) < len(recording):
-        done.see_standstill(
-            f"cut the standstill before {cut.time[0]:.6g} s and after {cut.time[-1]:.6g} s: "
-            f"{len(recording) - len(cut)} samples"
-        )
+        done.see_standstill(cut.time[0], cut.time[-1], len(recording) - len(cut))
     return cut
 
 

@@ -83,7 +83,7 @@ class RepairedLog:
                     yield inner
         done.refuse_holes(self.limits)
         if cut:
-            done.see_standstill(f"cut the standstill before {first:.6g} s and after {last:.6g} s: {cut} samples")
+            done.see_standstill(first, last, cut)
         if not count:
             raise nothing_left(longest, self.repairs)
 

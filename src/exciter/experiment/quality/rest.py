@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation, maximum_filter1d, minimum_filter1d
 
 from exciter.experiment.quality.coarse import Coarse
-from exciter.experiment.quality.finding import Finding, note, problem
 from exciter.experiment.quality.thresholds import Thresholds
+from exciter.notes import Note, note, problem
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _ends(time: Array, moving: NDArray[np.bool_], width: float) -> tuple[float |
     return float(time[at[0]] - 0.5 * width), float(time[at[-1]] + 0.5 * width)
 
 
-def standstill(evidence: Evidence) -> Iterator[Finding]:
+def standstill(evidence: Evidence) -> Iterator[Note]:
     """The whole robot at rest before it starts and after it ends."""
     rest, timing, least = evidence.rest, evidence.survey.timing, evidence.thresholds.standstill
     if rest.start is None or rest.end is None:
@@ -82,7 +82,7 @@ def standstill(evidence: Evidence) -> Iterator[Finding]:
             yield note("standstill", words, where=where, start=start, end=end, duration=end - start)
 
 
-def resting_joints(evidence: Evidence) -> Iterator[Finding]:
+def resting_joints(evidence: Evidence) -> Iterator[Note]:
     """Joints that rest while others move."""
     share, still = evidence.rest.share, evidence.survey.values.range("q") == 0.0
     for j, joint in enumerate(evidence.joints):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from exciter.experiment.quality.constant import BESIDE, DEAD_STOP
-from exciter.experiment.quality.finding import Finding, note, problem, warning
 from exciter.experiment.quality.tally import runs
 from exciter.experiment.quality.values import placeholder
 from exciter.experiment.quality.words import count as counted
 from exciter.experiment.quality.words import number, percent, unit
+from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ LIMITS = {"qd": "velocity", "torque": "torque", "current": "torque"}
 NAMES = {"q": "position", "qd": "velocity", "torque": "torque", "current": "current"}
 
 
-def saturation(evidence: Evidence) -> Iterator[Finding]:
+def saturation(evidence: Evidence) -> Iterator[Note]:
     """Plateaus at the largest or smallest value that are entered without slowing down."""
     limits = evidence.thresholds
     for name in evidence.signals:
@@ -63,7 +63,7 @@ def _flat(x: Array, value: float, shortest: int) -> int:
     return count
 
 
-def beyond_limits(evidence: Evidence) -> Iterator[Finding]:
+def beyond_limits(evidence: Evidence) -> Iterator[Note]:
     """Positions, velocities and torques (currents times gains) against the description."""
     values = evidence.survey.values
     for name, (lower, upper) in values.limits.items():
@@ -78,7 +78,7 @@ def beyond_limits(evidence: Evidence) -> Iterator[Finding]:
         yield from _against(evidence, name, reached)
 
 
-def _against(evidence: Evidence, name: str, reached: Array) -> Iterator[Finding]:
+def _against(evidence: Evidence, name: str, reached: Array) -> Iterator[Note]:
     """reached (n,): over the limit."""
     limits, values = evidence.thresholds, evidence.survey.values
     _, upper = values.limits[name]

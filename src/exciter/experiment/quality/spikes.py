@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.experiment.quality.finding import Finding, note, warning
 from exciter.experiment.quality.jumps import Steps, steps_of, turns_of, unwrapped
 from exciter.experiment.quality.words import count as counted
 from exciter.experiment.recording.recording import Recording
+from exciter.notes import Note, note, warning
 from exciter.typing import Array
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _usual_range(x: Array) -> Array:
     return np.asarray(high - low)
 
 
-def outliers(evidence: Evidence) -> Iterator[Finding]:
+def outliers(evidence: Evidence) -> Iterator[Note]:
     """Spikes of any channel, and of whole rows in one line."""
     spikes, samples = evidence.survey.spikes, evidence.survey.timing.samples
     for (name, j), (count, first) in spikes.found.items():

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.ndimage import median_filter
 
-from exciter.experiment.quality.finding import Finding, note, problem, warning
 from exciter.experiment.quality.words import count, number, percent, span
 from exciter.experiment.recording.recording import Recording
+from exciter.notes import Note, note, problem, warning
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence
@@ -150,7 +150,7 @@ class Timing:
         return self.missing / (self.missing + self.samples - self.duplicates)
 
 
-def rate(evidence: Evidence) -> Iterator[Finding]:
+def rate(evidence: Evidence) -> Iterator[Note]:
     """The nominal rate; too few samples; another unit than seconds."""
     timing, limits = evidence.survey.timing, evidence.thresholds
     numbers = {"rate": timing.rate, "interval": timing.interval, "samples": timing.samples, "duration": timing.duration}
@@ -176,7 +176,7 @@ def rate(evidence: Evidence) -> Iterator[Finding]:
         yield problem("unit of time", words, rate=timing.rate)
 
 
-def jitter(evidence: Evidence) -> Iterator[Finding]:
+def jitter(evidence: Evidence) -> Iterator[Note]:
     """How unequal the regular intervals are."""
     timing = evidence.survey.timing
     if timing.jitter > evidence.thresholds.jitter:
@@ -188,7 +188,7 @@ def jitter(evidence: Evidence) -> Iterator[Finding]:
         yield warning("jitter", words, **numbers)
 
 
-def lost_samples(evidence: Evidence) -> Iterator[Finding]:
+def lost_samples(evidence: Evidence) -> Iterator[Note]:
     """Gaps, how many samples they swallowed, and the longest."""
     timing, limits = evidence.survey.timing, evidence.thresholds
     if not timing.missing or timing.longest > limits.longest_step:  # then time itself is wrong
@@ -213,7 +213,7 @@ def lost_samples(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def duplicates(evidence: Evidence) -> Iterator[Finding]:
+def duplicates(evidence: Evidence) -> Iterator[Note]:
     """Several samples with one stamp."""
     timing = evidence.survey.timing
     if timing.duplicates:

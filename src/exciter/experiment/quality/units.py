@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exciter.experiment.quality.finding import Finding, problem, warning
 from exciter.experiment.quality.words import listed, number, unit
+from exciter.notes import Note, problem, warning
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
@@ -42,7 +42,7 @@ def foreign_units(low: Array, high: Array, robot: Robot | None) -> dict[int, str
     return dict(sorted(found.items()))
 
 
-def units(evidence: Evidence) -> Iterator[Finding]:
+def units(evidence: Evidence) -> Iterator[Note]:
     """Positions that only make sense in another unit, and the line that says so."""
     foreign, joints, known = evidence.foreign_units, evidence.joints, evidence.robot is not None
     if not foreign:
@@ -60,7 +60,7 @@ def units(evidence: Evidence) -> Iterator[Finding]:
     yield (problem if known else warning)("unit of position", words, joint, **numbers)
 
 
-def torque_scale(evidence: Evidence) -> Iterator[Finding]:
+def torque_scale(evidence: Evidence) -> Iterator[Note]:
     """Measured over model torque of every joint where both clearly follow each other."""
     match = evidence.match
     if match is None or evidence.effort_unit != "N·m" or evidence.foreign_units:

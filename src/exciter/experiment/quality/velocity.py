@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exciter.experiment.quality.finding import Finding, note, problem, warning
 from exciter.experiment.quality.words import number
+from exciter.notes import Note, note, problem, warning
 
 if TYPE_CHECKING:
     from exciter.experiment.quality.evidence import Evidence
@@ -20,7 +20,7 @@ LATE = 0.02  # periods of the cut-off
 FITS = 0.05  # of the velocity's RMS may be left over for a factor to be taken seriously
 
 
-def velocity(evidence: Evidence) -> Iterator[Finding]:
+def velocity(evidence: Evidence) -> Iterator[Note]:
     """q̇ measured = a (q̇ − d q̈), joint by joint: factor a and delay d [s]."""
     smooth, limits = evidence.smooth, evidence.thresholds
     if smooth is None or smooth.qd is None:

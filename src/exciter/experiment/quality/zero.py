@@ -14,9 +14,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.quality.finding import Finding, problem
 from exciter.experiment.quality.match import unknown_terms
 from exciter.experiment.quality.words import number
+from exciter.notes import Note, problem
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -77,7 +77,7 @@ def _measure(robot: Robot, motion: Motion, effort: Array) -> Callable[[int, floa
     return change
 
 
-def zero(evidence: Evidence) -> Iterator[Finding]:
+def zero(evidence: Evidence) -> Iterator[Note]:
     """Said where order and signs are right and one angle explains much of what was unexplained."""
     smooth, robot = evidence.smooth, evidence.robot
     if smooth is None or smooth.effort is None or robot is None or not evidence.inertias_known:

@@ -14,6 +14,7 @@ from exciter.errors import RecordingError, unknown_name
 from exciter.experiment.recording.about import MOTOR, About
 from exciter.experiment.recording.repairs import Repairs
 from exciter.labelled import Labelled, table_html
+from exciter.notes import Note
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
@@ -35,7 +36,7 @@ class Recording:
 
     temperature (N, n) [°C]: of each joint's drive; NaN where it was not read.
 
-    name: of the file it was read from, repairs: that its recording.yaml asks for, remarks: on how it was read. named:
+    name: of the file it was read from, repairs: that its recording.yaml asks for, notes: on how it was read. named:
     whether the joints' names are known; if not, they are those of the robot, in its order.
 
     >>> time = np.arange(500) / 100
@@ -55,7 +56,7 @@ class Recording:
     temperature: Array | None = None
     name: str | None = None
     repairs: Repairs = field(default_factory=Repairs)
-    remarks: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     named: bool = True
 
     def __post_init__(self) -> None:

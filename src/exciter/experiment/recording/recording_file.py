@@ -17,6 +17,7 @@ from exciter.experiment.recording.description import Description
 from exciter.experiment.recording.lockstep import Lockstep, explained, fingerprints
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.repairs import Repairs
+from exciter.notes import Note, warning
 from exciter.typing import Array
 
 ROWS = 65_536
@@ -52,14 +53,15 @@ class RecordingFile:
         return self.description.repair
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What is allowed, but seldom meant."""
         if self.description.drive.keeps_power:
             return ()
-        return (
-            f"{self.description.where}: drive: torque is not the transpose of drive: position, so that power differs "
-            "between motors and joints; with Rp given, Rt = Rpᵀ unless losses are meant",
+        text = (
+            "torque is not the transpose of drive: position, so that power differs between motors and joints; "
+            "with Rp given, Rt = Rpᵀ unless losses are meant"
         )
+        return (warning("drive", text, None, str(self.path)),)
 
     @cached_property
     def sources(self) -> tuple[SourceFile, ...]:
@@ -103,7 +105,7 @@ class RecordingFile:
                     "read it in pieces (chunks), or keep less of it (windows)"
                 )
             parts.append(piece)
-        return replace(Recording.join(parts), name=str(self.path), repairs=self.repair, remarks=self.remarks)
+        return replace(Recording.join(parts), name=str(self.path), repairs=self.repair, notes=self.notes)
 
     def _piece(self, block: Mapping[str, Array], clock: Clock) -> Recording | None:
         """The next samples in SI units, on the joint side; None where no window keeps any."""

@@ -26,6 +26,7 @@ from exciter.experiment.signals.resample import (
     sampling_rate,
 )
 from exciter.experiment.signals.route import Bridge, Frequency, StreamingRoute
+from exciter.notes import Note, done, warning
 from exciter.robot.motion import Motion
 from exciter.settings import Number, Switch, Whole
 from exciter.typing import Array
@@ -65,7 +66,7 @@ class FilteredDifferences(StreamingRoute):
     rate [Hz]: of the result; None: a round one near the recorded. measured_velocity: q̇ is the recorded velocity
     through the same filter instead of a difference of q, and q̈ its difference. bridge: gaps of up to so many sampling
     intervals are interpolated. edge: samples at both ends are cut until the filter's guess about what lies beyond has
-    faded to this; ``Processed.words`` says how many. bands: where so many times the band of the log's own motion is
+    faded to this; ``Processed.notes`` says how many. bands: where so many times the band of the log's own motion is
     clearly more than the cut-off, that is taken: a cut-off from a slow log would cut the motion of a fast one.
     """
 
@@ -92,23 +93,29 @@ class FilteredDifferences(StreamingRoute):
         recorded = sampling_rate(recording.time)
         rate = round_rate(recorded) if self.rate is None else self.rate
         gap = (self.bridge + 0.5) / recorded
-        words = [f"resampled to {rate:g} Hz by a cubic spline at the true times (recorded: {recorded:.6g} Hz)"]
+        notes = [
+            done(
+                "resampling",
+                f"resampled to {rate:g} Hz by a cubic spline at the true times (recorded: {recorded:.6g} Hz)",
+            )
+        ]
         if rate < 0.9 * recorded:
-            words.append(f"the rate is below the recorded one: torque above {rate / 2:g} Hz is folded down")
+            text = f"the rate is below the recorded one: torque above {rate / 2:g} Hz is folded down"
+            notes.append(warning("resampling", text))
         part = most_moving(recording, gap)
         cutoff, reason = self._chosen(part, rate) if self.cutoff is None else self._raised(part, rate, self.cutoff)
         low_pass = Butterworth(cutoff, self.order)
         bandwidth, left_in = torque_bandwidth(recording.about)
         cut = max(1, low_pass.settle(rate, self.edge))
         what = "velocities" if self.measured_velocity else "positions"
-        words += [
-            f"positions through a Butterworth filter of order {self.order} forwards and backwards, "
-            f"−6 dB at {cutoff:.4g} Hz{reason}",
-            f"central differences of {what}; {cut} samples ({cut / rate:.3g} s) cut at each end",
+        order = f"of order {self.order} forwards and backwards, −6 dB at {cutoff:.4g} Hz{reason}"
+        notes += [
+            done("low-pass", f"positions through a Butterworth filter {order}"),
+            done("derivatives", f"central differences of {what}; {cut} samples ({cut / rate:.3g} s) cut at each end"),
             *left_in,
         ]
         noises = _noises(part, low_pass, rate, bandwidth)
-        return _Plan(low_pass, rate, gap, cut, self.measured_velocity, noises, tuple(words), bandwidth)
+        return _Plan(low_pass, rate, gap, cut, self.measured_velocity, noises, tuple(notes), bandwidth)
 
     def _raised(self, part: Recording, rate: float, cutoff: float) -> tuple[float, str]:
         """As given, or more where this motion is faster; and why."""
@@ -155,7 +162,7 @@ class _Plan:
     cut: int
     measured_velocity: bool
     noises: tuple[Array | None, Array | None]
-    words: tuple[str, ...]
+    notes: tuple[Note, ...]
     torque_bandwidth: float
 
     @property
@@ -190,4 +197,4 @@ class _Plan:
         limits = self.torque_bandwidth, self.low_pass.cutoff
         part = whole[inner]
         more: dict[str, Any] = {"wrench": part.wrench, "temperature": part.temperature}
-        return Processed(motion, torque[inner], self.rate, *self.noises, self.words, *limits, **more)
+        return Processed(motion, torque[inner], self.rate, *self.noises, self.notes, *limits, **more)

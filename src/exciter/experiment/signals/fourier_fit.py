@@ -27,6 +27,7 @@ from exciter.experiment.signals.periods import BLUR, BrokenPositions, PeriodAver
 from exciter.experiment.signals.prewhitening import Prewhitening
 from exciter.experiment.signals.processed import FourierSeries, Processed
 from exciter.experiment.signals.route import Route
+from exciter.notes import Note, done, warning
 from exciter.settings import Number, Whole
 from exciter.typing import Array
 
@@ -146,8 +147,8 @@ class FourierFit(Route):
             return average
         if self.prewhitening is not None:
             return self.prewhitening.of_average(average)
-        limit, words = min(average.torque_bandwidth, passes(analog)), (*average.words, left_in(analog))
-        return replace(average, words=words, torque_bandwidth=limit)
+        limit, notes = min(average.torque_bandwidth, passes(analog)), (*average.notes, left_in(analog))
+        return replace(average, notes=notes, torque_bandwidth=limit)
 
     def _processed(self, recording: Recording) -> tuple[Processed, FourierSeries]:
         average = self._undone(average_periods(recording, self.period, self.settled))
@@ -157,7 +158,7 @@ class FourierFit(Route):
 
     def _fitted(self, average: PeriodAverage, time: Array, q: Array, worth: int) -> tuple[Processed, FourierSeries]:
         """worth: how many recorded samples one of (time, q) stands for."""
-        numbers, words = self._harmonics(average, _step(q))
+        numbers, notes = self._harmonics(average, _step(q))
         common = tuple(sorted(set().union(*numbers)))
         _check_rate(common, average)
         series = _least_squares(average, common, numbers, time, q, worth)
@@ -168,20 +169,20 @@ class FourierFit(Route):
         series = replace(series, noise=noise)
         if self.harmonics is None:
             _refuse_jumps(series, average, left)
-        words += _fit_words(series, left, known=average.position_noise is not None)
+        notes += _fit_notes(series, left, known=average.position_noise is not None)
         motion = series.motion(average.time)
         torque_noise = average.torque_noise_of_mean
-        told, limit = (*average.words, *words), average.torque_bandwidth
+        told, limit = (*average.notes, *notes), average.torque_bandwidth
         remaining = series.noise_of_derivatives[0]
         processed = Processed(motion, average.torque, average.rate, remaining, torque_noise, told, limit, series=series)
         return replace(processed, wrench=average.wrench), series
 
-    def _harmonics(self, average: PeriodAverage, step: Array) -> tuple[list[tuple[int, ...]], list[str]]:
+    def _harmonics(self, average: PeriodAverage, step: Array) -> tuple[list[tuple[int, ...]], list[Note]]:
         """For each joint, and why; step (n,): of the encoders."""
         n = len(average.joints)
         if self.harmonics is not None:
             numbers = Fourier(average.period, self.harmonics).numbers
-            return [numbers] * n, [f"harmonics as given: {_brief(numbers)}"]
+            return [numbers] * n, [done("harmonics", f"harmonics as given: {_brief(numbers)}")]
         power = np.abs(np.fft.rfft(average.q, axis=0)[1 : (len(average.q) + 1) // 2] / len(average.q)) ** 2
         floor = np.median(power[len(power) // 2 :], axis=0) / np.log(2.0)  # of exponentially distributed powers
         if average.position_noise_of_mean is not None:
@@ -195,7 +196,7 @@ class FourierFit(Route):
         listed = ", ".join(f"{name} {count}" for name, count in zip(average.joints, counts, strict=True))
         level = np.sqrt(floor).max() * 2.0
         why = f"harmonics chosen, those whose share in q̈ rises above noise (amplitude {level:.2g}): {listed}"
-        return [tuple(range(1, int(count) + 1)) for count in counts], [why]
+        return [tuple(range(1, int(count) + 1)) for count in counts], [done("harmonics", why)]
 
 
 def _step(q: Array) -> Array:
@@ -269,20 +270,22 @@ def _refuse_jumps(series: FourierSeries, average: PeriodAverage, left: Array) ->
         )
 
 
-def _fit_words(series: FourierSeries, left: Array, known: bool) -> list[str]:
+def _fit_notes(series: FourierSeries, left: Array, known: bool) -> list[Note]:
     noise = series.noise_of_derivatives
-    words = [
+    text = (
         f"least-squares Fourier series of {series.samples} samples; σ left by noise in q, q̇, q̈: "
         f"{noise[0].max():.2g}, {noise[1].max():.2g}, {noise[2].max():.2g} (worst joint)"
-    ]
+    )
+    notes = [done("Fourier series", text)]
     much = (left > 1.3 * series.noise) & (left > 1e-6)
     if known and much.any():
         joint = int(np.argmax(np.where(much, left / np.maximum(series.noise, 1e-300), 0.0)))
-        words.append(
+        text = (
             f"the series leaves {left[joint]:.2g} of '{series.joints[joint]}' unexplained, its noise is "
             f"{series.noise[joint]:.2g}: more harmonics, or none chosen by hand, would follow the motion better"
         )
-    return words
+        notes.append(warning("Fourier series", text, series.joints[joint]))
+    return notes
 
 
 def _brief(numbers: tuple[int, ...]) -> str:

@@ -20,6 +20,7 @@ from scipy import signal
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.about import HIGHEST_ORDER, About, AnalogFilter
+from exciter.notes import Note, warning
 from exciter.typing import Array
 
 UNTOUCHED = 0.99  # gain up to which a filter is said to pass
@@ -47,8 +48,9 @@ def named(analog: AnalogFilter) -> str:
     return f"the analogue Butterworth filter of order {analog.order} and {analog.cutoff:g} Hz"
 
 
-def left_in(analog: AnalogFilter) -> str:
-    return f"{named(analog)} was left in: the torque is late and attenuated; Prewhitening undoes it"
+def left_in(analog: AnalogFilter) -> Note:
+    text = f"{named(analog)} was left in: the torque is late and attenuated; Prewhitening undoes it"
+    return warning("analogue filter", text)
 
 
 def noted_bandwidth(about: About) -> float:
@@ -59,7 +61,7 @@ def noted_bandwidth(about: About) -> float:
         raise RecordingError(f"notes: '{NOTE}' is {shown(about.notes[NOTE])}; it must be a frequency") from None
 
 
-def torque_bandwidth(about: About) -> tuple[float, tuple[str, ...]]:
+def torque_bandwidth(about: About) -> tuple[float, tuple[Note, ...]]:
     """[Hz] up to which the recorded torque is whole, and a warning where a filter was left as it is."""
     if about.filter is None:
         return noted_bandwidth(about), ()

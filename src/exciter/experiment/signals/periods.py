@@ -20,6 +20,7 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.low_pass import noted_bandwidth
 from exciter.experiment.signals.period_averager import PeriodAverager
 from exciter.experiment.signals.resample import check_complete, local_cubic, peeked
+from exciter.notes import Note, done, note, warning
 from exciter.typing import Array
 
 COARSE = 1 << 14  # samples of the first look
@@ -35,11 +36,11 @@ DIFFERENT = 0.2  # of the motion: periods that differ by more do not repeat
 
 @dataclass(frozen=True)
 class PeriodEstimate:
-    """period [s]; difference: RMS between the motion and itself one period later, relative to its spread; words."""
+    """period [s]; difference: RMS between the motion and itself one period later, relative to its spread."""
 
     period: float
     difference: float
-    words: str
+    sentence: str
 
 
 def estimate_period(recording: Recording) -> PeriodEstimate:
@@ -75,8 +76,8 @@ def estimate_period(recording: Recording) -> PeriodEstimate:
             break
         count *= 2
     difference = float(np.sqrt(_mean_square(time, q, period)))
-    words = f"the positions repeat every {period:.6g} s within {100 * difference:.2g} % of the motion"
-    return PeriodEstimate(period, difference, words)
+    sentence = f"the positions repeat every {period:.6g} s within {100 * difference:.2g} % of the motion"
+    return PeriodEstimate(period, difference, sentence)
 
 
 def _first_deep_minimum(values: Array) -> int | None:
@@ -149,7 +150,7 @@ class PeriodAverage:
     position_drift: Array | None = None
     torque_drift: Array | None = None
     left_out: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     filter: AnalogFilter | None = None
     torque_bandwidth: float = float("inf")
     wrench: Array | None = None
@@ -175,20 +176,20 @@ def average_periods(
 
     averager = _gather(pieces(), period, settled)
     announced = settled is not None or averager.about.settled is not None
-    words: list[str] = []
+    notes: list[Note] = []
     left_out: list[str] = []
     if not announced:
         kept = _longest_steady_run(averager)
         left_out = _told(averager, kept)
         if len(kept) < averager.count:
             averager = _gather(pieces(), period, float(averager.starts[kept[0]]), _periods(averager, kept))
-        words.append(_transient_words(averager, left_out))
+        notes.append(_transient_note(averager, left_out))
     broken = averager.unlike.max(axis=1) > BLUR
     if broken.any():
         kept = _longest_unbroken_run(averager, broken)
         left_out += [*averager.left_out, *_broken_words(averager, kept)]
         averager = _gather(pieces(), period, float(averager.starts[kept[0]]), _periods(averager, kept))
-    return _judged(averager, words, left_out)
+    return _judged(averager, notes, left_out)
 
 
 def _periods(averager: PeriodAverager, kept: range) -> int:
@@ -250,7 +251,7 @@ def _longest_unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -
         current = range(j if broken[j] else current.start, j + 1)
         best = current if len(current) > len(best) else best
     if len(best) < 2:
-        _period_words(averager)  # a wrong period has a better word for it
+        _period_note(averager)  # a wrong period has a better word for it
         j, joint = (int(k) for k in np.unravel_index(np.argmax(averager.unlike), averager.unlike.shape))
         raise BrokenPositions(
             f"the position of joint '{averager.joints[joint]}' differs by {100 * averager.unlike[j, joint]:.3g} % of "
@@ -272,25 +273,25 @@ def _broken_words(averager: PeriodAverager, kept: range) -> list[str]:
     return told
 
 
-def _transient_words(averager: PeriodAverager, left_out: list[str]) -> str:
+def _transient_note(averager: PeriodAverager, left_out: list[str]) -> Note:
     if averager.count == 1:
-        return "one period only: what is transient in it cannot be told"
+        return note("transient", "one period only: what is transient in it cannot be told")
     if averager.count == 2 and not left_out:
-        return "two periods only: a transient could not be told from noise"
+        return note("transient", "two periods only: a transient could not be told from noise")
     if left_out:
-        return f"{len(left_out)} periods left out because they do not repeat; settled from {averager.start:.6g} s"
-    return "no transient: all periods repeat within noise"
+        text = f"{len(left_out)} periods left out because they do not repeat; settled from {averager.start:.6g} s"
+        return done("transient", text)
+    return done("transient", "no transient: all periods repeat within noise")
 
 
-def _judged(averager: PeriodAverager, words: list[str], left_out: list[str]) -> PeriodAverage:
+def _judged(averager: PeriodAverager, notes: list[Note], left_out: list[str]) -> PeriodAverage:
     count, n = averager.count, len(averager.joints)
-    words.insert(
-        0, f"mean of {count} period{'s' * (count > 1)} of {averager.period:.6g} s, {averager.samples} samples each"
-    )
+    mean_of = f"mean of {count} period{'s' * (count > 1)} of {averager.period:.6g} s, {averager.samples} samples each"
+    notes.insert(0, done("periods", mean_of))
     left_out = list(dict.fromkeys([*left_out, *averager.left_out]))
     noises: dict[str, Array] = {}
     if count > 1:
-        words += _period_words(averager)
+        notes.append(_period_note(averager))
         variance = averager.squares / ((count - 1) * averager.samples)  # of one resampled sample
         one, mean = np.sqrt(variance / averager.gain), np.sqrt(variance / count)
         drift = _drift(averager, variance)
@@ -298,11 +299,12 @@ def _judged(averager: PeriodAverager, words: list[str], left_out: list[str]) -> 
             part = slice(k * n, (k + 1) * n)
             noises |= {f"{name}_noise": one[part], f"{name}_noise_of_mean": mean[part], f"{name}_drift": drift[part]}
         for k in np.flatnonzero(drift).tolist():
-            words.append(
+            text = (
                 f"{averager.signal_names[k]} wanders by {drift[k]:.3g} from period to period, beyond its noise of "
                 f"{np.sqrt(max(variance[k] - drift[k] ** 2, 0.0)):.3g}: σ counts both"
             )
-    words += [f"left out: {why}" for why in left_out]
+            notes.append(note("periods", text, averager.joints[k % n] if k < 2 * n else None))
+    notes += [done("periods", f"left out: {why}") for why in left_out]
     return PeriodAverage(
         averager.joints,
         averager.instants(averager.start),
@@ -312,7 +314,7 @@ def _judged(averager: PeriodAverager, words: list[str], left_out: list[str]) -> 
         float(averager.starts[-1] + averager.period),
         count,
         left_out=tuple(left_out),
-        words=tuple(words),
+        notes=tuple(notes),
         filter=averager.about.filter,
         torque_bandwidth=noted_bandwidth(averager.about),
         wrench=averager.mean[:, 2 * n :] if averager.mean.shape[1] > 2 * n else None,
@@ -328,7 +330,7 @@ def _drift(averager: PeriodAverager, variance: Array) -> Array:
     return np.where(noticeable, np.sqrt(np.maximum(variance - neighbours, 0.0)), 0.0)
 
 
-def _period_words(averager: PeriodAverager) -> list[str]:
+def _period_note(averager: PeriodAverager) -> Note:
     """The given period against the data: refused when wrong, told when a little off."""
     n = len(averager.joints)
     moving = averager.spread[:n] > 0.0
@@ -345,5 +347,5 @@ def _period_words(averager: PeriodAverager) -> list[str]:
             f"{100 * relative.min():.2g} % of the motion; give the right period (estimate_period finds it)"
         )
     if abs(shift) > 4.0 * sigma and blur > REPEATS:
-        return [f"{truly} (± {sigma:.1g}): the mean is smeared by {100 * blur:.2g} % of the motion"]
-    return [f"the period agrees with the data within {max(abs(shift), sigma):.1g} s"]
+        return warning("period", f"{truly} (± {sigma:.1g}): the mean is smeared by {100 * blur:.2g} % of the motion")
+    return done("period", f"the period agrees with the data within {max(abs(shift), sigma):.1g} s")

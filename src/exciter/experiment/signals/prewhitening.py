@@ -32,6 +32,7 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.low_pass import NOTE, named, noted_bandwidth, passes, response
 from exciter.experiment.signals.periods import PeriodAverage
 from exciter.experiment.signals.resample import resample
+from exciter.notes import done
 from exciter.typing import Array
 
 Complex = NDArray[np.complex128]
@@ -79,7 +80,7 @@ class Prewhitening:
             torque=torque,
             torque_noise=None if average.torque_noise is None else gain * average.torque_noise,
             torque_noise_of_mean=None if average.torque_noise_of_mean is None else gain * average.torque_noise_of_mean,
-            words=(*average.words, _words(analog, limit, gain)),
+            notes=(*average.notes, done(UNDONE, _words(analog, limit, gain))),
             filter=None,
             torque_bandwidth=min(limit, average.torque_bandwidth),
         )
@@ -177,6 +178,7 @@ def _inner(uniform: Recording, half: int) -> Recording:
 # -- limits and words --------------------------------------------------------------------------------------------------
 
 
+UNDONE = "prewhitening"  #: of notes
 NO_FILTER = "no analogue filter is named for this recording; give filter: {order, cutoff}"
 
 
@@ -193,7 +195,7 @@ def _named(recording: Recording) -> AnalogFilter:
 
 def _noted(recording: Recording, words: str, limit: float) -> About:
     limit = min(limit, noted_bandwidth(recording.about))
-    notes = {**recording.about.notes, "prewhitening": words, NOTE: repr(float(limit))}
+    notes = {**recording.about.notes, UNDONE: words, NOTE: repr(float(limit))}
     return replace(recording.about, filter=None, notes=notes)
 
 

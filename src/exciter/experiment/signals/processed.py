@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.notes import Note
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
@@ -88,7 +89,7 @@ class Processed:
     see ``rows``. torque_bandwidth [Hz]: above it an analogue filter took away what could not be brought back;
     infinite where there was none. position_bandwidth [Hz]: cut-off of the filter the positions went through, if any.
     position_noise, torque_noise (n,): standard deviation of what is left in one sample
-    of q and of the torque, where it could be estimated. words: what was done, and why. series: the one the motion was
+    of q and of the torque, where it could be estimated. notes: what was done, and why. series: the one the motion was
     taken from, where it was fitted as one.
 
     wrench (N, 6): on the base, as in ``Recording``, where a force plate was recorded; the torque is zero where it was
@@ -100,7 +101,7 @@ class Processed:
     rate: float
     position_noise: Array | None = None
     torque_noise: Array | None = None
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     torque_bandwidth: float = float("inf")
     position_bandwidth: float = float("inf")
     series: FourierSeries | None = None
@@ -134,7 +135,7 @@ class Processed:
 
     @staticmethod
     def join(pieces: Sequence[Processed]) -> Processed:
-        """Pieces that follow each other, together; noise and words are those of the last."""
+        """Pieces that follow each other, together; noise and notes are those of the last."""
         motions = [piece.motion for piece in pieces]
         signals = [np.concatenate([getattr(m, name) for m in motions]) for name in ("time", "q", "qd", "qdd")]
         torque, bandwidth = np.concatenate([p.torque for p in pieces]), min(p.torque_bandwidth for p in pieces)

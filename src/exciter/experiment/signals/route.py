@@ -12,6 +12,7 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.noise import peeked_at_motion
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.resample import Margin, Piece, overlapped, peeked, segments, split_at_gaps
+from exciter.notes import done
 from exciter.settings import Number, Settings, Whole
 
 BEGINNING = 100_000  #: samples of a stream from which open choices are made
@@ -81,7 +82,7 @@ class StreamingRoute(Route):
         """The same for a log larger than memory, in pieces; a long gap starts a new part.
 
         typical: what open choices are made from; where it is not given, the log's first stretch with motion. Parts
-        too short for the route are left out, which the words of the piece after them say, those of the last piece at
+        too short for the route are left out, which the notes of the piece after them say, those of the last piece at
         the latest.
         """
         stream: Iterable[Recording]
@@ -108,8 +109,8 @@ class StreamingRoute(Route):
 
 
 def _told(processed: Processed, short: int, lost: float) -> Processed:
-    words = f"{short} parts between gaps so far were too short: {lost:.3g} s left out"
-    return replace(processed, words=(*processed.words, words)) if short else processed
+    left_out = done("gaps", f"{short} parts between gaps so far were too short: {lost:.3g} s left out")
+    return replace(processed, notes=(*processed.notes, left_out)) if short else processed
 
 
 def _pieces(stream: Iterable[Recording], plan: Plan) -> Iterator[tuple[Piece[Recording], float]]:

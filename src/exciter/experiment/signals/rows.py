@@ -22,6 +22,7 @@ from exciter.errors import RecordingError
 from exciter.experiment.signals.low_pass import EDGE, FINEST_EDGE, NEGLIGIBLE, Chebyshev, LowPass
 from exciter.experiment.signals.processed import Processed, refuse_folding, remembered_pieces
 from exciter.experiment.signals.resample import Margin, overlapped, peeked, segments
+from exciter.notes import Note, done
 from exciter.typing import Array
 
 DECIMATION = 10  #: factor of [12.21]ff.
@@ -35,7 +36,7 @@ class Rows:
     sides (N, n, p + 1): W and, as its last column, y. joints: one name per equation of an instant.
     bandwidth [Hz]: the narrowest equivalent noise bandwidth the rows went through, infinite for rows as measured.
     torque_bandwidth [Hz]: above it y, and y alone, was cut by an analogue filter; infinite where it was not, and again
-    once both sides were low-passed below it. words: what was done to the rows.
+    once both sides were low-passed below it. notes: what was done to the rows.
     present (n,): part of the instants in which a joint has an equation; None: all of them. The others are zero on both
     sides, and must not be counted.
     Arrays that can be written to are copied.
@@ -48,7 +49,7 @@ class Rows:
     parameters: tuple[str, ...]
     bandwidth: float = float("inf")
     torque_bandwidth: float = float("inf")
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     present: Array | None = None
 
     def __post_init__(self) -> None:
@@ -193,7 +194,7 @@ class ParallelFilter:
     ends of a segment are cut until the filter's guess about what lies beyond has faded to this.
 
     Rows whose y was cut by an analogue filter (``Rows.torque_bandwidth``) are stopped below: a low_pass left open is
-    lowered, and ``Rows.words`` says so; one that passes more than 1 % there is refused.
+    lowered, and ``Rows.notes`` says so; one that passes more than 1 % there is refused.
     """
 
     title = "a low-pass filter"
@@ -256,28 +257,28 @@ class _Work:
     rate: float
     cut: int
     bandwidth: float
-    words: str
+    note: Note
 
     @classmethod
     def plan(cls, settings: ParallelFilter, rate: float, torque_bandwidth: float) -> _Work:
         low_pass, factor = settings.at(rate, torque_bandwidth)
-        words = (
+        text = (
             f"both sides of the equations through a {type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz, "
             f"one of {factor} kept"
         )
         if settings.low_pass is None and (usual := settings.at(rate)[0]) != low_pass:
-            words += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {torque_bandwidth:.4g} Hz"
+            text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {torque_bandwidth:.4g} Hz"
         cut, bandwidth = low_pass.settle(rate, settings.edge), low_pass.noise_bandwidth(rate)
-        return cls(low_pass, factor, rate, cut, bandwidth, words)
+        return cls(low_pass, factor, rate, cut, bandwidth, done("parallel filter", text))
 
     def segment(self, parts: Iterable[Rows]) -> Iterator[Rows]:
-        done = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
+        seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
         margin = Margin(samples=self.low_pass.settle(self.rate, NEGLIGIBLE))
         for piece in overlapped(parts, margin, Rows.join):
             start, end = piece.inner.start, piece.inner.stop
-            skipped = -(-self.cut // self.factor) * self.factor if piece.first else (-done) % self.factor
+            skipped = -(-self.cut // self.factor) * self.factor if piece.first else (-seen) % self.factor
             kept = slice(start + skipped, end - self.cut if piece.last else end, self.factor)
-            done += end - start
+            seen += end - start
             if kept.start < kept.stop:
                 yield self._filtered(piece.whole, kept)
 
@@ -295,7 +296,7 @@ class _Work:
             rate=rate,
             bandwidth=bandwidth,
             torque_bandwidth=float("inf"),
-            words=(*rows.words, self.words),
+            notes=(*rows.notes, self.note),
         )
 
 

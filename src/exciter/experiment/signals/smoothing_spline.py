@@ -29,6 +29,7 @@ from exciter.experiment.signals.resample import (
     sampling_rate,
 )
 from exciter.experiment.signals.route import Bridge, Frequency, StreamingRoute
+from exciter.notes import Note, done
 from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Number, Whole
 from exciter.typing import Array
@@ -83,13 +84,11 @@ class SmoothingSpline(StreamingRoute):
             gap = self.degree / density
         bandwidth, left_in = torque_bandwidth(recording.about)
         torque = estimate_noise(part.time, part.needed_torque()).sigma if np.isinf(bandwidth) else None
-        words = (
-            f"least-squares B-spline of degree {self.degree} with {density:.3g} knots per second: {reason}",
-            f"resampled from {recorded:.6g} to {rate:g} Hz; {self.edge / density:.3g} s cut at each end",
-            *left_in,
-        )
+        spline = f"least-squares B-spline of degree {self.degree} with {density:.3g} knots per second: {reason}"
+        resampled = f"resampled from {recorded:.6g} to {rate:g} Hz; {self.edge / density:.3g} s cut at each end"
+        notes = (done("spline", spline), done("resampling", resampled), *left_in)
         left, cut = noise * np.sqrt(density * interval), self.edge / density
-        return _Plan(self.degree, density, rate, gap, cut, left, torque, words, bandwidth)
+        return _Plan(self.degree, density, rate, gap, cut, left, torque, notes, bandwidth)
 
     def _density(self, recording: Recording, rate: float) -> tuple[float, str]:
         """Knots per second, and why."""
@@ -139,7 +138,7 @@ class _Plan:
     cut: float
     position_noise: Array
     torque_noise: Array | None
-    words: tuple[str, ...]
+    notes: tuple[Note, ...]
     torque_bandwidth: float
 
     @property
@@ -170,7 +169,7 @@ class _Plan:
         q, qd, qdd = (spline(part.time - start, nu=k) for k in range(3))
         motion = Motion(part.time, q, qd, qdd)
         noises = self.position_noise, self.torque_noise
-        told = self.words, self.torque_bandwidth
+        told = self.notes, self.torque_bandwidth
         found = Processed(motion, part.needed_torque(), self.rate, *noises, *told, wrench=part.wrench)
         return replace(found, temperature=part.temperature)
 

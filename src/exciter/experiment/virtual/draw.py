@@ -10,6 +10,7 @@ import numpy as np
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ParameterError
 from exciter.experiment.virtual.truth import Friction, Truth, stream
+from exciter.notes import Note, note
 from exciter.parameters.consistency import link_consistency
 from exciter.parameters.inertial import has_centre
 from exciter.robot.motion import Motion
@@ -52,14 +53,14 @@ def draw(robot: Robot, seed: int = 0, spread: Spread | None = None) -> Truth:
     return Truth(robot.with_inertias(inertias), rotor, Friction(viscous, coulomb), notes=notes)
 
 
-def believed(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
-    """The description, completed to a machine that can be built; and what had to be assumed, in words.
+def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
+    """The description, completed to a machine that can be built; and what had to be assumed.
 
     Bodies that cannot exist become the nearest that can; friction and rotors are invented where nothing is said of
     either. The truth is drawn around it, and it is what a controller believes.
     """
     inertias = robot.inertias
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     if not inertias[:, 0].any():
         raise ParameterError(
             f"the description of '{robot.name}' has no masses, so there is nothing to draw a truth around; "
@@ -68,18 +69,20 @@ def believed(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     for j, joint in enumerate(robot.joints):
         if not link_consistency(joint.inertia).consistent:
             inertias[j] = nearest_body(joint.inertia)
-            notes += (
+            text = (
                 f"no body can have the parameters the description gives to joint '{joint.name}': the truth is drawn "
-                "around the nearest body that exists",
+                "around the nearest body that exists"
             )
+            notes += (note("inertias", text, joint.name),)
     robot = robot.with_inertias(inertias)
     if any(key in robot.friction and robot.friction[key].any() for key in INVENTED):
         return robot, notes
-    notes += (
+    text = (
         "the description speaks neither of friction nor of rotors: values were invented (rotors that fit the drives, "
         f"dry and viscous friction {100 * INVENTED['coulomb']:g} % of the drive's torque each); identify with rotor, "
-        "viscous, coulomb",
+        "viscous, coulomb"
     )
+    notes += (note("friction", text),)
     return replace(robot, friction={**robot.friction, **invented(robot)}), notes
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError
 from exciter.experiment.recording.about import SIDES, Payload
+from exciter.notes import Note, note, texts
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency
 from exciter.parameters.terms import Coulomb, GravitySpring, JointTerm, RotorInertia, Spring, Stribeck, Viscous
@@ -138,7 +139,7 @@ def needed_rate(inertia: Array, rotor: Array, stiffness: Array, damping: Array) 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """robot: with the true inertias; rotor_inertia [kg·m², kg]: seen at the joint. notes: how it came about, in words.
+    """robot: with the true inertias; rotor_inertia [kg·m², kg]: seen at the joint. notes: how it came about.
 
     Bodies that cannot exist are refused.
     """
@@ -147,7 +148,7 @@ class Truth:
     rotor_inertia: PerJoint = 0.0
     friction: Friction = field(default_factory=Friction)
     springs: tuple[CompensationSpring, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "springs", tuple(self.springs))
@@ -228,7 +229,7 @@ class Truth:
             "rotor_inertia": self.rotor.tolist(),
             "friction": self.friction.to_dict(),
             "springs": [asdict(spring) for spring in self.springs],
-            "notes": list(self.notes),
+            "notes": texts(self.notes),
         }
 
 
@@ -270,7 +271,7 @@ def truth_from(data: Any, robot: Robot, source: str) -> Truth:
             ordered(data.get("rotor_inertia", [0.0] * robot.n)),
             Friction(**friction),
             tuple(CompensationSpring(**spring) for spring in data.get("springs", ())),
-            tuple(str(note) for note in data.get("notes", ())),
+            tuple(note("truth", str(text)) for text in data.get("notes", ())),
         )
     except ExciterError as error:
         message = str(error)

@@ -25,6 +25,7 @@ from exciter.experiment.virtual.plant import Plant, build
 from exciter.experiment.virtual.sensors import Drive, Encoder, Poles, Sampling, TorqueMeter
 from exciter.experiment.virtual.truth import Flexibility, Truth, needed_rate, resolved
 from exciter.files import json_text, prepare, staged
+from exciter.notes import COLLISIONS, Note, note, texts, warning
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
@@ -36,12 +37,7 @@ STEPS_PER_SAMPLE = 4  # at least
 FINEST = 50_000.0  # [Hz] beyond which nobody wants to wait
 NOISE = 0.005  # of the torque a drive is made for: noise of the log unless given
 MOST = 60_000_000  # steps × joints that are kept in memory
-BESIDE_THE_POINT = (
-    "capsule",
-    "collision",
-    "velocity limit",
-    "asset files",
-)  # of a design: nothing is simulated of them
+BESIDE_THE_POINT = (COLLISIONS, "asset files")  # subjects that nothing is simulated of
 FORGOTTEN = 14.0  # time constants after which a millionth is left
 
 
@@ -122,18 +118,18 @@ class VirtualRobot:
         )
         kept = self.sampling.kept(len(instants), seed)
         recording = self._recorded(happened, timing, todo if cut else None, seed)[kept]
-        words = (*self.truth.notes, *notes, *self._remarks(todo, happened))
+        notes = (*self.truth.notes, *notes, *self._run_notes(todo, happened))
         return Simulated(
             recording, _part(happened.link, kept), _part(happened.motor, kept), happened.torque[kept],
             happened.dry_friction[kept], happened.link_torque[kept], self, todo, happened.error,
-            happened.saturated.mean(axis=0), 1.0 / timing.step, time.perf_counter() - clock, words, seed,
+            happened.saturated.mean(axis=0), 1.0 / timing.step, time.perf_counter() - clock, notes, seed,
         )  # fmt: skip
 
     # -- rates ---------------------------------------------------------------------------------------------------
 
-    def _timing(self, plant: Plant, todo: Plan, q: Array) -> tuple[Timing, tuple[str, ...]]:
+    def _timing(self, plant: Plant, todo: Plan, q: Array) -> tuple[Timing, tuple[Note, ...]]:
         """Steps that the controller's ticks are made of, enough of them per sample of the log, and for what is fast."""
-        notes: tuple[str, ...] = ()
+        notes: tuple[Note, ...] = ()
         least = max(SIMULATION_RATE, STEPS_PER_SAMPLE * self.sampling.rate)
         needed = self._needed_rate(plant, todo, q)
         if self.simulation_rate is None and needed > least:
@@ -143,7 +139,8 @@ class VirtualRobot:
                     "stiffness or damping of flexible joints or the controller's bandwidth, give heavier rotors, or "
                     "set simulation_rate yourself"
                 )
-            notes = (f"joints and controller are fast: the simulation takes steps at {needed:.3g} Hz or more",)
+            text = f"joints and controller are fast: the simulation takes steps at {needed:.3g} Hz or more"
+            notes = (note("simulation rate", text),)
         wanted = max(least, needed) if self.simulation_rate is None else self.simulation_rate
         if self.control.rate is not None and self.control.rate > wanted and self.simulation_rate is not None:
             raise ExciterError(
@@ -209,23 +206,23 @@ class VirtualRobot:
         slow = 0.0 if self.meter.filter is None else FORGOTTEN * Poles.of(self.meter.filter).slowest
         return self.control.settling + slow
 
-    def _remarks(self, todo: Plan, happened: Executed) -> tuple[str, ...]:
+    def _run_notes(self, todo: Plan, happened: Executed) -> tuple[Note, ...]:
         """What a person should know of this run."""
-        remarks = []
+        notes = list[Note]()
         span, names = todo.curve.extremum(0), self.robot.joint_names
         for j, (low, high) in enumerate(zip(self.robot.limit("lower"), self.robot.limit("upper"), strict=True)):
             if span.lowest[j] < low - 1e-9 or span.highest[j] > high + 1e-9:
-                remarks.append(
+                text = (
                     f"the planned motion takes joint '{names[j]}' to {span.lowest[j]:.4g} … {span.highest[j]:.4g}, "
                     f"beyond its limits {low:.4g} … {high:.4g}; a real robot would stop: see exciter check"
                 )
+                notes.append(warning("limits", text, names[j]))
         for j, part in enumerate(happened.saturated.mean(axis=0)):
             limit = self.robot.limit("torque")[j]
             if part:
-                remarks.append(
-                    f"the drive of '{names[j]}' was at its limit of {limit:g} for {100 * part:.3g} % of the time"
-                )
-        return tuple(remarks)
+                text = f"the drive of '{names[j]}' was at its limit of {limit:g} for {100 * part:.3g} % of the time"
+                notes.append(warning("saturation", text, names[j]))
+        return tuple(notes)
 
 
 def _part(motion: Motion, kept: NDArray[np.bool_]) -> Motion:
@@ -238,7 +235,7 @@ class Simulated:
     friction among it [N·m], and what arrived at the links.
 
     error (T, n): planned less executed position at every tick. saturated (n,): part of the time each drive was at its
-    limit. rate [Hz] of the simulation, seconds it took; words: what a person should know; seed: of noise and the like.
+    limit. rate [Hz] of the simulation, seconds it took; run_notes: on how it came about; seed: of noise and the like.
 
     >>> simulated = ex.simulate(robot, motion)
     >>> [path.name for path in simulated.save("log.csv", truth="truth.json")]
@@ -257,7 +254,7 @@ class Simulated:
     saturated: Array
     rate: float
     seconds: float
-    words: tuple[str, ...]
+    run_notes: tuple[Note, ...]
     seed: int
 
     def __repr__(self) -> str:
@@ -287,10 +284,10 @@ class Simulated:
         return np.asarray(np.sqrt((self.torque**2).mean(axis=0)))
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a person should know: of the description as far as a simulation depends on it, and of the run."""
-        notes = self.virtual.robot.notes
-        return (*(note for note in notes if not any(word in note for word in BESIDE_THE_POINT)), *self.words)
+        described = (one for one in self.virtual.robot.notes if one.subject not in BESIDE_THE_POINT)
+        return (*described, *self.run_notes)
 
     @property
     def real_time_factor(self) -> float:
@@ -339,7 +336,7 @@ class Simulated:
             "joints": {
                 name: {key: values[j] for key, values in per_joint.items()} for j, name in enumerate(robot.joint_names)
             },
-            "notes": list(self.notes),
+            "notes": texts(self.notes),
             "seconds": self.seconds,
         }
 

@@ -18,6 +18,7 @@ from exciter.identification.closed_loop.simulation import Simulated, Unmovable
 from exciter.identification.load import load_chi
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms.dry_friction import DryFriction
 from exciter.robot.motion import Motion
 from exciter.typing import Array
@@ -178,9 +179,8 @@ class Loops:
             return self._settle(start, update, rounds, tolerance, exact)
         except Unmovable as error:
             found = self._settle(self.nominal(), update, rounds, tolerance, exact)
-            why = str(error).split(":", maxsplit=1)[0].removeprefix("with these parameters ")
-            told = f"started from nominal values: from those of least squares, {why}"
-            return replace(found, words=(told, *found.words))
+            text = f"started from nominal values: from those of least squares, {error.why}"
+            return replace(found, notes=(note("start", text), *found.notes))
 
     def _settle(self, start: Array, update: Update, rounds: int, tolerance: float, exact: bool) -> Settled:
         before, blocked, moved = np.inf, 0, np.inf
@@ -193,10 +193,10 @@ class Loops:
             wanders = number > EARLY and not blocked and 0.5 * before < moved < WANDERS
             if moved <= tolerance or size <= NOTHING or wanders:
                 told = f"settled after {number} simulations, the last changed parameters by {moved:.1g} σ"
-                return replace(found, words=(told,))
+                return replace(found, notes=(done("iterations", told),))
             if blocked >= BLOCKED and not exact:
                 told = f"instruments are those of values {moved:.2g} σ away: with the estimated ones no arm moves"
-                return replace(found, words=(told,))
+                return replace(found, notes=(warning("instruments", told),))
             part, along = self._towards(start, change)
             before, blocked, start = moved, blocked + 1 if part < 1.0 else 0, start + part * change
         raise ParameterError(
@@ -219,14 +219,14 @@ class Loops:
 @dataclass(frozen=True, eq=False)
 class Settled:
     """values, std (p,), noise (J,) per equation; factor (…, p): weighted rows, or what stands for them; along: the
-    simulated problem they come from; words: how it went."""
+    simulated problem they come from; notes: how it went."""
 
     values: Array
     std: Array
     noise: Array
     factor: Array
     along: Problem
-    words: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 Update = Callable[[Problem], Settled]

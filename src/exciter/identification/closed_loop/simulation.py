@@ -102,7 +102,12 @@ def _shape(forces: Array, term: JointTerm, bound: BoundTerm, joints: list[int], 
 
 
 class Unmovable(ParameterError):
-    """Parameters no arm can be simulated with: the inertia matrix is not positive definite, or the loop diverges."""
+    """Parameters no arm can be simulated with: the inertia matrix is not positive definite, or the loop diverges.
+    why: in short."""
+
+    def __init__(self, why: str, message: str) -> None:
+        super().__init__(message)
+        self.why = why
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,11 +198,9 @@ class Simulation:
         speed = np.nan_to_num(np.abs(self._qd), nan=np.inf)
         at_tick = self._kernel.look(self._arm, self._q, self._qd, self._torque, self._ticks.step, np.empty_like(speed))
         if not positive and not at_tick:
-            raise Unmovable(
-                f"with these parameters the inertia matrix is not positive definite at {time:.4g} s of the simulated "
-                "motion: no arm moves so; start from values nearer to the truth (nominal ones)"
-            )
-        raise Unmovable(
-            f"the simulated closed loop diverged before {time:.4g} s (joint '{self._names[int(np.argmax(speed))]}' "
-            "first); check the controller's gains and rate, or raise the simulation's rate"
-        )
+            why = f"the inertia matrix is not positive definite at {time:.4g} s of the simulated motion"
+            advice = "no arm moves so; start from values nearer to the truth (nominal ones)"
+            raise Unmovable(why, f"with these parameters {why}: {advice}")
+        first = self._names[int(np.argmax(speed))]
+        why = f"the simulated closed loop diverged before {time:.4g} s (joint '{first}' first)"
+        raise Unmovable(why, f"{why}; check the controller's gains and rate, or raise the simulation's rate")

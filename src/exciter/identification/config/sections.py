@@ -36,6 +36,7 @@ from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, StationaryErrors, with_correlated_errors
 from exciter.identification.uncertainty.hac import HeteroscedasticErrors
 from exciter.identification.uncertainty.pulled import with_correlated_errors_and_prior
+from exciter.notes import note
 from exciter.parameters.terms.term import PerJoint
 from exciter.settings import Number, Registry, Settings, Whole
 from exciter.settings.wrong import wrong
@@ -196,7 +197,7 @@ def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate,
     if isinstance(estimate, PhysicalEstimate) and estimate.prior is not None:
         return with_correlated_errors_and_prior(problem, estimate, errors)
     own = f"uncertainty: {errors.word} is for least squares; {type(estimator).__name__} has a covariance of its own"
-    return replace(estimate, words=(*estimate.words, own))
+    return replace(estimate, notes=(*estimate.notes, note("uncertainty", own)))
 
 
 def _of_the_free_fit(problem: Problem, estimate: Estimate, errors: CorrelatedErrors) -> Estimate:
@@ -207,5 +208,5 @@ def _of_the_free_fit(problem: Problem, estimate: Estimate, errors: CorrelatedErr
     except ParameterError:
         return estimate
     assumption = f"{free.assumption}; of the fit without bounds, which is on the safe side"
-    words = (*estimate.words, *free.words)
-    return replace(estimate, covariance=free.covariance, freedom=free.freedom, assumption=assumption, words=words)
+    notes = (*estimate.notes, *free.notes)
+    return replace(estimate, covariance=free.covariance, freedom=free.freedom, assumption=assumption, notes=notes)

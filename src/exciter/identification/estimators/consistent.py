@@ -22,6 +22,7 @@ from exciter.identification.physical.reference import Reference, nonnegative_ter
 from exciter.identification.physical.settle import PhysicalEstimate, Settled, physical_estimate, settled
 from exciter.identification.physical.whitening import whitened_links
 from exciter.identification.problem import Problem
+from exciter.notes import Note, done
 from exciter.settings import NonNegative
 from exciter.typing import Array
 
@@ -65,10 +66,10 @@ class PhysicallyConsistent(Estimator):
         found = settled(objective, pull.free.noise, pull.cones)
         chi = self._inside(found.chi, equations, reference)
         found = Settled(chi, found.factor, found.weights, found.noise)
-        words = (*pull.words, *self._active(chi, equations, reference))
+        notes = (*pull.notes, *self._active(chi, equations, reference))
         assumption = f"{pull.assumption}; {UNBOUNDED}" if objective.weight else UNBOUNDED
         rows = pull.rows(problem)
-        return physical_estimate(problem, equations, found, pull.free, assumption, words, pull.choice, rows)
+        return physical_estimate(problem, equations, found, pull.free, assumption, notes, pull.choice, rows)
 
     def _limits(self, equations: Equations, reference: Reference) -> list[Cone]:
         given = [cone for bound in self.bounds for cone in bound.cones(equations.model, reference)]
@@ -83,8 +84,8 @@ class PhysicallyConsistent(Estimator):
         terms = np.where(nonnegative_terms(equations), np.maximum(terms, 0.0), terms)
         return np.concatenate([(links + lacking[:, None] * reference.links).ravel(), terms])
 
-    def _active(self, chi: Array, equations: Equations, reference: Reference) -> list[str]:
-        """Which bounds of physics hold the estimate, in words."""
+    def _active(self, chi: Array, equations: Equations, reference: Reference) -> list[Note]:
+        """Which bounds of physics hold the estimate."""
         model = equations.model
         links = chi[: equations.links].reshape(-1, 10)
         smallest = np.linalg.eigvalsh(whitened_links(links, reference.lower))[:, 0]
@@ -92,5 +93,5 @@ class PhysicallyConsistent(Estimator):
         names = model.standard[equations.links :]
         size = chi[equations.links :] / equations.term_scale
         zero = [n for n, x, b in zip(names, size, nonnegative_terms(equations), strict=True) if b and x < ACTIVE]
-        words = [f"links held at the limit of what can exist: {', '.join(thin)}"] if thin else []
-        return words + ([f"held at zero: {', '.join(zero)}"] if zero else [])
+        held = {"links held at the limit of what can exist": thin, "held at zero": zero}
+        return [done("bounds", f"{how}: {', '.join(names)}") for how, names in held.items() if names]

@@ -47,7 +47,7 @@ class DIDIM(Estimator):
         estimate = linear_estimate(
             problem, found.along.compressed, found.values, found.noise, found.noise, f"{WHITE}; {KNOWN}"
         )
-        return replace(estimate, words=found.words)
+        return replace(estimate, notes=found.notes)
 
 
 def _update(along: Problem) -> Settled:

@@ -19,6 +19,7 @@ from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, linear_estimate
+from exciter.notes import Note, done
 from exciter.settings import Names, Positive
 from exciter.typing import Array
 
@@ -45,13 +46,14 @@ class Step:
     dropped: bool
 
     @property
-    def words(self) -> str:
+    def note(self) -> Note:
         what = "dropped" if self.dropped else "kept, and with it the rest"
-        return (
+        text = (
             f"{self.name} {what}: relative σ {self.relative_std_percent:.3g} %, F = {self.f:.3g} (p = "
             f"{self.probability:.2g}; all dropped together p = {self.together:.2g}), residual {self.before:.5f} → "
             f"{self.after:.5f} of the noise"
         )
+        return done("essential", text)
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,8 @@ class Essential(Estimator):
         found = linear_estimate(problem, reduced, values, noise, noise, WHITE + ASSUMPTION)
         every, covariance = np.zeros(len(problem.names)), np.zeros((len(problem.names),) * 2)
         every[kept], covariance[np.ix_(kept, kept)] = values, found.covariance
-        words = (f"{len(kept)} essential of {len(problem.names)} parameters", *(step.words for step in steps))
-        return replace(found, values=every, covariance=covariance, words=words)
+        count = done("essential", f"{len(kept)} essential of {len(problem.names)} parameters")
+        return replace(found, values=every, covariance=covariance, notes=(count, *(step.note for step in steps)))
 
     def steps(self, compressed: Compressed) -> tuple[Step, ...]:
         """The evidence, in order; the last one is what elimination stopped at, where it did."""

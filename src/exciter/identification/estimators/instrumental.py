@@ -78,7 +78,7 @@ class InstrumentalVariables(Estimator):
             ASSUMPTION,
             compressed.information().condition_number,
             compressed.information().condition_number_normalized,
-            words=found.words,
+            notes=found.notes,
         )
 
 

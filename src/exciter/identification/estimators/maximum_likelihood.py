@@ -19,6 +19,7 @@ from exciter.identification.information import Information
 from exciter.identification.maximum_likelihood.levenberg_marquardt import Linearised, Point, Solved, minimise
 from exciter.identification.maximum_likelihood.measured import Measured
 from exciter.identification.problem import Problem
+from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import PerJointNumber
 from exciter.typing import Array
@@ -70,7 +71,7 @@ class MaximumLikelihood(Estimator):
             WHITE,
             regressor.condition_number,
             regressor.condition_number_normalized,
-            words=(*_solution_words(found), *start.words, *_noise_words(problem, at.measured, start.stated)),
+            notes=(*_solution_notes(found), *start.notes, *_noise_notes(problem, at.measured, start.stated)),
         )
 
     def _measured(self, problem: Problem) -> tuple[Measured, ...]:
@@ -140,7 +141,7 @@ class _Start:
     point: Point
     stated: list[Array]
     regressor: Information
-    words: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @classmethod
     def of(cls, problem: Problem, measured: tuple[Measured, ...]) -> _Start:
@@ -151,12 +152,12 @@ class _Start:
         left = [np.sqrt(one.squares(one.delta, beta) / np.maximum(one.rows, 1)) + one.floor for one in used]
         used = _with_noise(used, [np.where(np.isnan(a), b, a) for a, b in zip(stated, left, strict=True)])
         count, have = (sum(int(one.rows.sum()) for one in some) for some in (used, measured))
-        words = (
+        text = (
             f"{have - count} of {have} torques are not used: the joint is so slow there that the direction of its "
             "friction is not certain"
         )
         point = Point(tuple(one.delta for one in used), beta)
-        return cls(used, point, stated, regressor, (words,) if count < have else ())
+        return cls(used, point, stated, regressor, (note("torques", text),) if count < have else ())
 
 
 def _with_noise(measured: tuple[Measured, ...], noise: list[Array]) -> tuple[Measured, ...]:
@@ -189,47 +190,46 @@ def _residuals(found: Solved) -> list[tuple[Array, Array]]:
     return all_of_them
 
 
-# -- words -------------------------------------------------------------------------------------------------------------
+# -- notes -------------------------------------------------------------------------------------------------------------
 
 
-def _solution_words(found: Solved) -> list[str]:
+def _solution_notes(found: Solved) -> list[Note]:
     at = found.at
     freedom = sum(int(one.rows.sum()) for one in at.measured) - len(at.point.beta)
     known = len(at.measured[0].noise) * sum(one.noise_freedom for one in at.measured)
     low, high = freedom * stats.f.ppf([0.5 * CHANCE, 1.0 - 0.5 * CHANCE], freedom, known)
     verdict = "more than" if found.cost > high else "less than" if found.cost < low else "as"
-    words = [
+    text = (
         f"maximum likelihood: {found.iterations} iterations"
         + ("" if found.settled else ", stopped where no step lowered the cost further")
         + f"; cost {found.cost:.6g} for {freedom} degrees of freedom ({found.cost / freedom:.4g} each), "
         f"{verdict} the noise stated makes it"
-    ]
+    )
+    notes = [done("iterations", text)]
     for one, delta in zip(at.measured, at.point.deltas, strict=True):
         step = one.coefficients(delta - one.delta)
         moved = np.sqrt(np.einsum("ja,ab,jb->j", step, one.series.gram, step) / one.series.samples)
         relative = moved / one.series.noise_of_derivatives[0]
         j = int(np.argmax(relative))
-        words.append(
-            f"torques moved the trajectory by up to {relative[j]:.2g} of its noise ('{one.series.joints[j]}', "
-            f"{moved[j]:.2g} rms)"
-        )
+        joint = one.series.joints[j]
+        text = f"torques moved the trajectory by up to {relative[j]:.2g} of its noise ('{joint}', {moved[j]:.2g} rms)"
+        notes.append(done("trajectory", text, joint))
         squares = float(((one.root @ (delta - one.delta)) ** 2).sum())
         if squares > stats.chi2.isf(CHANCE, len(delta)):
-            words.append(
+            text = (
                 "that is more than its noise allows: the model has errors, or the noise of the angles is larger than "
                 "stated; give position_noise or torque_noise"
             )
-    return words
+            notes.append(warning("trajectory", text))
+    return notes
 
 
-def _noise_words(problem: Problem, measured: tuple[Measured, ...], stated: list[Array]) -> list[str]:
-    words = []
+def _noise_notes(problem: Problem, measured: tuple[Measured, ...], stated: list[Array]) -> list[Note]:
+    notes = list[Note]()
     larger = np.max([one.noise / noise for one, noise in zip(measured, stated, strict=True)], axis=0)
     if told := [f"'{name}' {ratio:.3g}" for name, ratio in zip(problem.joints, larger, strict=True) if ratio > 1.0]:
-        words.append(
-            f"torques differ from the model by more than noise between periods, times {', '.join(told)}: σ there is "
-            "that of the residuals"
-        )
+        text = f"torques differ from the model by more than noise between periods, times {', '.join(told)}"
+        notes.append(note("noise", f"{text}: σ there is that of the residuals"))
     if any(np.isnan(noise).any() for noise in stated):
-        words.append("one period only: the noise of torques is that of the residuals")
-    return words
+        notes.append(note("noise", "one period only: the noise of torques is that of the residuals"))
+    return notes

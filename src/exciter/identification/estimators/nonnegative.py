@@ -17,6 +17,7 @@ from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.physics import nonnegative_base
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, linear_estimate, noise_of
+from exciter.notes import done
 from exciter.typing import Array
 
 UNBOUNDED = (
@@ -43,7 +44,8 @@ class NonNegative(Estimator):
                 break
         found = linear_estimate(problem, compressed, values, noise, noise, f"{WHITE}; {UNBOUNDED}")
         held = [name for name, value, b in zip(problem.names, values, bound, strict=True) if b and value == 0.0]
-        return replace(found, words=(f"held at zero: {', '.join(held)}" if held else "no bound was reached",))
+        text = f"held at zero: {', '.join(held)}" if held else "no bound was reached"
+        return replace(found, notes=(done("bounds", text),))
 
 
 def bounded(information: Information, bound: NDArray[np.bool_]) -> Array:

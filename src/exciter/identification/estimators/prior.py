@@ -28,6 +28,7 @@ from exciter.identification.physical.settle import (
 )
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows
+from exciter.notes import Note, done, warning
 from exciter.parameters.consistency import consistency
 from exciter.settings import Number, OneOf, Switch
 from exciter.typing import Array
@@ -53,7 +54,7 @@ class Pull:
     free: Settled
     cones: tuple[Cone, ...]
     choice: WeightChoice | None
-    words: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     def rows(self, problem: Problem) -> Array | None:
         """(m, b + 1) of the prior for base parameters; None where there is none, or it is not least squares."""
@@ -103,12 +104,13 @@ class Prior(Estimator):
         links = found.chi[: objective.equations.links].reshape(-1, 10)
         verdict = consistency(links, problem.model.robot.joint_names)
         bad = [link.name for link in verdict.links if not link.consistent]
-        words = pull.words
+        notes = pull.notes
         if bad:
-            words += (f"no body can have the inertias found for {', '.join(bad)}; PhysicallyConsistent prevents that",)
+            text = f"no body can have the inertias found for {', '.join(bad)}; PhysicallyConsistent prevents that"
+            notes += (warning("bodies", text),)
         prior = pull.rows(problem)
         return physical_estimate(
-            problem, objective.equations, found, pull.free, pull.assumption, words, pull.choice, prior
+            problem, objective.equations, found, pull.free, pull.assumption, notes, pull.choice, prior
         )
 
     def pull(self, problem: Problem, limits: Limits | None = None) -> Pull:
@@ -127,8 +129,8 @@ class Prior(Estimator):
             # the entropic distance keeps bodies physical by itself, and cones at every step are slow
             tried = cones if self.metric.quadratic else ()
             choice = choose_weight(equations, reference, self.metric, equations.weights(free.noise), tried)
-            words, weight = choice.words, choice.weight
+            text, weight = choice.sentence, choice.weight
         else:
-            words = f"weight of the prior {weight:.3g}" if weight else "it counts where torques do not decide"
+            text = f"weight of the prior {weight:.3g}" if weight else "it counts where torques do not decide"
         objective = Objective(equations, reference, self.metric, weight)
-        return Pull(objective, free, cones, choice, (*reference.words, words))
+        return Pull(objective, free, cones, choice, (*reference.notes, done("prior", text)))

@@ -28,6 +28,7 @@ from exciter.identification.estimators.weighted import WeightedLeastSquares, rew
 from exciter.identification.problem import Problem
 from exciter.identification.solution import TINY, enough_rows
 from exciter.identification.solution import taken as taken_of
+from exciter.notes import Note, done
 from exciter.settings import OneOf, Positive
 from exciter.settings.fill import adapter
 from exciter.typing import Array
@@ -220,22 +221,23 @@ def _estimate(state: _Pass, seen: _Seen, loss: Loss, passes: int) -> Estimate:
         assumption,
         information.condition_number,
         information.condition_number_normalized,
-        words=_words(seen, loss, passes),
+        notes=_notes(seen, loss, passes),
     )
 
 
-def _words(seen: _Seen, loss: Loss, passes: int) -> tuple[str, ...]:
+def _notes(seen: _Seen, loss: Loss, passes: int) -> tuple[Note, ...]:
     first = (
         f"{type(loss).__name__}: settled after {passes} passes, {100 * loss.efficiency:.0f} % as efficient as least "
         "squares where errors are Gaussian; noise is that of the bulk of equations (median of residuals)"
     )
-    lines = []
+    lines = list[Note]()
     for joint, count, rows in zip(seen.weighted.joints, seen.sums[3], seen.rows, strict=True):
-        lines.append(
+        text = (
             f"{joint}: {int(count)} of {int(rows)} equations count less than half "
             f"({100 * count / rows:.2g} %; Gaussian errors would give {100 * loss.usual:.2g} %)"
         )
-    return (first, *lines)
+        lines.append(done("outliers", text, joint, None, count=int(count), rows=int(rows)))
+    return (done("iterations", first), *lines)
 
 
 def _first_scale(problem: Problem, values: Array) -> Array:

@@ -20,6 +20,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.stages.cells import Cells, cells_of
 from exciter.identification.stages.propagation import State, Step, refuse_few_rows
 from exciter.identification.stages.stage import ActingAtRest, AtRest, ConstantVelocity, Friction, Stage, Unused
+from exciter.notes import Note, done
 from exciter.settings import Whole
 from exciter.settings.kinds import ListOfTexts
 from exciter.typing import Array
@@ -42,10 +43,10 @@ class Staged(Estimator):
         _refuse(problem, self.stages)
         cells = cells_of(problem, self.stages)
         _refuse_no_torque(problem, cells)
-        state, words = State.start(cells, len(problem.names)), []
+        state, notes = State.start(cells, len(problem.names)), list[Note]()
         for k, stage in enumerate(self.stages):
             state, said = _through(problem, cells, state, k, stage)
-            words.append(said)
+            notes.append(said)
         missing = [name for name, known in zip(problem.names, state.known, strict=True) if not known]
         if missing:
             raise ParameterError(
@@ -66,12 +67,12 @@ class Staged(Estimator):
             _assumption(cells, self.stages),
             everything.condition_number,
             everything.condition_number_normalized,
-            words=tuple(words),
+            notes=tuple(notes),
         )
 
 
-def _through(problem: Problem, cells: Cells, state: State, k: int, stage: Stage) -> tuple[State, str]:
-    """What is known after a stage, and what it did in words."""
+def _through(problem: Problem, cells: Cells, state: State, k: int, stage: Stage) -> tuple[State, Note]:
+    """What is known after a stage, and what it did."""
     if not cells.used[:, k].any():
         raise RecordingError(
             f"no equation is chosen for stage '{stage.name}'; choose less strictly ({stage.selection}), or record a "
@@ -84,12 +85,12 @@ def _through(problem: Problem, cells: Cells, state: State, k: int, stage: Stage)
     left = [problem.names[i] for i in step.unknown[chosen[step.unknown] & ~wanted]]
     joints = ", ".join(problem.joints[j] for j in np.unique(cells.joint[step.mine]))
     count, rows = int(wanted.sum()), int(cells.rows[step.mine].sum())
-    words = f"{stage.name}: {count} parameter{'s' * (count != 1)} from {rows} equations of {joints}"
+    text = f"{stage.name}: {count} parameter{'s' * (count != 1)} from {rows} equations of {joints}"
     if len(step.known):
-        words += f", {len(step.known)} known before"
+        text += f", {len(step.known)} known before"
     if left:
-        words += f"; {', '.join(left)} left to later stages: not determined here"
-    return (step.solve(wanted) if wanted.any() else state), words
+        text += f"; {', '.join(left)} left to later stages: not determined here"
+    return (step.solve(wanted) if wanted.any() else state), done("stage", text)
 
 
 def _hint(cells: Cells, stage: Stage) -> str:

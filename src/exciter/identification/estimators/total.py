@@ -33,6 +33,7 @@ from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, noise_of
+from exciter.notes import done
 from exciter.parameters.base_names import split_name
 from exciter.settings import ByName, Names, Number
 from exciter.typing import Array
@@ -83,7 +84,7 @@ class TotalLeastSquares(Estimator):
             ASSUMPTION + (FILTERED if compressed.inflation.max() > 1.0 + 1e-9 else ""),
             information.condition_number,
             information.condition_number_normalized,
-            words=(self._words(sizes, compressed, sigma),),
+            notes=(done("errors in W", self._sentence(sizes, compressed, sigma)),),
         )
 
     def sizes(self, compressed: Compressed) -> Array:
@@ -103,7 +104,7 @@ class TotalLeastSquares(Estimator):
         exact = [name in self.exact or split_name(name)[0] in self.exact for name in names]
         return np.where([*exact, False], 0.0, sizes)
 
-    def _words(self, sizes: Array, compressed: Compressed, sigma: Array) -> str:
+    def _sentence(self, sizes: Array, compressed: Compressed, sigma: Array) -> str:
         noisy = int((sizes[:, :-1] > 0.0).any(axis=0).sum())
         how = "as stated" if self.errors is not None else "of the same share of every column's root mean square"
         shares = sigma * sizes[:, -1] / np.sqrt(compressed.signal / _rows(compressed))

@@ -32,7 +32,7 @@ class WeightChoice:
         return float(self.weights[self.chosen])
 
     @property
-    def words(self) -> str:
+    def sentence(self) -> str:
         means = [score.mean for score in self.scores]
         text = (
             f"weight of the prior {self.weight:.3g} (each link known to {100.0 / np.sqrt(self.weight):.3g} % of its "

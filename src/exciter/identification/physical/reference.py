@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
@@ -14,6 +14,7 @@ from exciter.errors import ParameterError
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.rods import uniform_rods
 from exciter.identification.physical.whitening import whitened_links, whitening
+from exciter.notes import Note, done, note, warning
 from exciter.parameters.body_parts import dummies
 from exciter.parameters.terms import Offset
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, transform_inertia
@@ -29,12 +30,12 @@ REPAIRED = 0.1  #: of that rod: what it then has at least; a prior must not be s
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """links (n, 10): φ in modified-DH frames, J ≻ 0. terms (t,): joint-term parameters. words: where from. spread (t,):
+    """links (n, 10): φ in modified-DH frames, J ≻ 0. terms (t,): joint-term parameters. notes: where from. spread (t,):
     σ with which terms are known, infinite of those that are free; None: all are."""
 
     links: Array
     terms: Array
-    words: tuple[str, ...] = field(default=())
+    notes: tuple[Note, ...] = ()
     spread: Array | None = None
 
     @property
@@ -58,9 +59,9 @@ class Reference:
             for term, bound in zip(equations.model.terms, equations.model.bound, strict=True)
             for _ in bound.names
         ]
-        words = f"offsets of torques are taken to be within about {100.0 * part:.3g} % of the torque of their joint"
+        text = f"offsets of torques are taken to be within about {100.0 * part:.3g} % of the torque of their joint"
         spread = np.where(offsets, part * equations.term_scale, np.inf)
-        return replace(self, spread=spread, words=(*self.words, words) if any(offsets) else self.words)
+        return replace(self, spread=spread, notes=(*self.notes, done("offsets", text)) if any(offsets) else self.notes)
 
 
 class PriorValues(Settings, ABC):
@@ -94,14 +95,14 @@ class Described(PriorValues):
         links, repaired = _thickened(links, mass * (factor if wrong else 1.0) * _rods(equations))
         names = [equations.model.robot.joints[j].name for j in repaired]
         plausible = " (plausible values, not the manufacturer's)" if equations.model.robot.nominal else ""
-        words = [f"prior: the inertias of the robot's description{plausible}"]
+        notes = [done("prior", f"prior: the inertias of the robot's description{plausible}")]
         if wrong:
-            words.append(
-                f"its masses times {factor:.3g}, or torques make no sense: are they in kg, and the torques in N·m?"
-            )
+            text = f"its masses times {factor:.3g}, or torques make no sense: are they in kg, and the torques in N·m?"
+            notes.append(warning("prior", text))
         if names:
-            words.append(f"made a body that can exist of what the description says for {', '.join(names)}")
-        return Reference(links, _terms(equations), tuple(words))
+            text = f"made a body that can exist of what the description says for {', '.join(names)}"
+            notes.append(note("prior", text))
+        return Reference(links, _terms(equations), tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,8 @@ class UniformRods(PriorValues):
         rods = _rods(equations)
         mass = fitted_mass(equations, rods)[0] if self.mass is None else self.mass
         origin = "fitted to the data" if self.mass is None else "as given"
-        words = f"prior: uniform rods from joint to joint, {mass:.4g} kg all together ({origin})"
-        return Reference(mass * rods, _terms(equations), (words,))
+        text = f"prior: uniform rods from joint to joint, {mass:.4g} kg all together ({origin})"
+        return Reference(mass * rods, _terms(equations), (done("prior", text),))
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,8 @@ class BestKnown(PriorValues):
         if not why:
             return Described().reference(equations)
         found = UniformRods().reference(equations)
-        words = (f"the inertias of the robot's description are placeholders: {why}", *found.words)
-        return Reference(found.links, found.terms, words)
+        text = f"the inertias of the robot's description are placeholders: {why}"
+        return replace(found, notes=(note("prior", text), *found.notes))
 
 
 PRIOR_VALUES = Registry[PriorValues]("prior", BestKnown, Described, UniformRods)

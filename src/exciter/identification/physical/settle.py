@@ -17,6 +17,7 @@ from exciter.identification.physical.objective import Objective
 from exciter.identification.physical.prior_weight import WeightChoice
 from exciter.identification.physical.reference import Reference
 from exciter.identification.problem import Problem
+from exciter.notes import Note, done, note
 from exciter.typing import Array
 
 ROUNDS = 100
@@ -78,7 +79,7 @@ def physical_estimate(
     found: Settled,
     free: Settled,
     assumption: str,
-    words: Sequence[str],
+    notes: Sequence[Note],
     choice: WeightChoice | None = None,
     prior: Array | None = None,
 ) -> PhysicalEstimate:
@@ -99,7 +100,7 @@ def physical_estimate(
         plain.condition_number,
         plain.condition_number_normalized,
         found.chi,
-        (*words, rise(before, after)),
+        (*notes, rise(before, after)),
         choice,
         before,
         found.weights,
@@ -123,16 +124,17 @@ def covariance(equations: Equations, found: Settled) -> Array:
     return np.asarray(0.5 * (result + result.T))
 
 
-def rise(before: Residuals, after: Residuals) -> str:
-    """How much worse the fit is than without prior and bounds, and what that betrays, in words."""
+def rise(before: Residuals, after: Residuals) -> Note:
+    """How much worse the fit is than without prior and bounds, and what that betrays."""
     percent = after.percent - before.percent
     worst = int(np.argmax(percent))
     total = f"{after.total_percent:.3g} % of what was measured, {before.total_percent:.3g} % without prior and bounds"
     text = f"residuals {total}"
     if percent[worst] < NOTABLE * max(before.percent[worst], EXACT):
-        return text
-    return (
+        return done("residuals", text)
+    text = (
         f"{text}; most on {before.joints[worst]}: {after.percent[worst]:.3g} % instead of "
         f"{before.percent[worst]:.3g} %: the model may lack a term there (a spring, a load, a coupling), or the prior "
         "is wrong"
     )
+    return note("residuals", text, before.joints[worst])

@@ -20,6 +20,7 @@ from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimate import Estimate
 from exciter.identification.uncertainty.correlation import Correlation, Taper, correlations
 from exciter.identification.uncertainty.equations import Equations, LinearFit, by_time, linear_fit, stretches
+from exciter.notes import done, warning
 from exciter.settings import Settings, Switch, Whole
 from exciter.typing import Array
 
@@ -210,16 +211,17 @@ def with_correlated_errors(
         f"{joint}: {have} rows are worth {least:.0f} independent ones"
         for joint, have, least in zip(equations.joints, rows, np.minimum(found.independent, rows), strict=True)
     )
-    words = [f"covariance with lags up to {found.reach:.3g} s; {worth}"]
+    notes = [done("covariance", f"covariance with lags up to {found.reach:.3g} s; {worth}")]
     if not found.faded:
-        words.append(
+        text = (
             f"residuals are still alike after {found.reach:.3g} s: the model leaves something out, and intervals cover "
             "what it costs only in part"
         )
+        notes.append(warning("residuals", text))
     return replace(
         estimate,
         covariance=found.covariance,
         freedom=found.freedom,
         assumption=errors.assumption,
-        words=(*estimate.words, *words),
+        notes=(*estimate.notes, *notes),
     )

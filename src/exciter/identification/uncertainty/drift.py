@@ -24,6 +24,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, StationaryErrors, sandwich
 from exciter.identification.uncertainty.equations import LinearFit
+from exciter.notes import Note, warning
 from exciter.typing import Array
 
 LEVEL = 0.01  #: chance of a false alarm, of all parameters together
@@ -56,17 +57,29 @@ class Drift:
         return self.parameter.startswith(OFFSET) or below <= 2.0 * self.std
 
     @property
-    def words(self) -> str:
-        kind = KINDS.get(self.parameter.rstrip("0123456789"), self.parameter)
+    def sentence(self) -> str:
+        return f"{self.kind} of {self.joint} {self._change}"
+
+    @property
+    def note(self) -> Note:
+        return warning(self.kind, self._change, self.joint, change=self.change, std=self.std, seconds=self.seconds)
+
+    @property
+    def kind(self) -> str:
+        """What changes, in a word or two."""
+        return KINDS.get(self.parameter.rstrip("0123456789"), self.parameter)
+
+    @property
+    def _change(self) -> str:
         size = f"{abs(self.change):.3g} {self.unit}".strip()
         if abs(self.value) > abs(self.change):
             size = f"{100.0 * abs(self.change / self.value):.3g} %"
-        way = "falls" if self.change * (self.value if kind != KINDS[OFFSET] else 1.0) < 0.0 else "rises"
-        why = ": warming up?" if kind == KINDS["Fv"] and way == "falls" else ""
+        way = "falls" if self.change * (self.value if self.kind != KINDS[OFFSET] else 1.0) < 0.0 else "rises"
+        why = ": warming up?" if self.kind == KINDS["Fv"] and way == "falls" else ""
         if self.doubtful:
             why = ", unless the model misses something that the motion shows at one end more than at the other"
         sure = f"{abs(self.change) / self.std:.1f} σ"
-        return f"{kind} of {self.joint} {way} by {size} over {self.seconds:.4g} s ({sure}){why}"
+        return f"{way} by {size} over {self.seconds:.4g} s ({sure}){why}"
 
 
 @dataclass(frozen=True)

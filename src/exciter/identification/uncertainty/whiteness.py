@@ -36,7 +36,7 @@ class Whiteness:
         return self.p_value >= LEVEL
 
     @property
-    def words(self) -> str:
+    def sentence(self) -> str:
         if self.white:
             return f"{self.joint}: residuals look like white noise"
         text = f"{self.joint}: residuals {self.interval:.3g} s apart correlate by {self.neighbour:.2f}"

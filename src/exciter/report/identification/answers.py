@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from collections.abc import Sequence
 
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
+from exciter.notes import texts
 from exciter.report.identification.parameters import listed
 from exciter.report.markup import Markup, number, percent
 from exciter.report.section import Section
@@ -29,7 +29,7 @@ def payload_section(payload: PayloadEstimate) -> Section:
         )
     ]
     table = Table(f"Payload on {payload.frame}", ("quantity", "value", "σ", "unit", "95 % interval"), rows)
-    return Section("payload", "Payload", text, (table.html(), *said(payload.remarks)))
+    return Section("payload", "Payload", text, (table.html(), *said(texts(payload.notes))))
 
 
 def quantity_words(name: str) -> str:
@@ -57,8 +57,10 @@ def gains_section(gains: DriveGains) -> Section:
             )
         )
     headings = ("joint", "gain [N·m/A]", "σ [N·m/A]", "σ / gain", "95 % interval", "current noise σ [A]", "status")
-    return Section("gains", "Drive gains", text, (Table("Drive gains", headings, rows).html(), *said(gains.words)))
+    return Section(
+        "gains", "Drive gains", text, (Table("Drive gains", headings, rows).html(), *said(texts(gains.notes)))
+    )
 
 
-def said(words: tuple[str, ...]) -> tuple[Markup, ...]:
-    return (listed(words),) if np.size(words) else ()
+def said(sentences: Sequence[str]) -> tuple[Markup, ...]:
+    return (listed(sentences),) if sentences else ()

@@ -69,7 +69,7 @@ def comparison_section(comparison: Comparison) -> Section:
             "disagree on",
         )
         tables.append(Table("Differences of every two", columns, pairs))
-    contents = (*(table.html() for table in tables), *said(comparison.words))
+    contents = (*(table.html() for table in tables), *said(comparison.sentences))
     return Section("comparison", "Methods side by side", text, contents)
 
 
@@ -94,7 +94,7 @@ def inertia_section(found: InertiaMatrix) -> Section:
     table = Table(
         "The posture where the smallest eigenvalue is, and the accelerations that it belongs to", headings, rows
     )
-    contents = (verdict_line(found.verdict, tone), *said(found.words), table.html())
+    contents = (verdict_line(found.verdict, tone), *said(found.sentences), table.html())
     return Section("inertia-matrix", "Inertia matrix", text, contents)
 
 
@@ -108,7 +108,7 @@ def known_load_section(found: KnownLoad) -> Section:
         )
     ]
     headings = ("quantity", "known", "found", "difference", "σ of the difference", "unit", "difference [σ]")
-    contents = (verdict_line(found.verdict, tone), Table("Known load", headings, rows).html(), *said(found.words))
+    contents = (verdict_line(found.verdict, tone), Table("Known load", headings, rows).html(), *said(found.sentences))
     return Section("known-load", "A known load, recovered", text, contents)
 
 
@@ -140,7 +140,7 @@ def simulated_parts(run: SimulatedRun) -> list[Markup]:
             for j, joint in enumerate(closed.joints)
         }
         parts += [joint_choice(closed.joints), per_joint(plots)]
-    return [*parts, open_table(run.open_loop, name).html(), *said(run.words)]
+    return [*parts, open_table(run.open_loop, name).html(), *said(run.sentences)]
 
 
 def closed_table(closed: Followed, name: str) -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from exciter.identification.automatic.trial import Choice
-from exciter.identification.friction_choice import NOTHING, FrictionChoice, JointFriction
+from exciter.identification.friction_choice import NOTHING, UNSETTLED, FrictionChoice, JointFriction
 from exciter.report.identification.drawn import per_joint
 from exciter.report.identification.parameters import listed
 from exciter.report.joint_choice import joint_choice
@@ -106,7 +106,7 @@ def friction_choice_section(choice: FrictionChoice) -> Section:
     headings = ("joint", "chosen", "left of stretches left out, rms [N·m or N]", "best", "it leaves, rms [N·m or N]")
     chosen = Table("Friction model of every joint", headings, rows)
     tables = {j: candidates_table(joint).html() for j, joint in enumerate(choice.per_joint)}
-    unsettled = () if choice.settled else (listed(choice.words[-1:]),)
+    unsettled = () if choice.settled else (listed([UNSETTLED.text]),)
     every = folded("All candidates of every joint", joint_choice(joints), per_joint(tables))
     contents = (chosen.html(), *unsettled, parts_table(choice).html(), every)
     return Section("friction-choice", "Choice of the friction model", text, contents)

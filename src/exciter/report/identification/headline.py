@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from exciter.experiment.quality.finding import Quality
-from exciter.experiment.quality.notes import all_notes
+from exciter.experiment.quality.quality import Quality
 from exciter.identification.estimate import WELL
 from exciter.identification.identification import Identification
+from exciter.notes import Note, lines
 from exciter.report.markup import Markup, element, joined, number, percent
 from exciter.report.plain_words import named
 from exciter.report.section import figures
@@ -19,17 +19,16 @@ from exciter.validation.verdict import Verdict, next_steps, some_of
 MOST_NOTES = 8  #: the others are folded away
 
 
-def headline(found: Identification, verdict: Verdict, notes: Sequence[str], quality: Mapping[str, Quality]) -> Markup:
+def headline(found: Identification, verdict: Verdict, notes: Sequence[Note], quality: Mapping[str, Quality]) -> Markup:
     fit = f"{fit_sentence(verdict.fit)}{unseen_clause(verdict.unseen)}; {worst_joint(verdict)}."
-    told = all_notes(notes, quality, found.problem.model.robot.joint_names)
     steps = next_steps(found, verdict, quality)
-    return summary(verdict, (done_sentence(found), fit, sure_sentence(found)), told, key_figures(found), steps)
+    return summary(verdict, (done_sentence(found), fit, sure_sentence(found)), notes, key_figures(found), steps)
 
 
 def summary(
     verdict: Verdict,
     sentences: Sequence[str],
-    notes: Sequence[str],
+    notes: Sequence[Note],
     more: Mapping[str, str] | None = None,
     steps: Sequence[str] = (),
 ) -> Markup:
@@ -37,7 +36,7 @@ def summary(
     badge = element("span", verdict.word, class_=f"word {verdict.tone}")
     lead = element("p", badge, " ", " ".join(sentences), class_="lead")
     shown = figures({**runs_figures(verdict), **(more or {})})
-    return joined(lead, notes_list(steps, "next", "good"), notes_list(notes), shown)
+    return joined(lead, notes_list(steps, "next", "good"), notes_list(lines(notes)), shown)
 
 
 def notes_list(notes: Sequence[str], word: str = "note", tone: str = "fair") -> Markup:

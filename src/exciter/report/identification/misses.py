@@ -88,7 +88,7 @@ def structure_section(drawn: Drawn) -> Section | None:
     ]
     headings = ("joint", "quantity", "share of the residual's variance", "chance of so much", "verdict")
     table = Table(f"Whether the residual of {drawn.name} depends on a quantity", headings, rows)
-    said = [one.words for one in drawn.found.structures if one.found]
+    said = [one.sentence for one in drawn.found.structures if one.found]
     words = listed(said) if said else listed(["nothing is missed that velocity, load, position or time would show"])
     by_quantity = sorted(drawn.found.structures, key=lambda one: one.quantity)
     ordered = sorted(
@@ -190,5 +190,5 @@ def whiteness_section(drawn: Drawn) -> Section:
     )
     table = Table(f"Correlation in time of the residuals of {drawn.name}", headings, rows)
     matrix = HeatMap("Correlation between joints", found.correlation.joints, found.correlation.coefficients)
-    words = (listed(found.correlation.words),) if found.correlation.words else ()
+    words = (listed(found.correlation.sentences),) if found.correlation.sentences else ()
     return Section("whiteness", "Are the residuals noise?", text, (table.html(), matrix.html(), *words))

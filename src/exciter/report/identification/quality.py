@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from exciter.experiment.quality.finding import Quality, Severity
+from exciter.experiment.quality.quality import Quality
 from exciter.experiment.quality.words import number as plain
+from exciter.notes import Severity, texts
 from exciter.report.identification.parameters import listed
 from exciter.report.markup import Markup, element, number
 from exciter.report.section import Section, folded
@@ -29,17 +30,17 @@ def quality_section(quality: Mapping[str, Quality]) -> Section:
 def log_parts(name: str, quality: Quality) -> list[Markup]:
     grave = Severity.PROBLEM if quality.problems else Severity.WARNING if quality.warnings else Severity.NOTE
     facts = f"{quality.samples} samples at {number(quality.rate)} Hz, {number(quality.duration)} s"
-    verdict = element("p", Word(quality.verdict.partition(":")[0], TONES[grave]).html(), f" {name}: {facts}.")
+    verdict = element("p", Word(quality.word, TONES[grave]).html(), f" {name}: {facts}.")
     parts = [verdict]
     if quality.findings:
         rows = [
-            (Word(str(f.severity), TONES[f.severity]), f.what, f.joint or "all", f.words, numbers(f.numbers))
+            (Word(str(f.severity), TONES[f.severity]), f.subject, f.joint or "all", f.text, numbers(f.numbers))
             for f in quality.findings
         ]
         headings = ("severity", "check", "joint", "finding", "numbers (SI)")
         parts.append(Table(f"Findings in {name}", headings, rows).html())
     if quality.skipped:
-        parts.append(folded(f"What could not be judged of {name}", listed(quality.skipped)))
+        parts.append(folded(f"What could not be judged of {name}", listed(texts(quality.skipped))))
     return parts
 
 

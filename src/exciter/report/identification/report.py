@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from exciter.experiment.quality.finding import Quality
+from exciter.experiment.quality.quality import Quality
 from exciter.identification.automatic.trial import Choice
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Identification
 from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
+from exciter.notes import Note, texts
 from exciter.report.identification.answers import gains_section, payload_section
 from exciter.report.identification.checks import (
     comparison_section,
@@ -79,7 +80,7 @@ def identification_page(
     found: Identification,
     settings: Mapping[str, Any] | None = None,
     validation: Sequence[Problem] = (),
-    notes: Sequence[str] = (),
+    notes: Sequence[Note] = (),
     answers: Answers | None = None,
     *,
     fit: Validation,
@@ -118,4 +119,4 @@ def _sections(
     yield from answers.checks()
     if quality:
         yield quality_section(quality)
-    yield done_section((*found.estimate.words, *found.words), found.problem.runs)
+    yield done_section(texts(found.estimate.notes), found.problem.runs)

@@ -26,7 +26,7 @@ def residuals_section(runs: Sequence[Drawn], judge: Formulation, shown_runs: int
     )
     if shown_runs < len(runs):
         text += f" Torques are drawn of the first {MOST_RUNS} runs of each kind."
-    floors = [f"{drawn.name}: {drawn.found.floor.words}" for drawn in runs]
+    floors = [f"{drawn.name}: {drawn.found.floor.sentence}" for drawn in runs]
     contents = (*(baselines_table(drawn).html() for drawn in runs), listed(floors))
     return Section("residuals", "Residuals beside baselines", text, contents)
 

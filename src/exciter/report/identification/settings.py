@@ -8,6 +8,7 @@ from typing import Any
 
 from exciter.identification.identification import Identification
 from exciter.identification.run import Run
+from exciter.notes import texts
 from exciter.report.identification.parameters import listed
 from exciter.report.markup import number
 from exciter.report.plain_words import in_full
@@ -16,7 +17,7 @@ from exciter.report.section import Section
 
 
 def done_section(words: Sequence[str], runs: Sequence[Run]) -> Section:
-    items = [*words, *(f"{PurePath(run.name).name}: {word}" for run in runs for word in run.words)]
+    items = [*words, *(f"{PurePath(run.name).name}: {word}" for run in runs for word in texts(run.notes))]
     return Section("done", "What was done", "", (listed(items),))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from exciter.experiment.quality.finding import Quality
-from exciter.experiment.quality.notes import all_notes
+from exciter.experiment.quality.quality import Quality
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.run import Run
+from exciter.notes import Note
 from exciter.report.identification.checks import inertia_section, simulation_section
 from exciter.report.identification.headline import many, summary, unseen_sentence, worst_joint
 from exciter.report.identification.misses import misses
@@ -28,7 +28,7 @@ def validation_page(
     validation: Validation,
     *,
     runs: Sequence[Run] = (),
-    notes: Sequence[str] = (),
+    notes: Sequence[Note] = (),
     quality: Mapping[str, Quality] | None = None,
     inertia_matrix: InertiaMatrix | None = None,
     simulation: Sequence[SimulatedRun] = (),
@@ -50,7 +50,7 @@ def validation_page(
         sections.append(simulation_section(simulation))
     if quality:
         sections.append(quality_section(quality))
-    if any(run.words for run in runs):
+    if any(run.notes for run in runs):
         sections.append(done_section((), runs))
     values = {
         "identified model": str(identified.folder),
@@ -60,12 +60,10 @@ def validation_page(
     settings = identified.config.to_dict()
     sections.append(repeat_section(values, settings, "identify.yaml", model=identified.model))
     title = f"Validation of {identified.model.robot.name}"
-    return Page(title, _headline(identified, verdict, notes, quality or {}), sections)
+    return Page(title, _headline(identified, verdict, notes), sections)
 
 
-def _headline(
-    identified: IdentifiedModel, verdict: Verdict, notes: Sequence[str], quality: Mapping[str, Quality]
-) -> Markup:
+def _headline(identified: IdentifiedModel, verdict: Verdict, notes: Sequence[Note]) -> Markup:
     robot, runs = identified.model.robot, verdict.unseen.runs
     seconds = sum(float(run.prediction.time[-1] - run.prediction.time[0]) for run in runs)
     done = (
@@ -73,4 +71,4 @@ def _headline(
         f"{many(len(runs), 'run')} they never saw ({some_of([run.name for run in runs])}; {number(seconds, 3)} s)."
     )
     sentences = (done, unseen_sentence(verdict.unseen), f"The {worst_joint(verdict)}.")
-    return summary(verdict, sentences, all_notes(notes, quality, robot.joint_names))
+    return summary(verdict, sentences, notes)

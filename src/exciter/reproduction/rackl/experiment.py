@@ -134,4 +134,4 @@ def loaded_run(model: DynamicModel, motions: Motions, seed: int) -> Run:
     chi = true_chi(model, seed) + (set_up.loaded_chi(model) - model.nominal)
     recording = log(model, motions.dynamic, chi, 3 * seed + LOADED)
     run = Run.of(recording, route(), name="loaded")
-    return Run(run.parts, run.name, run.span, run.period, set_up.payload(), recording, run.words)
+    return Run(run.parts, run.name, run.span, run.period, set_up.payload(), recording, run.notes)
