@@ -362,6 +362,8 @@ def test_no_note_is_lost_where_they_are_put_together():
     """What is not of a log stands nowhere else, and two notes on one subject may say different things."""
     apart = [warning("offset", f"rises by {k} N·m", f"j{k}") for k in (1, 2)]
     assert lines(apart) == ["offset of j1: rises by 1 N·m", "offset of j2: rises by 2 N·m"]
+    long = "smallest eigenvalue at " + ", ".join(f"joint_{k} {k} rad" for k in range(30))
+    assert lines([warning("inertia matrix", long)]) == [f"inertia matrix: {long}"]
     mixed = [warning("delay", text, joint, "a.csv") for text, joint in (("1 ms", "j1"), ("2 ms", "j2"), ("all", None))]
     assert lines([*mixed, warning("delay", "odd", None, "a.csv")]) == [
         "a.csv: delay: j1, j2",

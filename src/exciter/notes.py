@@ -54,6 +54,11 @@ class Note:
         log = "" if self.log is None else f"{PurePath(self.log).name}: "
         return f"{log}{self.subject}{'' if self.joint is None else f' of {self.joint}'}: {self.text}"
 
+    @property
+    def found_in_log(self) -> bool:
+        """Whether its whole text stands where the log is judged."""
+        return self.log is not None and self.severity > Severity.NOTE
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without what is not said."""
         plain = {"severity": str(self.severity), "subject": self.subject, "joint": self.joint, "text": self.text}
@@ -114,7 +119,7 @@ def _lines(group: tuple[Note, ...]) -> list[str]:
     """On one subject, without the log: ``spikes: joint_1, joint_3``, and what is said of all of them alike."""
     joints = [] if group[0].log is None else list(dict.fromkeys(one.joint for one in group if one.joint))
     alone = [one for one in group if len(joints) < 2 or not one.joint]
-    own = [str(replace(one, log=None, text=shortened(one.text))) for one in alone]
+    own = [str(replace(one, log=None, text=shortened(one.text) if one.found_in_log else one.text)) for one in alone]
     if len(joints) < 2:
         return own
     advice = {one.text.partition(": ")[2] for one in group if one.joint}
