@@ -142,7 +142,7 @@ def test_the_usual_route_and_parts_between_gaps(dry):
     assert any(word.startswith("left out 13") for word in texts(prepared.notes))
     assert "no period is given: low-passed and differentiated" in texts(prepared.notes)
     few = replace(recording, about=replace(recording.about, period=20.0))
-    assert "periods of 20 s are too few" in usual_route(few)[1]
+    assert "periods of 20 s are too few" in usual_route(few)[1].text
     with pytest.raises(RecordingError, match=r"0\.5 s are needed"):
         process(once.between(13.0, 13.3))
 
