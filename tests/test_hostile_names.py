@@ -38,6 +38,7 @@ from exciter.export.urdf import identified_urdf, urdf_text
 from exciter.files import csv_cells, csv_line, json_text
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
+from exciter.notes import note
 from exciter.parameters.terms import UserTerm
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.report.design_report import design_page
@@ -86,7 +87,7 @@ def called(robot, names):
         capsules=tuple(replace(capsule, name=new[capsule.name]) for capsule in robot.capsules),
         collision_pairs=tuple((new[a], new[b]) for a, b in robot.collision_pairs),
         source=" ".join(names),
-        notes=tuple(f"of {name}" for name in names),
+        notes=tuple(note("name", f"of {name}") for name in names),
     )
 
 
@@ -309,7 +310,7 @@ def pages(folder, names, log):
     design_page(designed(robot), settings={"command": names[1]}).write(folder / "design.html")
     made = identified(robot)
     quality = {"logs/run 1.csv": quality_of(robot)}
-    notes = [f"{log}: {name}" for name in names]
+    notes = [note("name", name, None, log) for name in names]
     identification_page(
         made.found, {"terms": [log]}, made.validation, notes, fit=made.fit, unseen=made.unseen, quality=quality
     ).write(folder / "found.html")
