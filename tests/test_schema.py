@@ -14,11 +14,12 @@ from jsonschema import Draft202012Validator
 from exciter.cli import main
 from exciter.commands.schema import schema
 from exciter.errors import ExciterError
+from exciter.excitation.design_settings import DesignSettings
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.config import SimulateSettings
 from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_configuration
 from exciter.robot import library, load
-from exciter.robot.settings_file import SettingsFile
+from exciter.robot.settings_file import DESIGN_KEYS, SettingsFile
 from exciter.settings import fill, keys_of
 from test_init_cli import exciter, uncommented
 
@@ -150,3 +151,7 @@ def test_init_writes_the_schema_beside_the_configuration(tmp_path, monkeypatch, 
     assert path.read_text() == "{}"
     assert exciter("init", "panda", "-o", "below/c.yaml", "--force") == 0
     assert json.loads(path.read_text(encoding="utf-8")) == SCHEMAS["exciter"]
+
+
+def test_the_file_of_all_commands_knows_every_key_of_a_design():
+    assert keys_of(DesignSettings) == DESIGN_KEYS

@@ -6,8 +6,7 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -54,24 +53,12 @@ def print_notes(out: Console, remarks: Iterable[str], missing: Iterable[str]) ->
 
 
 _quiet = False  # nothing for people
-_silent = False  # nothing but progress
 
 
 def be_quiet(quiet: bool) -> None:
     """Whether results are printed for people; data asked for by --json, and errors, always are."""
     global _quiet
     _quiet = quiet
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """What a command prints for people is left out; its progress is shown."""
-    global _silent
-    _silent = True
-    try:
-        yield
-    finally:
-        _silent = False
 
 
 class _Console(Console):
@@ -89,7 +76,7 @@ class _Console(Console):
 def console() -> Console:
     """For people: as wide as the terminal; a file or a pipe gets long lines, so that searching finds them."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
-    return _Console(width=width, quiet=_quiet or _silent)
+    return _Console(width=width, quiet=_quiet)
 
 
 def screen() -> Console:

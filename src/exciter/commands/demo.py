@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import shlex
 import shutil
@@ -23,24 +22,25 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.arguments import parser
-from exciter.commands.common import console, quietly, screen, with_flags
-from exciter.commands.design import INTERRUPTED
+from exciter.commands.common import console, screen, with_flags
+from exciter.commands.design import progress_bar as search_bar
 from exciter.commands.progress import steps
+from exciter.commands.simulate import progress_bar as simulation_bar
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
+from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.files import json_text, output_folder, scratch, staged, write_json
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
 from exciter.notes import texts
 from exciter.parameters.terms.registry import declared_terms
+from exciter.pipeline.design import Designed, design
 from exciter.pipeline.identify import identify
 from exciter.pipeline.saving import save_identified
-from exciter.pipeline.simulate import virtual_settings
+from exciter.pipeline.simulate import simulate, virtual_settings
 from exciter.robot import Motion, Robot, library, load
 from exciter.robot.options import RobotOptions
 
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         out = Console(quiet=True) if arguments.json else console()
         stack.enter_context(nothing_left(folder, fresh))
         story = Story(out, arguments.robot, folder, arguments.seed)
-        data = story.tell(with_flags(RobotOptions(), arguments), robot_flags(arguments))
+        data = story.tell(with_flags(RobotOptions(), arguments))
         if arguments.json:
             print(json_text(data), end="")
         if arguments.output is not None:
@@ -83,26 +83,19 @@ def nothing_left(folder: Path, fresh: bool) -> Iterator[None]:
         raise
 
 
-def robot_flags(arguments: argparse.Namespace) -> list[str]:
-    """What was said of the robot, for every command."""
-    flags = [word for joint in arguments.lock for word in ("--lock", joint)]
-    return flags if arguments.gravity is None else [*flags, "--gravity", *map(str, arguments.gravity)]
-
-
 class Story:
     """Chapters that follow each other; every one is a command, and is shown as one."""
 
     def __init__(self, out: Console, robot: str, folder: Path, seed: int) -> None:
         self.out, self.robot, self.folder, self.seed = out, robot, folder, seed
 
-    def tell(self, options: RobotOptions, flags: list[str]) -> dict[str, Any]:
-        self.options, self.flags = options, flags
+    def tell(self, options: RobotOptions) -> dict[str, Any]:
+        self.options = options
         robot = load(self.robot, options)
         (self.folder / STORY).unlink(missing_ok=True)  # of an earlier story, whose files go one by one
         clock = time.perf_counter()
         self.meet(robot)
-        self.design()
-        self.experiment()
+        self.experiment(robot, *self.design(robot))
         self.identify(robot)
         return self.compare_with_truth(time.perf_counter() - clock)
 
@@ -120,26 +113,38 @@ class Story:
         with staged(self.folder) as stage:  # a link of that name is replaced, and not followed
             (stage / SETTINGS).write_text(text, encoding="utf-8")
 
-    def design(self) -> None:
+    def design(self, robot: Robot) -> tuple[Designed, Designed]:
         self.chapter("design", "a motion that shows the parameters, and another one to check them with")
-        self.command("design", self.robot, "-o", self.at("design"), "--starts", STARTS, "--seed", self.seed)
-        data = read(self.folder / "design" / "design.json")
-        limits = [limit for limit in data["certificate"]["limits"] if limit["status"] == "holds"]
-        kinds = ", ".join(dict.fromkeys(limit["what"] for limit in limits))
-        self.say(f"{data['duration']:.0f} s of motion; {len(limits)} limits ({kinds}) hold at every instant: certified")
+        self.show("design", self.robot, "-o", self.at("design"), "--starts", STARTS, "--seed", self.seed)
+        with search_bar(STARTS) as tell:
+            motion = design(robot, starts=STARTS, seed=self.seed, progress=tell)
+        if motion.design.interrupted:
+            raise KeyboardInterrupt
+        motion.save(self.folder / "design")
+        limits = [limit for limit in motion.certificate.limits if limit.status == "holds"]
+        kinds, lasts = ", ".join(dict.fromkeys(limit.what for limit in limits)), f"{motion.curve.duration:.0f} s"
+        self.say(f"{lasts} of motion; {len(limits)} limits ({kinds}) hold at every instant: certified")
         flags = ("--trajectory", "random-spline", "--seed", self.seed)
-        self.command("design", self.robot, "-o", self.at("other"), *flags)
-        data = read(self.folder / "other" / "design.json")
-        self.say(f"{data['duration']:.0f} s of random motion, certified as well: it will not be used to identify")
+        self.show("design", self.robot, "-o", self.at("other"), *flags)
+        other = design(robot, RandomSpline(), seed=self.seed)
+        other.save(self.folder / "other")
+        lasts = f"{other.curve.duration:.0f} s"
+        self.say(f"{lasts} of random motion, certified as well: it will not be used to identify")
+        return motion, other
 
-    def experiment(self) -> None:
+    def experiment(self, robot: Robot, motion: Designed, other: Designed) -> None:
         self.chapter("experiment", "a virtual robot whose bodies and friction are off the description; noise")
         settings = ("--config", self.at(SETTINGS))
-        motion, other = (self.at(f"{name}/trajectory.json") for name in ("design", "other"))
+        planned, unseen = (self.at(f"{name}/trajectory.json") for name in ("design", "other"))
         truth = ("--truth", self.at(TRUTH))
-        self.command("simulate", self.robot, motion, "-o", self.at(LOG), "--periods", PERIODS, *truth, *settings)
-        seed = ("--seed", self.seed + 1)  # of the noise: the robot is the same
-        self.command("simulate", self.robot, other, "-o", self.at(OTHER_LOG), *seed, *settings)
+        self.show("simulate", self.robot, planned, "-o", self.at(LOG), "--periods", PERIODS, *truth, *settings)
+        with simulation_bar() as tell:
+            first = simulate(robot, motion, self.folder / SETTINGS, periods=PERIODS, progress=tell)
+        first.save(self.folder / LOG, self.folder / TRUTH)
+        seed = self.seed + 1  # of the noise: the robot is the same
+        self.show("simulate", self.robot, unseen, "-o", self.at(OTHER_LOG), "--seed", seed, *settings)
+        with simulation_bar() as tell:
+            simulate(robot, other, self.folder / SETTINGS, seed=seed, progress=tell).save(self.folder / OTHER_LOG)
 
     def identify(self, robot: Robot) -> None:
         self.chapter("identify", f"{len(METHODS) + 1} methods on the same log, tried on motion they never saw")
@@ -229,18 +234,6 @@ class Story:
         """A command as a person would type it."""
         text = shlex.join(str(word) for word in words)
         self.out.print(f"  $ exciter {text}", style="dim", markup=False, soft_wrap=True)
-
-    def command(self, *words: object) -> None:
-        """Run a command, without what it prints."""
-        text = [str(word) for word in words]
-        self.show(*text)
-        with quietly():
-            command = importlib.import_module(f"exciter.commands.{text[0]}")
-            code = command.run(parser().parse_args([*text, *self.flags]))
-        if code == INTERRUPTED:
-            raise KeyboardInterrupt
-        if code:
-            raise ExciterError(f"the demo stopped: exciter {shlex.join(text)} did not succeed; choose another --seed")
 
 
 def compiled(model: DynamicModel) -> float:
