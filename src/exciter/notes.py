@@ -47,6 +47,8 @@ class Note:
     numbers: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        if "log" in self.numbers:
+            raise TypeError("the log of a note is given by position")
         object.__setattr__(self, "numbers", MappingProxyType(dict(self.numbers)))
 
     def __str__(self) -> str:
