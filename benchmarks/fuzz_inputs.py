@@ -26,7 +26,6 @@ from fuzz_damage import BOMBS
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria import DOptimality
-from exciter.excitation.design_settings import read_config
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.read import read_trajectory
@@ -42,14 +41,13 @@ from exciter.excitation.validation_motion.random_families import RandomPoints, R
 from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.recording import open_recording
 from exciter.experiment.sources import open_source
-from exciter.experiment.virtual.config import read_virtual
 from exciter.experiment.virtual.draw import draw
 from exciter.experiment.virtual.truth import read_truth
 from exciter.export.ros2 import joint_trajectory
-from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.body_parts import dummies
 from exciter.parameters.terms.registry import joint_terms
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import library, load
 from exciter.robot.options import read_options
 from exciter.robot.robot import Robot
@@ -181,7 +179,7 @@ def _named(texts: Iterable[str]) -> list[bytes]:
 
 
 def design(path: Path, rng: random.Random) -> None:
-    config = read_config(path)
+    config = SettingsFile.read(path).design
     family = config.motion
     robot = config.robot.apply(arm())
     config.noise_of(robot)
@@ -196,7 +194,7 @@ def design(path: Path, rng: random.Random) -> None:
 
 
 def identification(path: Path, rng: random.Random) -> None:
-    config = IdentifyConfig.read(path)
+    config = SettingsFile.read(path).identify
     robot = config.robot.apply(arm())
     config.formulation(())
     _ = config.route, config.uncertainty, config.folds, config.known_parameters, config.chooses_friction
@@ -351,7 +349,7 @@ def _yaml(path: Path, rng: random.Random) -> None:
 
 
 def _virtual(path: Path, rng: random.Random) -> None:
-    read_virtual(path, arm(), 0)
+    SettingsFile.read(path).virtual(arm(), 0)
 
 
 def _of_tests(end: str) -> Callable[[], list[File]]:

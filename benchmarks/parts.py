@@ -40,6 +40,7 @@ from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimate import Estimate
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run, common_side
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.validation.prediction import Prediction
 from log_parts import ALIKE, Span, Split, counted, cut, splits
@@ -147,7 +148,7 @@ class Left:
 
 
 def _config(name: str) -> IdentifyConfig:
-    return IdentifyConfig.read(REAL / name / "identify.yaml")
+    return SettingsFile.read(REAL / name / "identify.yaml").identify
 
 
 def _whole(name: str, which: str, data: Path) -> Recording:

@@ -31,13 +31,13 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.mesh import MeshDistance
-from exciter.excitation.design_settings import read_config
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier, FourierPiece
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.robot.geometry import Shape
 from exciter.robot.motion import Motion
@@ -306,7 +306,7 @@ def description_trial(seed: int, samples: int = 2000) -> list[str]:
         paths = [Path(folder) / name for name in ("robot.urdf", "config.yaml", "trajectory.json")]
         paths[0].write_text(text, encoding="utf-8")
         paths[1].write_text(yaml.safe_dump(settings), encoding="utf-8")
-        config = read_config(paths[1])
+        config = SettingsFile.read(paths[1]).design
         robot = load(paths[0], config.robot)
         paths[2].write_text(json.dumps(exact_data(curve, robot)), encoding="utf-8")
         moved = read_trajectory(paths[2], robot)

@@ -21,7 +21,7 @@ from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria import AOptimality, DOptimality, EnergyRows, InverseTorque, WeightedSum
 from exciter.excitation.criteria.registry import ALONE
-from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home, read_config
+from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home
 from exciter.excitation.families import TO_DESIGN
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.samples import Samples
@@ -31,6 +31,7 @@ from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, DriveCoupling, Stribeck, Viscous
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Motion, library, load
 from exciter.settings import keys_of, written
 from exciter.settings.fill import adapter, settings_fields
@@ -42,7 +43,7 @@ PANDA, SMALL = library.embedded("panda"), library.embedded("gautier-khalil")
 def config(folder: Path, text: str) -> DesignSettings:
     path = folder / "design.yaml"
     path.write_text(text, encoding="utf-8")
-    return read_config(path)
+    return SettingsFile.read(path).design
 
 
 def constraints(folder, text, robot=PANDA):

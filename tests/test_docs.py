@@ -24,7 +24,7 @@ from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
 from exciter.excitation.constraints.user import UserConstraint
 from exciter.excitation.criteria.registry import CRITERIA
-from exciter.excitation.design_settings import DesignSettings, MotionSettings, read_config
+from exciter.excitation.design_settings import DesignSettings, MotionSettings
 from exciter.excitation.families import FAMILIES
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
@@ -32,7 +32,7 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import open_recording
 from exciter.export.write import EXPORTS
 from exciter.files import json_text
-from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings
+from exciter.identification.config.identify_config import IdentifySettings
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.registry import FORMULATIONS
@@ -40,6 +40,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.parameters.terms.registry import TERMS
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 from exciter.robot.options import options_from
 from exciter.settings import keys_of
@@ -96,7 +97,7 @@ def test_design_document(tmp_path):
         text = blocks(document, "yaml")[0]
         path = tmp_path / "design.yaml"
         path.write_text(text, encoding="utf-8")
-        config = read_config(path)
+        config = SettingsFile.read(path).design
         arm = load(robot, config.robot)
         model = config.model(arm)
         assert config.motion.duration == 10.0
@@ -161,7 +162,7 @@ def test_identify_document(tmp_path, capsys):
     (settings,) = blocks("docs/identify.md", "yaml")
     path = tmp_path / "identify.yaml"
     path.write_text(settings, encoding="utf-8")
-    config = IdentifyConfig.read(path)
+    config = SettingsFile.read(path).identify
     assert set(yaml.safe_load(settings)["identify"]) == set(keys_of(IdentifySettings))
     config.estimator(load("kuka-ir361"))
     text = (ROOT / "docs" / "identify.md").read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from exciter.excitation.files.read import DESIGN
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.export.data import json_result, model_data, write_json_result, write_yaml_result, yaml_result
 from exciter.export.ros2 import joint_trajectory, write_joint_trajectory
-from exciter.identification.estimate import Estimate
+from exciter.identification.estimate import Estimate, assumed
 from exciter.parameters.terms import Coulomb, DriveCoupling, Offset, RotorInertia, Tanh, UserTerm, Viscous
 from exciter.parameters.terms.registry import joint_terms
 from exciter.robot import load
@@ -52,7 +52,7 @@ def estimate_of(model, chi, *, standard=True):
         n,
         rng.uniform(0.1, 1.0, len(n)),
         1234.0,
-        assumption="errors that are correlated",
+        assumptions=assumed("errors that are correlated"),
         standard=np.array(chi) if standard else None,
     )
 

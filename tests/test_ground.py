@@ -19,7 +19,6 @@ from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.constraints.ground import Ground, grounds, mounting_plane
 from exciter.excitation.design import design
-from exciter.excitation.design_settings import read_config
 from exciter.excitation.files.export import export
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
@@ -28,6 +27,7 @@ from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.validation_motion.draw import draw
 from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.notes import texts
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.report.surroundings import surroundings
 from exciter.robot import Motion, library
@@ -165,7 +165,8 @@ def test_a_null_is_no_ground_that_was_given_so_that_the_usual_one_is_kept(tmp_pa
     (tmp_path / "without.yaml").write_text("constraints: {}\n")
     model = DynamicModel(library.embedded("panda"))
     found, usual = (
-        grounds(read_config(tmp_path / name).constraints_of(model.robot)) for name in ("c.yaml", "without.yaml")
+        grounds(SettingsFile.read(tmp_path / name).design.constraints_of(model.robot))
+        for name in ("c.yaml", "without.yaml")
     )
     assert [wall.offset for wall in found] == [wall.offset for wall in usual]
     assert usual

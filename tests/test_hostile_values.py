@@ -12,7 +12,7 @@ import pytest
 
 from exciter.commands.arguments import parser
 from exciter.errors import ExciterError, MotionError, RecordingError, RobotError, shown
-from exciter.excitation.design_settings import DesignSettings, read_config
+from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.quality import check
@@ -24,6 +24,7 @@ from exciter.export.ros2 import joint_trajectory
 from exciter.notes import texts
 from exciter.parameters.consistency import consistency_margin
 from exciter.parameters.inertial import from_mass_com_inertia
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import library, load
 from exciter.robot.options import RobotOptions
 from exciter.robot.yaml_file import DEEPEST_DATA, MOST_ALIASED, parse_json, parse_yaml
@@ -168,7 +169,7 @@ COUNTS = [
 @pytest.mark.parametrize("text", COUNTS)
 def test_counts_and_their_products_have_a_bound_that_is_said(text, tmp_path):
     with pytest.raises(ExciterError, match=r"at most|within| to "):
-        read_config(write(tmp_path, "design.yaml", text))
+        _ = SettingsFile.read(write(tmp_path, "design.yaml", text)).design
 
 
 @pytest.mark.parametrize("flag", ["starts", "jobs", "periods", "samples"])

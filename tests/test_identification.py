@@ -100,7 +100,7 @@ def test_any_estimator_on_any_formulation(model, problems, estimator, formulatio
     assert found.names == problem.names
     assert found.covariance.shape == (len(truth), len(truth))
     assert (found.covariance.diagonal() > -1e-20).all()
-    assert found.assumption
+    assert found.assumptions
     assert len(found.status) == len(truth)
     if found.standard is not None:
         assert_allclose(problem.base.base_values(found.standard), found.values, rtol=1e-9, atol=1e-9)
@@ -125,7 +125,7 @@ def test_from_beginning_to_end(model):
     assert found.fit.description.total_percent > 2.0 * found.fit.residuals.total_percent
     error = found.estimate.values - model.base.base_values(chi)
     assert error @ np.linalg.solve(found.estimate.covariance, error) < 2.0 * len(error)
-    assert "correlated in time" in found.estimate.assumption
+    assert "correlated in time" in found.estimate.assumptions[0].text
 
 
 def test_a_noisy_run_does_not_spoil_a_quiet_one(model):

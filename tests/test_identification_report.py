@@ -505,7 +505,7 @@ def test_the_worst_run_never_seen_decides_on_the_grade(arm, left, grade):
     verdict = Verdict(fit, unseen)
     assert verdict.decisive is unseen.runs[1]
     assert verdict.grade == verdict.tone == grade
-    assert verdict.reasons[0] == unseen.runs[1].verdict
+    assert verdict.sentences[0] == unseen.runs[1].verdict
     assert Verdict(fit, NO_RUNS).decisive is fit.runs[0]
     with pytest.raises(ExciterError, match="there are none"):
         Verdict(NO_RUNS, NO_RUNS)

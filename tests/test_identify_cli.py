@@ -14,10 +14,11 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.process import process
 from exciter.experiment.recording import About, Payload, Recording, read_recording, write_recording
-from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings
+from exciter.identification.config.identify_config import IdentifySettings
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.identification.uncertainty.correlated import StationaryErrors
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import library
 from exciter.settings import keys_of
 
@@ -215,7 +216,7 @@ def test_the_whole_section_is_understood(tmp_path):
     block = text[text.index("terms: [") :].replace("gains: identify  ", "gains: {M3: 20}")
     path = tmp_path / "identify.yaml"
     path.write_text(block, encoding="utf-8")
-    config = IdentifyConfig.read(path)
+    config = SettingsFile.read(path).identify
     assert set(yaml.safe_load(block)["identify"]) == set(keys_of(IdentifySettings))
     robot = library.embedded(ARM)
     config.estimator(robot)

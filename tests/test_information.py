@@ -356,7 +356,7 @@ def test_sequential_is_weighted_least_squares(problem: Problem):
             assert_allclose(found.values, expected.values, rtol=1e-9, atol=1e-10 * np.abs(expected.values).max())
             scale = np.outer(expected.std, expected.std)
             assert_allclose(found.covariance / scale, expected.covariance / scale, atol=1e-9)
-            assert found.assumption == expected.assumption
+            assert found.assumptions == expected.assumptions
     with pytest.raises(ParameterError, match="give one positive number, or 3"):
         Sequential((1.0, 2.0)).estimate(problem)
 

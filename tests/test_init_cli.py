@@ -10,9 +10,7 @@ import pytest
 import yaml
 
 from exciter.cli import main
-from exciter.excitation.design_settings import read_config
-from exciter.experiment.virtual.config import read_virtual
-from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.robot import library, load
 
@@ -37,12 +35,12 @@ def test_every_command_takes_the_file(source, change, tmp_path):
     """As written, and with everything that stands behind a #, whose words must not go out of date."""
     robot, path = load(source), tmp_path / "exciter.yaml"
     path.write_text(change(starting_configuration(robot, source)), encoding="utf-8")
-    design = read_config(path)
+    design = SettingsFile.read(path).design
     described = load(source, design.robot)
     model = design.model(described)
     design.criterion_of(model), design.constraints_of(described), design.noise_of(described)
-    read_virtual(path, described, 0)
-    config = IdentifyConfig.read(path)
+    SettingsFile.read(path).virtual(described, 0)
+    config = SettingsFile.read(path).identify
     config.refuse_early(described, planned=False)
     if change is str and not any(joint.limits.assumed for joint in robot.joints):
         assert [joint.limits for joint in described.joints] == [joint.limits for joint in robot.joints]

@@ -14,10 +14,10 @@ import yaml
 
 from conftest import SHARED_DATA, require_data
 from exciter.errors import ExciterError
-from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.validation.prediction import Prediction
 
 REAL = Path(__file__).parents[1] / "examples" / "real"
@@ -171,4 +171,4 @@ def test_settings_are_facts_of_the_robot_alone(robot):
     given = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert set(given) <= {"terms", "identify"}
     assert given["identify"] == {"evaluation": {"cutoff": CUTOFF[robot], "order": 4}}
-    IdentifyConfig.read(path)
+    assert SettingsFile.read(path).identify.settings.evaluation.order == 4

@@ -13,12 +13,12 @@ import pytest
 
 from exciter.errors import ExciterError, RobotError
 from exciter.notes import texts
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.load import load
 from exciter.robot.options import RobotOptions, options_from, read_options
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
-from exciter.robot.settings_file import SettingsFile
 from exciter.robot.spatial import axis_rotation
 from exciter.settings import keys_of, written
 
@@ -250,7 +250,8 @@ def test_one_file_serves_all_commands(tmp_path: Path) -> None:
     path.write_text("gravity: [0, 0, 1]\nmesh_root: shapes\nterms: none\nidentify: {folds: 3}\n")
     file = SettingsFile.read(path)
     assert file.robot == RobotOptions(gravity=(0.0, 0.0, 1.0), mesh_root=tmp_path / "shapes")
-    assert file.part(RobotOptions) == file.robot
+    assert (file.design.robot, file.design.terms) == (file.robot, ())
+    assert (file.identify.robot, file.identify.settings.folds) == (file.robot, 3)
     assert SettingsFile.read(None).robot == RobotOptions()
     for text, said in (
         ("gravty: 1", "unknown key 'gravty'.*did you mean 'gravity'"),

@@ -16,7 +16,7 @@ from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.notes import texts
+from exciter.notes import in_one_line, texts
 from given_rows import Experiment, Given, moving
 
 SIGMA = np.array([1.0, 2.0, 0.5])
@@ -276,7 +276,7 @@ def test_parameters_that_are_zero_go_and_large_ones_stay(experiment):
     assert (found.std[dropped] == 0.0).all()
     assert all(found.status[k] == "not significant" for k in np.flatnonzero(dropped))
     assert (found.std[~zero] > 0.0).all()
-    assert "dropped are zero" in found.assumption
+    assert "dropped are zero" in in_one_line(found.assumptions)
 
 
 def test_evidence_of_every_step(experiment):

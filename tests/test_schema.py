@@ -12,19 +12,17 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from exciter.cli import main
-from exciter.commands.schema import schema
 from exciter.errors import ExciterError
-from exciter.excitation.design_settings import DesignSettings
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.config import SimulateSettings
+from exciter.pipeline.settings_file import SettingsFile, configuration_schema, recording_schema
 from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_configuration
 from exciter.robot import library, load
-from exciter.robot.settings_file import DESIGN_KEYS, SettingsFile
 from exciter.settings import fill, keys_of
 from test_init_cli import exciter, uncommented
 
 ROOT = Path(__file__).parents[1]
-SCHEMAS = {file: schema(file) for file in ("exciter", "recording")}
+SCHEMAS = {"exciter": configuration_schema(), "recording": recording_schema()}
 EXPONENT = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 
@@ -48,7 +46,7 @@ def read(file: str, data: Any) -> None:
         fill(RecordingSettings, data, "recording.yaml")
     else:
         settings = SettingsFile(data)
-        _ = settings.robot, settings.part(SimulateSettings, "simulate")
+        _ = settings.robot, fill(SimulateSettings, settings.data.get("simulate"), "simulate")
 
 
 def shown_anywhere() -> list[tuple[str, str, Any]]:
@@ -151,7 +149,3 @@ def test_init_writes_the_schema_beside_the_configuration(tmp_path, monkeypatch, 
     assert path.read_text() == "{}"
     assert exciter("init", "panda", "-o", "below/c.yaml", "--force") == 0
     assert json.loads(path.read_text(encoding="utf-8")) == SCHEMAS["exciter"]
-
-
-def test_the_file_of_all_commands_knows_every_key_of_a_design():
-    assert keys_of(DesignSettings) == DESIGN_KEYS

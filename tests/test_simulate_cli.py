@@ -11,7 +11,6 @@ import yaml
 from conftest import ROBOTS
 from exciter.cli import main
 from exciter.errors import ExciterError
-from exciter.excitation.design_settings import read_config
 from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.samples import sample
@@ -32,12 +31,12 @@ from exciter.experiment.virtual import (
     draw,
     read_truth,
 )
-from exciter.experiment.virtual.config import SimulateSettings, TruthSettings, read_virtual
+from exciter.experiment.virtual.config import SimulateSettings, TruthSettings
 from exciter.experiment.virtual.control import LAWS
 from exciter.notes import texts
 from exciter.parameters.terms import Viscous
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Motion, library, load
-from exciter.robot.settings_file import SettingsFile
 from exciter.settings import fill, keys_of, written
 from settings_conformance import conforms
 
@@ -125,7 +124,7 @@ def test_every_key_of_the_configuration(folder, tmp_path, capsys):
     path = tmp_path / "all.yaml"
     path.write_text(FULL)
     robot = library.embedded(ARM)
-    virtual = read_virtual(path, robot, seed=9)
+    virtual = SettingsFile.read(path).virtual(robot, 9)
     given = yaml.safe_load(FULL)["simulate"]
     assert set(given) == set(SECTIONS)
     for key, keys in SECTIONS.items():
@@ -142,7 +141,7 @@ def test_every_key_of_the_configuration(folder, tmp_path, capsys):
     assert (virtual.sampling.jitter, virtual.sampling.lead_out) == (1e-4, True)
     assert virtual.flexibility.encoder_on_link
     assert virtual.payload.mass == 3.0
-    assert read_config(path).terms == (Viscous(),)  # a design reads the same file, and leaves this part aside
+    assert SettingsFile.read(path).design.terms == (Viscous(),)  # a design reads the same file, and leaves this aside
     log = tmp_path / "log.npz"
     assert simulate(ARM, folder / "trajectory.json", "-o", log, "--config", path, "--truth", tmp_path / "t.json") == 0
     assert "samples of position and current" in capsys.readouterr().out
@@ -151,14 +150,14 @@ def test_every_key_of_the_configuration(folder, tmp_path, capsys):
         assert json.loads(str(data["about"]))["gains"] == pytest.approx([8.0, 16.0, 24.0])
     again = tmp_path / "again.yaml"
     again.write_text("simulate: {truth: {file: t.json}}")
-    np.testing.assert_array_equal(read_virtual(again, robot, 0).truth.chi, virtual.truth.chi)
+    np.testing.assert_array_equal(SettingsFile.read(again).virtual(robot, 0).truth.chi, virtual.truth.chi)
 
 
 def test_settings_are_written_as_they_are_read(tmp_path):
     """Every part, as it is and changed; also what a file says by a word, or with an empty mapping."""
     (tmp_path / "all.yaml").write_text(FULL)
     robot = library.embedded(ARM)
-    full = SettingsFile.read(tmp_path / "all.yaml").part(SimulateSettings, "simulate", robot=robot)
+    full = fill(SimulateSettings, SettingsFile.read(tmp_path / "all.yaml").data["simulate"], "all", robot=robot)
     for law in LAWS:
         for settings in (law(), law(3.0, 0.7, 100.0, (1.0, 2.0, 3.0), dict.fromkeys(robot.joint_names, 4.0))):
             conforms(settings, robot=robot)
@@ -177,7 +176,7 @@ def test_the_document_shows_every_key_and_works(tmp_path):
     (block,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     path = tmp_path / "document.yaml"
     path.write_text(block, encoding="utf-8")
-    virtual = read_virtual(path, library.embedded("tx40"), 0)
+    virtual = SettingsFile.read(path).virtual(library.embedded("tx40"), 0)
     assert virtual.truth.springs[0].joint == "joint_2"
     assert virtual.sampling.dropped == 0.01
     for key in (*SECTIONS, *(key for keys in SECTIONS.values() for key in keys)):
@@ -299,7 +298,7 @@ def test_messages_name_key_and_value(text, words, tmp_path):
     """And never how Python writes a settings object."""
     (tmp_path / "c.yaml").write_text(text)
     with pytest.raises(ExciterError) as told:
-        read_virtual(tmp_path / "c.yaml", library.embedded(ARM), 0)
+        SettingsFile.read(tmp_path / "c.yaml").virtual(library.embedded(ARM), 0)
     assert words in str(told.value)
     assert "=" not in str(told.value)
 

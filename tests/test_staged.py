@@ -20,7 +20,7 @@ from exciter.identification.run import Run
 from exciter.identification.stages.cells import cells_of
 from exciter.identification.stages.instants import rows_with_motion
 from exciter.identification.stages.stage import ActingAtRest, AtRest, ConstantVelocity, Friction, Named, Stage, Unused
-from exciter.notes import texts
+from exciter.notes import in_one_line, texts
 from exciter.robot import Motion
 from given_rows import Experiment, moving, with_poses
 
@@ -304,7 +304,7 @@ def test_friction_that_holds_a_pose_is_an_error_of_the_pose():
     static = Stage("static", ActingAtRest(), selection=AtRest(), alone=True)
     sure = Staged((static, Stage("dynamic", selection=Unused())))
     honest = experiment.repeated(StaticThenDynamic(), sticking, 50)
-    assert "nothing but the parameters of stage 'static' acts" in honest.found[0].assumption
+    assert "nothing but the parameters of stage 'static' acts" in in_one_line(honest.found[0].assumptions)
     assert 0.92 < honest.covered[:, gravity].mean() < 0.98
     assert experiment.repeated(sure, sticking, 10).covered[:, gravity].mean() < 0.75
 

@@ -12,6 +12,7 @@ from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.sections import EquationFilter
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import with_correlated_errors
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 
 HERE = Path(__file__).parents[1] / "examples" / "real" / "tx40"
@@ -34,7 +35,7 @@ AGREEMENT = 0.05
 def log():
     """(robot, configuration, the whole log as a run)."""
     folder = require_data("tx40")
-    robot, config = load(folder / "tx40.urdf"), IdentifyConfig.read(HERE / "published.yaml")
+    robot, config = load(folder / "tx40.urdf"), SettingsFile.read(HERE / "published.yaml").identify
     return robot, config, Run.of(read_recording(HERE / "whole.yaml", SHARED_DATA).arranged(robot), config.route)
 
 

@@ -301,7 +301,7 @@ def test_what_was_done_is_said_and_values_stay():
     usual = WeightedLeastSquares().estimate(problem)
     found = with_correlated_errors(problem, usual)
     np.testing.assert_array_equal(found.values, usual.values)
-    assert "stationary" in found.assumption
+    assert "stationary" in found.assumptions[0].text
     assert "joint_1: 900 rows are worth" in found.notes[-1].text
     assert 1.0 < found.freedom < usual.freedom
     assert found.information.r.shape == (21, 21)  # positive definite: usable as a prior
@@ -493,7 +493,7 @@ def explained(motion: Motion):
     torque = model().torque(motion) + NOISE * np.random.default_rng(0).standard_normal((len(motion), 3))
     problem = problem_of(motion, torque, 30.0)
     estimate = WeightedLeastSquares().estimate(problem)
-    reasons = {sentence.split()[0]: sentence for sentence in explain(problem.compressed, estimate)}
+    reasons = {one.subject: one.text for one in explain(problem.compressed, estimate)}
     assert set(reasons) == {n for n, s in zip(estimate.names, estimate.status, strict=True) if s != "well identified"}
     return reasons, estimate
 

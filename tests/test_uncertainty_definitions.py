@@ -474,10 +474,10 @@ def test_what_is_told_are_the_numbers_of_the_sandwich(errors: CorrelatedErrors) 
     found, made = with_correlated_errors(equations, given, errors), sandwich(equations, fit, errors)
     assert_allclose(found.covariance, made.covariance)
     assert found.freedom == made.freedom
-    assert found.assumption == errors.assumption
+    assert found.assumptions == errors.assumptions
     if isinstance(errors, StationaryErrors):
-        assert "time and between joints" in errors.assumption
-        assert "errors of their own" in replace(errors, across_joints=False).assumption
+        assert "time and between joints" in errors.assumptions[0].text
+        assert "errors of their own" in replace(errors, across_joints=False).assumptions[0].text
     told = " ".join(texts(found.notes))
     assert f"lags up to {made.reach:.3g} s" in told
     for j, joint in enumerate(JOINTS):

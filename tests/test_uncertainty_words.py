@@ -15,6 +15,7 @@ from exciter.identification.uncertainty.correlation import Correlation, correlat
 from exciter.identification.uncertainty.equations import linear_fit
 from exciter.identification.uncertainty.explain import explain
 from exciter.identification.uncertainty.whiteness import Whiteness, _of_joint, whiteness
+from exciter.notes import texts
 from test_uncertainty_definitions import JOINTS, NAMES, WEIGHTS, Array, example, fitted, parzen
 
 
@@ -76,7 +77,7 @@ def test_reasons_count_how_much_better_a_parameter_would_be_known_alone() -> Non
     for square, shared in ((8.0 / 9.0 - 1e-3, False), (8.0 / 9.0 + 1e-3, True)):
         covariance = np.diag([4.0, 1.0, 1.0])
         covariance[0, 1] = covariance[1, 0] = -2.0 * np.sqrt(square)
-        reasons = explain(equations.compressed, estimate_of(covariance, np.array([0.1, 30.0, 50.0])))
+        reasons = texts(explain(equations.compressed, estimate_of(covariance, np.array([0.1, 30.0, 50.0]))))
         assert len(reasons) == 1
         assert reasons[0].startswith("a is not significant (σ 2 kg): ")
         assert (f"from b (correlation {-np.sqrt(square):.2f}); with the others" in reasons[0]) is shared
@@ -90,20 +91,20 @@ def test_reasons_name_those_that_are_alike_and_skip_what_was_not_estimated() -> 
     equations, _ = example()
     # a = b + c + little: correlations of a with both are near ½ … 1, those of b and c small
     mixing = np.array([[0.8, 0.59, 0.05], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    reasons = explain(equations.compressed, estimate_of(mixing @ mixing.T, np.array([0.1, 30.0, 50.0])))
+    reasons = texts(explain(equations.compressed, estimate_of(mixing @ mixing.T, np.array([0.1, 30.0, 50.0]))))
     correlations_of_a = mixing[0, :2] / np.linalg.norm(mixing[0])
     assert "from b (correlation {:.2f}), c (correlation {:.2f});".format(*correlations_of_a) in reasons[0]
     mixing[0] = 0.9, 0.4, 0.05
-    (reason,) = explain(equations.compressed, estimate_of(mixing @ mixing.T, np.array([0.1, 30.0, 50.0])))
+    (reason,) = texts(explain(equations.compressed, estimate_of(mixing @ mixing.T, np.array([0.1, 30.0, 50.0]))))
     assert "from b (correlation 0.91); with" in reason
     # b and c pull against each other: a is known from both, and from neither alone
     angles = np.radians([68.0, 0.0, 140.0])
     mixing = np.column_stack([np.cos(angles), np.sin(angles), [0.05, 0.0, 0.0]])
-    (reason,) = explain(equations.compressed, estimate_of(mixing @ mixing.T, np.array([0.1, 30.0, 50.0])))
+    (reason,) = texts(explain(equations.compressed, estimate_of(mixing @ mixing.T, np.array([0.1, 30.0, 50.0]))))
     assert "hardly tells it from b (correlation 0.37); with" in reason
     dropped = np.diag([0.0, 1.0, 1.0])
     dropped[0, 0] = 0.0
-    reasons = explain(equations.compressed, estimate_of(dropped, np.array([0.0, 30.0, 50.0])))
+    reasons = texts(explain(equations.compressed, estimate_of(dropped, np.array([0.0, 30.0, 50.0]))))
     assert reasons == ("a is not significant: it was not estimated",)
 
 
@@ -113,7 +114,7 @@ def test_a_small_share_is_told_of_the_joint_that_shows_it_best(sign: float, nois
     """b is in the equations of both joints, and as large in both; the joint with less noise tells more of it."""
     equations, _ = example()
     given = estimate_of(np.diag([1.0, 4.0, 1.0]), np.array([30.0, 0.1 * sign, 50.0]), np.array(noise))
-    (reason,) = explain(equations.compressed, given)
+    (reason,) = texts(explain(equations.compressed, given))
     best = int(np.argmin(noise))
     rms = 0.1 * np.sqrt((np.concatenate([rows.w[:, best, 1] for _, rows in equations.pieces]) ** 2).mean())
     assert f"equations of {JOINTS[best]} is {rms:.2g} (rms), the noise 0.5;" in reason

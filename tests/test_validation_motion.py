@@ -15,7 +15,6 @@ from exciter.excitation.certificate.adaptive import Effort, certify
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
-from exciter.excitation.design_settings import read_config
 from exciter.excitation.families import trajectory_from
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import sample
@@ -24,6 +23,7 @@ from exciter.excitation.validation_motion.draw import draw
 from exciter.excitation.validation_motion.drawn_design import drawn_design
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline, fastest_move
 from exciter.parameters.terms import Coulomb, Viscous
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import library, load
 from exciter.settings import written
 
@@ -305,7 +305,7 @@ def test_design_check_and_the_settings_to_repeat_it(capsys, tmp_path, robot, tex
     for name in ("trajectory.csv", "trajectory.json", "trajectory.ros2.json"):
         assert run(capsys, "check", robot, folder / name, "--config", config)[0] == 0
     config.write_text(yaml.safe_dump(data["settings"]))  # asks for the same motion
-    again = read_config(config)
+    again = SettingsFile.read(config).design
     embedded = load(robot, again.robot)
     ramps = again.ramps(embedded)
     constraints = again.constraints_of(embedded)

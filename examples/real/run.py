@@ -28,13 +28,13 @@ import exciter as ex
 from exciter.errors import ExciterError
 from exciter.experiment.recording import open_recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.pipeline.logs import read_logs
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.validation.prediction import Prediction
 
 HERE = Path(__file__).parent
@@ -83,7 +83,7 @@ def run_robot(robot: str, data: Path, output: Path, estimator: str | None = None
     mine = HERE / robot
     description = data / robot / f"{robot}.urdf"
     clock = time.perf_counter()
-    config = IdentifyConfig.read(mine / "identify.yaml").overridden(estimator=estimator)
+    config = SettingsFile.read(mine / "identify.yaml").identify.overridden(estimator=estimator)
     identified = ex.identify(description, mine / "recording.yaml", config, validate=mine / "held_out.yaml", data=data)
     identified.save(output)
     seconds = time.perf_counter() - clock

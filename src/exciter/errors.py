@@ -56,9 +56,19 @@ class RecordingError(ExciterError):
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
     """Message for a name that does not exist, listing the valid ones."""
     names, name = list(valid), _cut(str(name))
-    close = get_close_matches(name, names, 1)
-    meant = f"; did you mean '{close[0]}'?" if close else ""
-    return f"unknown {what} '{name}'; valid names: {', '.join(names)}{meant}"
+    return f"unknown {what} '{name}'; valid names: {', '.join(names)}{_near(name, names)}"
+
+
+def not_allowed(given: Any, words: Iterable[str]) -> str:
+    """Behind a setting that is none of a few words."""
+    names = list(words)
+    near = _near(given, names) if isinstance(given, str) else ""
+    return f" is {shown(given)}; allowed are {', '.join(names)}{near}"
+
+
+def _near(name: str, names: list[str]) -> str:
+    close = get_close_matches(name[:MOST_SHOWN], names, 1)
+    return f"; did you mean '{close[0]}'?" if close else ""
 
 
 def shown(given: Any) -> str:
@@ -70,6 +80,8 @@ def shown(given: Any) -> str:
         return "missing"
     if isinstance(given, str):
         return f"'{_cut(given)}'"
+    if isinstance(given, type):
+        return f"the class {given.__name__}"
     text = ""
     for part in _parts(given):
         text += part

@@ -94,6 +94,11 @@ def texts(notes: Iterable[Note]) -> list[str]:
     return [one.text for one in notes]
 
 
+def in_one_line(notes: Iterable[Note]) -> str:
+    """The same, one behind the other."""
+    return "; ".join(texts(notes))
+
+
 def grouped(notes: Iterable[Note]) -> tuple[tuple[Note, ...], ...]:
     """Notes on one subject of one log together, the gravest group first, each group in the order of its notes."""
     groups: dict[tuple[str | None, str], list[Note]] = {}

@@ -72,7 +72,7 @@ def over_processes(
         except BrokenProcessPool:
             raise ExciterError(
                 f"one of {jobs} worker processes was ended from outside, most often because memory ran out; "
-                "use fewer with --jobs"
+                "use fewer jobs"
             ) from None
         finally:
             pool.shutdown(wait=True, kill_workers=not complete)

@@ -16,8 +16,8 @@ from exciter.notes import texts
 from exciter.parameters.terms import JointTerm
 from exciter.parameters.terms.registry import joint_terms
 from exciter.pipeline.base import FoundBase, base
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot
-from exciter.robot.settings_file import SettingsFile
 
 
 def run(arguments: argparse.Namespace) -> None:

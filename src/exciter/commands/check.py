@@ -11,11 +11,12 @@ from rich.text import Text
 
 from exciter.commands.common import console, print_notes, with_flags
 from exciter.excitation.certificate.certificate import Certificate, margin_words, reached_words, verdict
-from exciter.excitation.design_settings import DesignSettings, read_config
+from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.read import read_trajectory
 from exciter.files import json_text
 from exciter.notes import texts
 from exciter.pipeline.check import check
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 
 STYLES = {"holds": "green", "assumed": "cyan", "open": "yellow", "broken": "bold red"}
@@ -23,7 +24,7 @@ STYLES = {"holds": "green", "assumed": "cyan", "open": "yellow", "broken": "bold
 
 def chosen_config(arguments: argparse.Namespace) -> DesignSettings:
     """The file of --config, or the defaults, with the robot's flags on top."""
-    config = DesignSettings() if arguments.config is None else read_config(arguments.config)
+    config = SettingsFile.read(arguments.config).design
     return replace(config, robot=with_flags(config.robot, arguments))
 
 

@@ -13,9 +13,9 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from exciter.errors import ExciterError, visible
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.robot.options import RobotOptions
-from exciter.robot.settings_file import SettingsFile
 
 
 def chosen_robot(arguments: argparse.Namespace) -> Robot:

@@ -9,15 +9,15 @@ from exciter.commands.common import console, with_flags
 from exciter.commands.identify_print import print_result
 from exciter.commands.progress import steps
 from exciter.files import HASHES, json_text, output_folder
-from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import SEALED
 from exciter.pipeline.identify import identify
 from exciter.pipeline.saving import refuse_foreign, save_identified
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 
 
 def run(arguments: argparse.Namespace) -> int:
-    config = IdentifyConfig.read(arguments.config).overridden(
+    config = SettingsFile.read(arguments.config).identify.overridden(
         formulation=arguments.formulation, estimator=arguments.estimator
     )
     config = replace(config, robot=with_flags(config.robot, arguments))

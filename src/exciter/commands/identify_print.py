@@ -79,7 +79,7 @@ def print_parameters(out: Console, estimate: Estimate) -> None:
         words = Text(status, style=STATUS_STYLES[status])
         table.add_row(Text(estimate.names[k]), Text(estimate.units[k]), *numbers, words)
     out.print(table)
-    assumption, *more = estimate.assumption.split("; ")
+    assumption, *more = texts(estimate.assumptions)
     out.print(f"σ rest on this: {assumption}{'; … (result.json)' if more else ''}", markup=False)
     out.print(
         "poorly identified: σ % more than ten times the smallest one [12.10]; not significant: zero is within the 95 % "

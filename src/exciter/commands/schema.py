@@ -4,21 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
 
-from exciter.excitation.design_settings import DesignSettings
-from exciter.experiment.recording.description import RecordingSettings
-from exciter.experiment.virtual.config import SimulateSettings
-from exciter.identification.config.identify_config import IdentifySettings
-from exciter.robot.options import RobotOptions
-from exciter.settings.schema import file_schema
-
-CONFIGURATION = (
-    (None, RobotOptions),
-    (None, DesignSettings),
-    ("identify", IdentifySettings),
-    ("simulate", SimulateSettings),
-)
+from exciter.pipeline.settings_file import configuration_schema, recording_schema
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -27,11 +14,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def schema_text(file: str) -> str:
-    return json.dumps(schema(file), indent=2, ensure_ascii=False) + "\n"
-
-
-def schema(file: str) -> dict[str, Any]:
     """Of exciter.yaml, the file of --config, or of recording.yaml."""
-    if file == "recording":
-        return file_schema("recording.yaml of Exciter", [(None, RecordingSettings)])
-    return file_schema("Settings of Exciter, the file of --config", CONFIGURATION)
+    schema = recording_schema() if file == "recording" else configuration_schema()
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

@@ -17,11 +17,11 @@ from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.experiment.recording.native import check_beside
 from exciter.experiment.virtual import Simulated
-from exciter.experiment.virtual.config import read_virtual
 from exciter.experiment.virtual.execute import Progress as Tell
 from exciter.files import json_text, output_folder
 from exciter.notes import texts
 from exciter.pipeline.saving import refuse_parts_of_results
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.simulate import simulate
 
 LOGS = (".csv", ".npz")
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_paths(arguments)
     robot = chosen_robot(arguments)
     curve = read_trajectory(arguments.trajectory, robot)
-    virtual = read_virtual(arguments.config, robot, arguments.seed)
+    virtual = SettingsFile.read(arguments.config).virtual(robot, arguments.seed)
     with ExitStack() as folders:
         for path in filter(None, (log, truth, motion)):
             folders.enter_context(output_folder(path.absolute().parent))

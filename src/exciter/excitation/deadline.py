@@ -79,7 +79,7 @@ class Deadline:
         except OutOfTime:
             raise ExciterError(
                 f"no motion that keeps all limits was found and certified in {self.seconds:g} s; give more time "
-                "(--time-limit), loosen a limit, or leave out constraints"
+                "(time_limit), loosen a limit, or leave out constraints"
             ) from None
 
 

@@ -57,7 +57,6 @@ from exciter.robot import library
 from exciter.robot.motion import Motion
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
-from exciter.robot.settings_file import SettingsFile
 from exciter.settings import Number, OneOf, OneWord, PerJointNumber, Settings, Vector, Whole, fill, keys_of, written
 from exciter.settings.fill import settings_fields
 from exciter.settings.kinds import LARGEST_SEED, Kind
@@ -312,14 +311,3 @@ def home(robot: Robot) -> Array:
         return library.home(robot.name)
     lower, upper = robot.position_range()
     return np.where((lower < 0.0) & (upper > 0.0), 0.0, 0.5 * (lower + upper))
-
-
-def design_settings(given: DesignSettings | str | Path | None) -> DesignSettings:
-    """Of an object, of a YAML file, or as if nothing were said."""
-    return given if isinstance(given, DesignSettings) else DesignSettings() if given is None else read_config(given)
-
-
-def read_config(path: str | Path) -> DesignSettings:
-    """The design of a YAML file."""
-    file = SettingsFile.read(path)
-    return replace(file.part(DesignSettings), source=file.where, robot=file.robot)

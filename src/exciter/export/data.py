@@ -28,6 +28,7 @@ from exciter.export.text_files import require_suffix, write_texts
 from exciter.files import json_text
 from exciter.identification.estimate import Estimate
 from exciter.identification.physical.physics import physical_problems
+from exciter.notes import in_one_line
 from exciter.parameters.inertial import inertia_matrix, mass_com_inertia
 from exciter.robot.robot import BASE
 from exciter.settings import written
@@ -80,7 +81,7 @@ def model_data(model: DynamicModel, estimate: Estimate, record: Mapping[str, Any
         "joints": _joints(model),
         "parameters": _parameters(model, estimate),
         "covariance": estimate.covariance.tolist(),
-        "assumption": estimate.assumption,
+        "assumption": in_one_line(estimate.assumptions),
         "degrees_of_freedom": estimate.freedom,
         "noise": dict(zip(estimate.joints, estimate.noise.tolist(), strict=True)),
         "joint_parameters": _joint_parameters(model, estimate),
@@ -192,7 +193,7 @@ def _standard(model: DynamicModel, chi: Array | None) -> list[dict[str, Any]] | 
 def _bodies(model: DynamicModel, chi: Array | None) -> tuple[list[dict[str, Any]] | None, str | None]:
     """Mass, centre and inertia of every body; or why there are none."""
     if chi is None:
-        way = "identify with --estimator consistent for a full set"
+        way = "identify with the estimator consistent for a full set"
         return None, f"base parameters do not tell the bodies apart; {way}"
     problems = physical_problems(model, chi)
     if problems:

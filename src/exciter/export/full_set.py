@@ -25,7 +25,7 @@ def full_set(model: DynamicModel, chi: ArrayLike | None, form: str) -> Array:
     if chi is None:
         raise ParameterError(
             f"only base parameters are known, which no single robot has, and {form} describes one; identify with "
-            "--estimator consistent to get a full set (what torques cannot tell then comes from the description), or "
+            "the estimator consistent to get a full set (what torques cannot tell then comes from the description), or "
             "export yaml, c or python, which need base parameters only"
         )
     values = np.asarray(chi, dtype=float)

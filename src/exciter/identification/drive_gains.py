@@ -26,12 +26,13 @@ from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.signals.route import Route
 from exciter.identification.bilinear import Bilinear, Conditions, KnownParameter, conditions
 from exciter.identification.compressed import Compressed
+from exciter.identification.estimate import assumed
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.load import load_chi
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.notes import Note, texts, warning
+from exciter.notes import Note, in_one_line, texts, warning
 from exciter.typing import Array
 
 ROUNDS, SETTLED = 20, 1e-4  # of the noise: rounds at most, and the relative change that ends them
@@ -42,9 +43,9 @@ NOT_FIXED = (
     "currents alone give the gains only up to a common factor; give a run with a known load (payload:), or parameters "
     "that are known"
 )
-ASSUMPTION = (
-    "errors are white, in the currents alone, of one variance per joint; the known load and parameters without an "
-    "error are exact"
+ASSUMPTIONS = assumed(
+    "errors are white, in the currents alone, of one variance per joint",
+    "the known load and parameters without an error are exact",
 )
 
 
@@ -78,7 +79,7 @@ class DriveGains:
     base: Array
     noise: Array
     freedom: float
-    assumption: str = ASSUMPTION
+    assumptions: tuple[Note, ...] = ASSUMPTIONS
     notes: tuple[Note, ...] = ()
 
     @property
@@ -112,7 +113,7 @@ class DriveGains:
             ],
             "unit": "N·m/A",
             "current_noise": dict(zip(self.joints, self.noise.tolist(), strict=True)),
-            "assumption": self.assumption,
+            "assumption": in_one_line(self.assumptions),
             "words": texts(self.notes),
         }
 

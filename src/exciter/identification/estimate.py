@@ -8,12 +8,21 @@ import numpy as np
 from scipy import stats
 
 from exciter.identification.information import Information
-from exciter.notes import Note
+from exciter.notes import Note, note
 from exciter.typing import Array
 
 POORLY = 10.0  #: relative σ over the smallest one, beyond which a parameter counts as poorly identified [12.10]
 WELL, POOR, INSIGNIFICANT = "well identified", "poorly identified", "not significant"
-WHITE = "every equation has an error of its own, of one variance per joint, and W is exact"
+
+
+def assumed(*texts: str) -> tuple[Note, ...]:
+    """What a covariance rests on, a note for each statement."""
+    return tuple(note("standard deviations", text) for text in texts)
+
+
+WHITE = assumed("every equation has an error of its own, of one variance per joint, and W is exact")
+FILTERED = assumed("filtered rows count for as many as their bandwidth is worth")
+GIVEN = assumed("σ was given")
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +30,7 @@ class Estimate:
     """Parameters (p,) by name, with their covariance (p, p).
 
     joints, noise (J,): equations of an instant and the σ of their errors. freedom: rows less parameters, of
-    independent rows. assumption: what the covariance rests on, in words. condition_number (…_normalized: columns of
+    independent rows. assumptions: what the covariance rests on. condition_number (…_normalized: columns of
     length one): of W. standard: a full set of standard parameters, where the estimator gives one.
     notes: what was done and decided.
     """
@@ -33,11 +42,15 @@ class Estimate:
     joints: tuple[str, ...]
     noise: Array
     freedom: float
-    assumption: str = WHITE
+    assumptions: tuple[Note, ...] = WHITE
     condition_number: float = float("nan")
     condition_number_normalized: float = float("nan")
     standard: Array | None = None
     notes: tuple[Note, ...] = ()
+
+    def __repr__(self) -> str:
+        counted = ", ".join(f"{count} {word}" for word, count in self.counts.items() if count)
+        return f"<estimate of {len(self.names)} parameters: {counted}>"
 
     @property
     def std(self) -> Array:

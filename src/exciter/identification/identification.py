@@ -19,6 +19,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.conditioning import Conditioning
 from exciter.identification.uncertainty.explain import explain
+from exciter.notes import Note
 from exciter.typing import Array
 
 Uncertainty = Callable[[Problem, Estimate], Estimate]
@@ -46,6 +47,9 @@ class Identification:
     validation: tuple[Judged, ...]
     seconds: float
 
+    def __repr__(self) -> str:
+        return f"<{self.estimator.word}: {self.estimate!r}>"
+
     @cached_property
     def physically_consistent(self) -> bool | None:
         """Whether a full set was found and a robot can have it; None when only base parameters are known."""
@@ -59,8 +63,8 @@ class Identification:
         return Conditioning.of(self.problem.compressed, self.estimate)
 
     @cached_property
-    def reasons(self) -> tuple[str, ...]:
-        """Why parameters are not well identified, a sentence for each of them."""
+    def reasons(self) -> tuple[Note, ...]:
+        """Why parameters are not well identified, a note on each of them."""
         return explain(self.problem.compressed, self.estimate)
 
 

@@ -16,7 +16,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown
 from exciter.files import Seal, inside
 from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings, terms_of
-from exciter.identification.estimate import Estimate
+from exciter.identification.estimate import Estimate, assumed
 from exciter.notes import done
 from exciter.robot import Motion, Robot, load
 from exciter.robot.yaml_file import parse_json
@@ -101,6 +101,9 @@ class IdentifiedModel:
         file = data["robot"]["file"]
         copy = description if folder is None or file is None else inside(folder, file)
         return cls(model, estimate, replace(config, terms=model.terms), data, folder, copy)
+
+    def __repr__(self) -> str:
+        return f"<{self.model.robot.name}: {self.estimate!r}>"
 
     @property
     def values(self) -> Array:
@@ -189,7 +192,7 @@ def _estimate(data: Mapping[str, Any], model: DynamicModel) -> Estimate:
         joints=tuple(noise),
         noise=_numbers(list(noise.values())),
         freedom=float(data["degrees_of_freedom"]),
-        assumption=data["assumption"],
+        assumptions=assumed(data["assumption"]),
         condition_number=_number(data["condition_number"]),
         condition_number_normalized=_number(data["condition_number_normalized"]),
         standard=chi,

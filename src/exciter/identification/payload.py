@@ -17,7 +17,7 @@ from scipy import linalg, stats
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import WHITE, Estimate
+from exciter.identification.estimate import WHITE, Estimate, assumed
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information import Information
@@ -37,6 +37,7 @@ RANK = 1e-8  # of A with columns of length one: a smaller diagonal of its factor
 SURELY, NOTABLY = 0.999, 1.3  # that residuals grow with the load, and by how much, before a word is said
 FIRST = 0.05  # of the torque: the noise to begin with
 LOAD_NAMES = tuple(f"{name} of the load" for name in inertial.NAMES)
+SAME_ROBOT = assumed("the robot's own parameters are the same with and without the load")
 
 
 def identify_payload(
@@ -109,13 +110,13 @@ def payload_of(
     b = len(names)
     phi, covariance = _spread_out(kept, fit.values[b:], fit.covariance[b:, b:])
     freedom = float(equations.independent.sum()) + known.rows - len(labels)
-    assumption = WHITE + "; the robot's own parameters are the same with and without the load"
+    assumptions = WHITE + SAME_ROBOT
     values, own = fit.values[:b], fit.covariance[:b, :b]
-    alone = Estimate(names, units or ("",) * b, values, own, loaded.joints, fit.noise[-1], freedom, assumption)
+    alone = Estimate(names, units or ("",) * b, values, own, loaded.joints, fit.noise[-1], freedom, assumptions)
     before = fit.noise[0] if unloaded is not None else robot.noise if robot and robot.joints == loaded.joints else None
     notes = () if before is None else _compared(equations, carries, before, fit.noise[-1], robot)
     return PayloadEstimate(
-        frame, phi, covariance, hidden, freedom, alone, loaded.joints, fit.noise[-1], before, assumption, notes
+        frame, phi, covariance, hidden, freedom, alone, loaded.joints, fit.noise[-1], before, assumptions, notes
     )
 
 
@@ -136,7 +137,6 @@ def payload_between(
     found = Information.empty(len(kept)).add(difference.r @ effect[:, kept], difference.z)
     phi, covariance = _spread_out(kept, *found.solve([LOAD_NAMES[k] for k in kept]))
     freedom = min(loaded.freedom, unloaded.freedom)
-    assumption = f"{loaded.assumption}; the robot's own parameters are the same with and without the load"
     notes: tuple[Note, ...] = ()
     rest = len(effect) - len(kept)
     if rest and found.residual > rest * stats.f.ppf(SURELY, rest, max(freedom, 1.0)):
@@ -155,7 +155,7 @@ def payload_between(
         loaded.joints,
         loaded.noise,
         unloaded.noise,
-        assumption,
+        loaded.assumptions + SAME_ROBOT,
         notes,
     )
 

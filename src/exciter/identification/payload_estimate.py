@@ -17,7 +17,7 @@ from exciter.identification.information import Information
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.cone_program import nearest
 from exciter.identification.physical.whitening import svec
-from exciter.notes import Note, done, note, texts, warning
+from exciter.notes import Note, done, in_one_line, note, texts, warning
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency
 from exciter.robot.spatial import pseudo_inertia
@@ -41,7 +41,7 @@ class PayloadEstimate:
 
     hidden (10, k): changes of phi that no motion of this robot shows; k = 0 for most arms. freedom: rows less
     parameters, of independent rows. robot: its base parameters from the same fit, without the load. joints, noise,
-    noise_unloaded (J,): σ of the equations of loaded and of unloaded runs. assumption: what the covariance rests on.
+    noise_unloaded (J,): σ of the equations of loaded and of unloaded runs. assumptions: what the covariance rests on.
     """
 
     frame: str
@@ -53,7 +53,7 @@ class PayloadEstimate:
     joints: tuple[str, ...]
     noise: Array
     noise_unloaded: Array | None
-    assumption: str
+    assumptions: tuple[Note, ...]
     fit_notes: tuple[Note, ...] = ()
 
     # -- mass, centre, inertia about the centre --------------------------------------------------------------------
@@ -181,7 +181,7 @@ class PayloadEstimate:
             "frame_std": dict(zip(inertial.NAMES, self.frame_std.tolist(), strict=True)),
             "frame_covariance": self.covariance.tolist(),
             "freedom": float(self.freedom),
-            "assumption": self.assumption,
+            "assumption": in_one_line(self.assumptions),
             "remarks": texts(self.notes),
         }
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from exciter.errors import ParameterError
 from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import Estimate
+from exciter.identification.estimate import FILTERED, Estimate
 from exciter.identification.problem import Problem
+from exciter.notes import Note
 from exciter.typing import Array
 
 TINY = 1e-13  # of the torque: what rounding leaves of exact data
@@ -49,7 +50,7 @@ def taken(compressed: Compressed, weights: Array) -> Array:
 
 
 def linear_estimate(
-    problem: Problem, compressed: Compressed, values: Array, weights: Array, noise: Array, assumption: str
+    problem: Problem, compressed: Compressed, values: Array, weights: Array, noise: Array, assumptions: tuple[Note, ...]
 ) -> Estimate:
     """The estimate that used 1/``weights`` (J,), while the errors have standard deviations ``noise`` (J,).
 
@@ -68,7 +69,7 @@ def linear_estimate(
         compressed.joints,
         noise,
         float(compressed.independent.sum() - len(values)),
-        assumption + ("; filtered rows count for as many as their bandwidth is worth" if filtered else ""),
+        assumptions + (FILTERED if filtered else ()),
         compressed.information().condition_number,
         compressed.information().condition_number_normalized,
     )

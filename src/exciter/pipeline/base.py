@@ -75,7 +75,7 @@ def base(
     model = DynamicModel(loaded(robot, RobotOptions())[0], tuple(terms), NumpyEngine())  # a handful of samples at most
     if only == "inertia":
         if numeric:
-            raise ExciterError("--only inertia is decided in closed form; leave out --numeric")
+            raise ExciterError("only inertia: this is decided in closed form; leave out numeric")
         found = inertia_base(model)
     elif numeric:
         found = numeric_model_base(model, static=only == "gravity")

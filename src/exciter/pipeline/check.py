@@ -10,13 +10,14 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.design_settings import DesignSettings, design_settings
+from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.samples import Rounding, unchecked_rows
 from exciter.excitation.files.slowed import certified_slowed
 from exciter.excitation.trajectories.curve import Curve
 from exciter.notes import texts
 from exciter.pipeline.given import AnyMotion, curve_of, loaded
 from exciter.pipeline.provenance import description_hash
+from exciter.pipeline.settings_file import design_settings
 from exciter.robot.robot import Robot
 
 

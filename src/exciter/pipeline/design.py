@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from exciter.archive import opened
 from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError, unknown_name
 from exciter.excitation import design as search
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.unchecked import unchecked
@@ -20,7 +21,7 @@ from exciter.excitation.constraints.obstacles import Obstacle
 from exciter.excitation.criteria.design_rows import EnergyRows
 from exciter.excitation.deadline import Deadline
 from exciter.excitation.design import Design
-from exciter.excitation.design_settings import DesignSettings, MotionSettings, design_settings
+from exciter.excitation.design_settings import DesignSettings, MotionSettings
 from exciter.excitation.files.export import Exported
 from exciter.excitation.files.read import ARCHIVE, DESIGN
 from exciter.excitation.optimiser.checkpoint import discard, refuse_foreign
@@ -32,11 +33,13 @@ from exciter.excitation.validation_motion.drawn_design import drawn_design
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.labelled import Labelled
 from exciter.notes import Note, texts
-from exciter.pipeline.given import changed, loaded
+from exciter.pipeline.given import changed, loaded, refuse_unknown
 from exciter.pipeline.provenance import description_hash, robot_data, versions
+from exciter.pipeline.settings_file import design_settings
 from exciter.report.design_report import design_page
 from exciter.report.page import Page
 from exciter.robot.robot import Robot
+from exciter.settings.fill import settings_fields
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -104,6 +107,13 @@ class Designed:
 
     # -- shown, saved ------------------------------------------------------------------------------------------------
 
+    def plot(self, quantity: str = "position", joints: str | tuple[str, ...] | None = None, axes: Any = None) -> Any:
+        """position, velocity or acceleration over time; matplotlib's axes."""
+        if quantity not in QUANTITIES:
+            raise ExciterError(unknown_name("quantity", quantity, QUANTITIES))
+        found: Labelled = getattr(self, quantity)
+        return found.plot(joints, axes)
+
     def save(self, folder: str | Path) -> Path:
         """The files of ``exciter design``, certified as a controller reads them: all of them or none."""
         from exciter.pipeline.saving import save_design
@@ -159,6 +169,7 @@ class Designed:
         }
 
 
+QUANTITIES = ("position", "velocity", "acceleration")  #: that are drawn
 STARTS = ("number", "value", "feasible", "complete", "evaluations", "seconds")  #: what is kept of each
 
 
@@ -205,7 +216,7 @@ def design(
     terms, periods, rate, … (fields of ``DesignSettings`` and ``MotionSettings``). constraints: in addition to what the
     robot itself asks for (torque, self-collision, the ground), obstacles among them; or ``ConstraintSettings`` in place
     of these. checkpoint: a file that keeps completed starts; one of before counts only when it is to be resumed.
-    deadline: that of the settings, counted from now, unless given.
+    deadline: that of the settings, counted from now, unless given; one that is given leaves time for the files, too.
 
     >>> above = ex.HalfSpace(robot, "tool", normal=(0, 0, 1), offset=-0.5)
     >>> motion = ex.design(robot, ex.Fourier(period=5, harmonics=3), constraints=[above], starts=1)
@@ -240,7 +251,7 @@ def design(
         starts=config.starts,
         jobs=config.jobs,
         time_limit=time_limit(config) if deadline is None else deadline,
-        file_rate=config.rate,
+        file_rate=None if deadline is None else config.rate,
         checkpoint=checkpoint,
         resume=resume,
         progress=progress,
@@ -255,12 +266,12 @@ def designed_settings(
     changes: Mapping[str, Any],
 ) -> DesignSettings:
     """Settings with what keywords say."""
-    config = design_settings(given)
-    motion = [field.name for field in fields(MotionSettings)]
-    run = {key: value for key, value in changes.items() if key in motion}
+    config, of_motion = design_settings(given), settings_fields(MotionSettings)
+    refuse_unknown(changes, DesignSettings, MotionSettings)
+    run = {key: value for key, value in changes.items() if key in of_motion}
     if trajectory is not None:
         run["motion"] = trajectory
-    top = {key: value for key, value in changes.items() if key not in motion}
+    top = {key: value for key, value in changes.items() if key not in of_motion}
     if isinstance(constraints, ConstraintSettings):
         top["constraints"] = constraints
     elif constraints:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, get_type_hints, runtime_checkable
 
-from exciter.errors import ExciterError, unknown_name
+from exciter.errors import ExciterError, MotionError, shown, unknown_name
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.load import load
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
-from exciter.settings import fill
-from exciter.settings.fill import settings_fields
+from exciter.settings import Settings
+from exciter.settings.fill import checked, settings_fields
 
 S = TypeVar("S", bound=Any)
 
@@ -32,9 +32,12 @@ AnyMotion = Curve | HasCurve | str | Path
 
 def curve_of(given: AnyMotion, robot: Robot) -> Curve:
     """A motion, of a design, or of any trajectory file or folder that ``exciter check`` understands."""
-    if isinstance(given, Curve):
-        return given
-    return read_trajectory(Path(given), robot) if isinstance(given, str | Path) else given.curve
+    if isinstance(given, str | Path):
+        return read_trajectory(Path(given), robot)
+    curve = given.curve if isinstance(given, HasCurve) and not isinstance(given, type) else given
+    if not isinstance(curve, Curve):
+        raise MotionError(f"the motion is {shown(given)}; give a design, its curve, or a trajectory file")
+    return curve
 
 
 def loaded(robot: Robot | str | Path, options: RobotOptions) -> tuple[Robot, RobotOptions]:
@@ -45,18 +48,14 @@ def loaded(robot: Robot | str | Path, options: RobotOptions) -> tuple[Robot, Rob
 
 
 def changed(settings: S, changes: Mapping[str, Any]) -> S:
-    """Settings with what keywords say; one that is not a field is refused with the nearest that is."""
-    names = [field.name for field in fields(settings)]
-    for name in changes:
+    """Settings with what keywords say; what a file could say (a word, a mapping) becomes an object."""
+    hints = get_type_hints(type(settings), include_extras=True)
+    return replace(settings, **{key: checked(hints[key], value, key) for key, value in changes.items()})
+
+
+def refuse_unknown(given: Iterable[str], *known: type[Settings] | str) -> None:
+    """A keyword that is neither one of these names, nor a field of these settings, is refused with the nearest."""
+    names = [name for one in known for name in ([one] if isinstance(one, str) else settings_fields(one))]
+    for name in given:
         if name not in names:
             raise ExciterError(unknown_name("keyword", name, names))
-    hints = settings_fields(type(settings))
-    given = {key: fill(hints[key], x, key) if key in hints and is_plain(x) else x for key, x in changes.items()}
-    return replace(settings, **given)
-
-
-def is_plain(given: Any) -> bool:
-    """What a file could give: checked as if it came from one, where words become objects."""
-    if isinstance(given, list | tuple):
-        return bool(given) and all(map(is_plain, given))
-    return isinstance(given, str | int | float | Mapping)

@@ -185,6 +185,14 @@ class Identified:
         """Of each run that validates."""
         return tuple(replace(self.identification.judge, runs=(run,)) for run in self.logs.validation_runs)
 
+    def plot(self, joint: str | None = None, axes: Any = None) -> Any:
+        """Measured and predicted torque of a joint, on held-out data where there are any; matplotlib's axes."""
+        return self.verdict.decisive.plot(joint, axes)
+
+    def to_pandas(self) -> Any:
+        """The parameters as a DataFrame."""
+        return self.parameters.to_pandas()
+
     # -- shown, saved, exported --------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:

@@ -27,8 +27,18 @@ from exciter.notes import Note, done, note
 from exciter.parameters.terms.dry_friction import BoundDryFriction
 from exciter.pipeline import given
 from exciter.pipeline.identified import Identified
-from exciter.pipeline.logs import Given, Logs, Progress, payload_notes, read_logs, several, sided, unseen_progress
+from exciter.pipeline.logs import (
+    AnyLog,
+    Logs,
+    Progress,
+    payload_notes,
+    read_logs,
+    several,
+    sided,
+    unseen_progress,
+)
 from exciter.pipeline.methods import Compared, compared, compared_methods, covariance_of
+from exciter.pipeline.settings_file import identify_config
 from exciter.robot import Robot
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
@@ -39,11 +49,11 @@ NOTED_REST_SHARE = 0.1  #: of the time: more is worth a note
 
 def identify(
     robot: Robot | str | Path,
-    logs: Given | Sequence[Given],
+    logs: AnyLog | Sequence[AnyLog],
     settings: IdentifyConfig | IdentifySettings | str | Path | None = None,
     *,
-    validate: Given | Sequence[Given] = (),
-    loaded: Given | Sequence[Given] = (),
+    validate: AnyLog | Sequence[AnyLog] = (),
+    loaded: AnyLog | Sequence[AnyLog] = (),
     compare: Compared | Sequence[Compared] = (),
     planned: given.AnyMotion | None = None,
     periods: int | None = None,
@@ -116,15 +126,11 @@ def identify_settings(
     settings: IdentifyConfig | IdentifySettings | str | Path | None, changes: Mapping[str, Any]
 ) -> IdentifyConfig:
     """Settings with what keywords say."""
-    if isinstance(settings, IdentifySettings):
-        settings = IdentifyConfig(settings=settings)
-    elif not isinstance(settings, IdentifyConfig):
-        settings = IdentifyConfig.read(None if settings is None else Path(settings))
-    own = {key: value for key, value in changes.items() if key != "terms"}
-    config = replace(settings, settings=given.changed(settings.settings, own))
-    if (terms := changes.get("terms")) is None:
-        return config
-    return replace(config, terms=terms_of(terms, "terms") if given.is_plain(terms) else tuple(terms))
+    config, own = identify_config(settings), dict(changes)
+    terms = terms_of(own.pop("terms", None), "terms")
+    given.refuse_unknown(own, IdentifySettings, "terms")
+    config = replace(config, settings=given.changed(config.settings, own))
+    return config if terms is None else replace(config, terms=terms)
 
 
 # -- what is found from the logs before anything is identified -------------------------------------------------------
@@ -146,7 +152,7 @@ def with_chosen_settings(ready: Logs, progress: Progress) -> tuple[Logs, Automat
     as it was where nothing is open, or the logs are too little to choose from."""
     config = ready.config
     if ready.loaded and config.settings.automatic:
-        ready = ready.noted(note("settings", "not chosen from the logs beside --loaded: usual ones are taken"))
+        ready = ready.noted(note("settings", "not chosen from the logs beside loaded ones: usual ones are taken"))
     if ready.loaded or not config.automatic:
         return ready, None
     looked_at = tuple(run.bounded for run in ready.runs)

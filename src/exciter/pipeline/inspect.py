@@ -8,11 +8,9 @@ from exciter.experiment import quality
 from exciter.experiment.quality import Quality, Repaired
 from exciter.experiment.recording import Recording, RecordingFile, open_recording
 from exciter.pipeline.given import AnyMotion, curve_of, loaded
-from exciter.pipeline.logs import naming
+from exciter.pipeline.logs import AnyLog, NamedLog, naming, several
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
-
-AnyLog = str | Path | RecordingFile | Recording
 
 
 def inspect(
@@ -28,10 +26,12 @@ def inspect(
     """
     robot = loaded(robot, RobotOptions())[0]
     sent = None if planned is None else curve_of(planned, robot)
-    if isinstance(log, Recording):
-        with naming(log.name or "recording"):
-            return quality.check(log.arranged(robot), robot, planned=sent)
-    file = log if isinstance(log, RecordingFile) else open_recording(log, data)
+    (given,) = several(log)
+    source = given.source if isinstance(given, NamedLog) else given
+    if isinstance(source, Recording):
+        with naming(source.name or "recording"):
+            return quality.check(source.arranged(robot), robot, planned=sent)
+    file = source if isinstance(source, RecordingFile) else open_recording(source, data)
     with naming(file.path):
         return quality.check_stream(file.chunks(), robot, planned=sent)
 

@@ -9,16 +9,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, islice
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, shown
 from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
 from exciter.experiment.recording.about import LINK, SourceFile
 from exciter.experiment.signals.route import Route
+from exciter.experiment.virtual.virtual_robot import Simulated
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import in_amperes
 from exciter.identification.long_run import HELD_BYTES, LongLog, size_of
@@ -54,12 +56,17 @@ class NamedLog:
     source: RecordingFile | Recording
 
 
-Given = str | Path | RecordingFile | Recording | NamedLog
+Given: TypeAlias = str | Path | RecordingFile | Recording | NamedLog
+AnyLog: TypeAlias = Given | Simulated
 
 
-def several(given: Given | Sequence[Given]) -> tuple[Given, ...]:
-    """One log need not stand in a list."""
-    return (given,) if isinstance(given, Given) else tuple(given)
+def several(given: AnyLog | Sequence[AnyLog]) -> tuple[Given, ...]:
+    """One log need not stand in a list; a simulation stands for its recording."""
+    logs = given if isinstance(given, list | tuple) else (given,)
+    for one in logs:
+        if not isinstance(one, AnyLog):
+            raise RecordingError(f"the log is {shown(one)}; give a recording, a simulation, or the path of a log")
+    return tuple(one.recording if isinstance(one, Simulated) else one for one in logs)
 
 
 def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recording:
@@ -132,6 +139,9 @@ class Logs:
     validation: tuple[Log, ...] = ()
     loaded: tuple[Log, ...] = ()
     notes: tuple[Note, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<logs of {self.robot.name}: {', '.join(f'{name} {one.word}' for name, one in self.quality.items())}>"
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:

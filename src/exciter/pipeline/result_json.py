@@ -12,7 +12,7 @@ from exciter.identification.identification import Identification, Judged
 from exciter.identification.identified import COPY
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.notes import notable, texts
+from exciter.notes import in_one_line, notable, texts
 from exciter.pipeline.identified import Identified
 from exciter.settings import written
 
@@ -39,7 +39,7 @@ def result_data(result: Identified) -> dict[str, Any]:
         "terms": written(problem.model.terms),
         **_judge(found.judge),
         "covariance": estimate.covariance.tolist(),
-        "assumption": estimate.assumption,
+        "assumption": in_one_line(estimate.assumptions),
         "noise": dict(zip(estimate.joints, estimate.noise.tolist(), strict=True)),
         "degrees_of_freedom": estimate.freedom,
         "equations": int(problem.compressed.rows.sum()),
@@ -57,7 +57,7 @@ def result_data(result: Identified) -> dict[str, Any]:
         "known_load": None if result.known_load is None else result.known_load.to_dict(),
         "comparison": None if result.comparison is None else result.comparison.to_dict(),
         "words": texts((*estimate.notes, *result.logs.done)),
-        "reasons": list(found.reasons),
+        "reasons": texts(found.reasons),
         "quality": {name: quality.verdict for name, quality in result.quality.items()},
         "notes": [str(one) for one in notable(result.logs.notes)],
         "runs": [_run(one) for one in problem.runs],

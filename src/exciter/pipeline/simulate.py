@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from exciter.errors import ExciterError, shown
 from exciter.experiment.virtual import Simulated, VirtualRobot
 from exciter.experiment.virtual.config import SimulateSettings
 from exciter.experiment.virtual.execute import Progress
 from exciter.pipeline.given import AnyMotion, curve_of, loaded
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot.robot import Robot
-from exciter.robot.settings_file import SettingsFile
 
 USUAL_TORQUE = 50.0  #: [N·m or N] of a drive whose limit is not known
 OWN_ACCELERATION = 200.0  #: [rad/s² or m/s²] at which the torque limit moves a rotor alone
@@ -38,9 +39,12 @@ def simulate(
     """
     file = SettingsFile.read(virtual) if isinstance(virtual, str | Path) else SettingsFile()
     robot = loaded(robot, file.robot)[0]
-    if not isinstance(virtual, VirtualRobot):
-        given = virtual if isinstance(virtual, SimulateSettings) else None
-        virtual = (given or file.part(SimulateSettings, "simulate", robot=robot)).virtual(robot, seed)
+    if isinstance(virtual, SimulateSettings):
+        virtual = virtual.virtual(robot, seed)
+    elif virtual is None or isinstance(virtual, str | Path):
+        virtual = file.virtual(robot, seed)
+    elif not isinstance(virtual, VirtualRobot):
+        raise ExciterError(f"virtual is {shown(virtual)}; give a VirtualRobot, SimulateSettings, or a YAML file")
     return virtual.run(curve_of(motion, robot), periods=periods, seed=seed, progress=progress)
 
 

@@ -18,7 +18,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.notes import Note, notable
 from exciter.pipeline.identified import Identified
-from exciter.pipeline.logs import Given, Logs, Progress, read_logs, several, unseen_progress
+from exciter.pipeline.logs import AnyLog, Given, Logs, Progress, read_logs, several, unseen_progress
 from exciter.pipeline.provenance import versions
 from exciter.report.identification.validation_report import validation_page
 from exciter.report.page import Page
@@ -96,12 +96,12 @@ class Validated:
         return self.report().head
 
     def __repr__(self) -> str:
-        return "<" + "; ".join(self.validation.sentences) + ">"
+        return repr(self.validation)
 
 
 def validate(
     model: Identified | IdentifiedModel | str | Path,
-    logs: Given | Sequence[Given],
+    logs: AnyLog | Sequence[AnyLog],
     *,
     data: Path | None = None,
     progress: Progress = unseen_progress,

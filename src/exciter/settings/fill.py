@@ -2,18 +2,23 @@
 
 A settings class derives from ``Settings``; the annotation of each field carries a marker (``kinds``), another settings
 class, or a choice from a registry (``registry``). Unknown keys are refused with the nearest one that is known; null
-counts as not given; what ``__post_init__`` refuses is told with the path of the section.
+counts as not given; what ``__post_init__`` refuses is told with the path of the section. What Python code gives is
+checked by the same markers when the object is made (``checked``), so that a class need not repeat them.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_type_hints
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, wraps
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from exciter.errors import ExciterError, shown, unknown_name
 from exciter.settings.kinds import Kind
-from exciter.settings.wrong import lifted, message, wrong
+from exciter.settings.wrong import inside, lifted, message, refusals, wrong
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
@@ -30,6 +35,7 @@ class Settings:
     stand beside it; else they stand below it. flat: fields whose own keys stand directly in this section. also: a class
     whose keys may stand in this section, too: ``spelled`` makes fields of them. inner: fields that only Python gives.
     called: the key of a field in a file, where that is not its name. complete: what is at its default is written, too.
+    refusal: what is raised where Python code gives what cannot be.
     """
 
     word: ClassVar[str]
@@ -40,7 +46,21 @@ class Settings:
     inner: ClassVar[tuple[str, ...]] = ()
     called: ClassVar[Mapping[str, str]] = {}
     complete: ClassVar[bool] = False
+    refusal: ClassVar[type[ExciterError]] = ExciterError
     __pydantic_config__: ClassVar[Any] = {"arbitrary_types_allowed": True, "extra": "forbid"}
+
+    def __post_init__(self) -> None:
+        """What Python code gives is checked, and brought into the form that a file's would have."""
+        cls: Any = type(self)
+        for name, hint, default in _checked_fields(cls):
+            if (value := getattr(self, name)) is not default:
+                object.__setattr__(self, name, checked(hint, value, f"{cls.__name__}: {name}", cls.refusal))
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """A class that refuses more has a ``__post_init__`` of its own, which comes after."""
+        super().__init_subclass__(**given)
+        if (own := cls.__dict__.get("__post_init__")) is not None:
+            cls.__post_init__ = _after_markers(own)  # type: ignore
 
     @classmethod
     def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
@@ -108,14 +128,86 @@ class Settings:
         return cls.described(schema)
 
 
+def _after_markers(own: Callable[[Any], None]) -> Callable[[Any], None]:
+    @wraps(own)
+    def __post_init__(self: Any) -> None:
+        Settings.__post_init__(self)
+        own(self)
+
+    return __post_init__
+
+
+@cache
+def _checked_fields(cls: Any) -> tuple[tuple[str, Any, Any], ...]:
+    """Name, annotation and default of each field; those of a function whose annotations name what is local to it are
+    not known."""
+    try:
+        hints = get_type_hints(cls, include_extras=True)
+    except NameError:
+        return ()
+    fields = dataclasses.fields(cls)
+    return tuple((one.name, hints[one.name], one.default) for one in fields if one.init)
+
+
+def checked(hint: Any, value: Any, where: str, error: type[ExciterError] = ExciterError) -> Any:
+    """What Python code gives for a setting of this annotation: an object as it is, plain data as if a file gave it."""
+    try:
+        return _checked(hint, value)
+    except refusals() as failed:
+        raise error(message(failed, where)) from None
+
+
+def _checked(hint: Any, value: Any) -> Any:
+    marker, types = marker_of(hint), _types(hint)
+    if value is None and NoneType in types:
+        return None
+    if isinstance(value, type):
+        raise wrong(f" is the class {value.__name__}; give an object of it, {value.__name__}(…)")
+    own = tuple(one for one in types if one.__module__ != "builtins")
+    if own and isinstance(value, own):
+        return value
+    if marker is not None:
+        return marker.value(value)
+    one = next((arg for arg in _alternatives(hint) if arg is not NoneType), None)
+    if get_origin(one) is Annotated:
+        return _checked(one, value)
+    if get_origin(one) is tuple and get_args(one)[-1] is Ellipsis:
+        entries = value.tolist() if isinstance(value, np.ndarray) else value
+        if not isinstance(entries, list | tuple):
+            raise wrong(f" is {shown(value)}; give a list")
+        return tuple(_entry(get_args(one)[0], entry, k) for k, entry in enumerate(entries))
+    if isinstance(one, type) and issubclass(one, Settings):
+        if not isinstance(value, Mapping | str):
+            raise wrong(f" is {shown(value)}; give {one.__name__}(…)")
+        return adapter(one).validate_python(value)
+    return value
+
+
+def _entry(hint: Any, value: Any, k: int) -> Any:
+    with inside(f" {k + 1}"):
+        return _checked(hint, value)
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    """Of an annotation, without its marker: what it may be."""
+    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+@cache
+def _types(hint: Any) -> tuple[type, ...]:
+    """The classes among these; protocols that cannot be asked do not count."""
+    plain = [get_args(one)[0] if get_origin(one) is Annotated else one for one in _alternatives(hint)]
+    classes = [one for one in plain if isinstance(one, type) and get_origin(one) is None and one is not Any]
+    return tuple(one for one in classes if getattr(one, "_is_runtime_protocol", True))
+
+
 def fill(cls: type[T], given: Any, where: str, *, error: type[ExciterError] = ExciterError, **context: Any) -> T:
     """The settings of plain data; ``where`` begins every message. context: robot, folder, …"""
-    from pydantic import ValidationError
-
     try:
         made: T = adapter(cls).validate_python({} if given is None else given, context=context)
         return made
-    except ValidationError as failed:
+    except refusals() as failed:
         raise error(message(failed, where)) from None
 
 
@@ -209,12 +301,10 @@ def known_keys(
     given: Any, where: str, keys: Sequence[str], *, error: type[ExciterError] = ExciterError
 ) -> dict[str, Any]:
     """The content of a file, of which parts are filled later."""
-    from pydantic_core import PydanticCustomError
-
     try:
         return _known(given, keys)
-    except PydanticCustomError as failed:
-        raise error(f"{where}{(failed.context or {})['text']}") from None
+    except refusals() as failed:
+        raise error(message(failed, where)) from None
 
 
 def _wanted(hint: Any) -> str:

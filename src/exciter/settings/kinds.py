@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from exciter.errors import shown, unknown_name
+from exciter.errors import not_allowed, shown, unknown_name
 from exciter.settings.wrong import inside, wrong
 
 if TYPE_CHECKING:
@@ -51,6 +51,10 @@ class Kind:
     def word_of(self, value: Any) -> Any:
         """What a file has for a value, where that is a word."""
         return value
+
+    def value(self, given: Any) -> Any:
+        """The same of what Python code gives, which may be the value already."""
+        return self.check(given.tolist() if isinstance(given, np.ndarray | np.generic) else given, {})
 
     @property
     def hint(self) -> Any:
@@ -209,8 +213,11 @@ class OneWord(Kind):
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if given not in self.words:
-            raise wrong(f" is {shown(given)}; allowed are {', '.join(self.words)}")
+            raise wrong(not_allowed(given, self.words))
         return given if self.meaning is None else self.meaning[self.words.index(given)]
+
+    def value(self, given: Any) -> Any:
+        return given if self.meaning is not None and given in self.meaning else super().value(given)
 
     def word_of(self, value: Any) -> Any:
         return value if self.meaning is None or value not in self.meaning else self.words[self.meaning.index(value)]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
-from exciter.errors import ExciterError, shown, unknown_name
+from exciter.errors import ExciterError, not_allowed, shown, unknown_name
 from exciter.settings.fill import adapter, keys_of
 from exciter.settings.kinds import Kind
 from exciter.settings.wrong import below, wrong
@@ -38,6 +38,12 @@ class Registry(Generic[S]):
     @property
     def words(self) -> tuple[str, ...]:
         return tuple(self._classes)
+
+    @property
+    def family(self) -> type | tuple[type, ...]:
+        """What all of them are, one of somebody's own among them: the class in brackets, ``Registry[Estimator]``."""
+        (family,) = get_args(vars(self).get("__orig_class__", Registry[Any]))
+        return family if isinstance(family, type) and family is not Any else tuple(self)
 
     def __iter__(self) -> Iterator[type[S]]:
         return iter(self._classes.values())
@@ -74,7 +80,7 @@ class OneOf(Kind):
         return f"one of {', '.join(self.words)}"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
-        if isinstance(given, tuple(self.known)):
+        if isinstance(given, self.known.family):
             return given
         word, settings = self._tagged(given) if self.tag else self._single(given)
         from pydantic import ValidationError
@@ -87,7 +93,7 @@ class OneOf(Kind):
     def _single(self, given: Any) -> tuple[str, Any]:
         word, settings = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else (given, None)
         if not isinstance(word, str) or word not in self.words:
-            raise wrong(f" is {shown(given)}; allowed are {', '.join(self.words)}")
+            raise wrong(not_allowed(given, self.words))
         return word, {} if settings is None else settings
 
     def _tagged(self, given: Any) -> tuple[str, Any]:
@@ -98,7 +104,7 @@ class OneOf(Kind):
             raise wrong(f" is {shown(given)}; give a mapping with {self.tag}: {', '.join(self.words)}")
         word = given.get(self.tag, self.usual)
         if not isinstance(word, str) or word not in self.words:
-            raise wrong(f": {self.tag} is {shown(word)}; allowed are {', '.join(self.words)}")
+            raise wrong(f": {self.tag}{not_allowed(word, self.words)}")
         return word, {key: value for key, value in given.items() if key != self.tag}
 
     @property

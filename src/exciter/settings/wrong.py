@@ -25,12 +25,17 @@ def wrong(text: str) -> PydanticCustomError:
 @contextmanager
 def inside(path: str) -> Iterator[None]:
     """What is wrong inside is told with its place, ``: name`` or `` 2``, in front."""
-    from pydantic_core import PydanticCustomError
-
     try:
         yield
-    except PydanticCustomError as error:
-        raise wrong(f"{path}{(error.context or {})['text']}") from None
+    except refusals() as error:
+        raise wrong(message(error, path)) from None
+
+
+def refusals() -> tuple[type[Exception], ...]:
+    """What is raised of a setting, by ``wrong`` or by pydantic; imported only where it was raised."""
+    from pydantic_core import PydanticCustomError, ValidationError
+
+    return PydanticCustomError, ValidationError
 
 
 def below(error: ValidationError, key: str) -> ValidationError:
@@ -54,8 +59,12 @@ def _moved(error: ValidationError, move: Callable[[tuple[Any, ...]], tuple[Any, 
     return ValidationError.from_exception_data(error.title, lines)
 
 
-def message(error: ValidationError, where: str) -> str:
+def message(error: Exception, where: str) -> str:
     """``design.yaml: trajectory: period is -1; give a number > 0``: the first error, with the path of its key."""
+    from pydantic_core import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return f"{where}{error}"
     first = error.errors(include_url=False)[0]
     path = "".join(f" {key + 1}" if isinstance(key, int) else f": {key}" for key in first["loc"])
     return f"{where}{path}{sentence(first)}"

@@ -80,6 +80,9 @@ class FrictionCurve:
     band: Array
     measured: Array
 
+    def __repr__(self) -> str:
+        return repr(self.labelled)
+
     @property
     def labelled(self) -> Labelled:
         """Model, half-width of its band, and what was measured, over the velocity."""

@@ -50,6 +50,9 @@ class RunValidation:
     structures: tuple[Structure, ...]
     floor: Floor
 
+    def __repr__(self) -> str:
+        return f"<{self.run}: {self.verdict}>"
+
     @property
     def run(self) -> str:
         return self.baselines.run
@@ -172,6 +175,9 @@ class Validation(Sequence[RunValidation]):
     """A model judged by ``runs``: a sequence of them."""
 
     runs: tuple[RunValidation, ...]
+
+    def __repr__(self) -> str:
+        return f"<{'; '.join(self.sentences) or 'no run'}>"
 
     def __len__(self) -> int:
         return len(self.runs)

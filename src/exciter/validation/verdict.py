@@ -43,6 +43,9 @@ class Verdict:
         if not (self.fit.runs or self.unseen.runs):
             raise ParameterError("a model is judged by runs, and there are none; give one at least")
 
+    def __repr__(self) -> str:
+        return f"<{self.word}>"
+
     @property
     def shown(self) -> tuple[RunValidation, ...]:
         """Not too many of a kind; those identified from first."""
@@ -79,7 +82,7 @@ class Verdict:
         return f"{self.grade} {what}{but}, {validated}"
 
     @property
-    def reasons(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """What the decisive run shows, in sentences."""
         return self.decisive.sentences
 
@@ -110,9 +113,7 @@ def next_steps(found: Identification, verdict: Verdict, quality: Mapping[str, Qu
     """What to do with a model, or about it, the most urgent first. quality: of the logs, by name."""
     steps = []
     if not verdict.unseen.runs:
-        steps.append(
-            "Record other motion and give it with --validate: a fit alone does not tell how well the model predicts."
-        )
+        steps.append("Record other motion and validate on it: a fit alone does not tell how well the model predicts.")
     names = {run.name for run in found.problem.runs}
     seen = {finding.subject for log, one in quality.items() if log in names for finding in one.warnings}
     if any(what in seen for what in POOR_MOTION):

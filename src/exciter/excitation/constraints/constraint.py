@@ -11,7 +11,7 @@ property ``unchecked``, which most need not have, gives a sentence each ("torque
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from exciter.excitation.certificate.spans import Spans
 from exciter.robot.motion import Motion
@@ -44,6 +44,7 @@ class RowName:
     assumed: bool = False  # the limit or the data behind it is missing: that a row is kept is no proof
 
 
+@runtime_checkable
 class Constraint(Protocol):
     """K rows that must be ≥ 0 at every instant."""
 

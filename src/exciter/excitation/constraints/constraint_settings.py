@@ -53,8 +53,8 @@ from exciter.excitation.constraints.workspace import (
 )
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia
-from exciter.settings import Name, Names, Number, OneOf, Registry, Settings, Switch, Vector, fill, keys_of
-from exciter.settings.fill import adapter, settings_fields
+from exciter.settings import Name, Names, Number, OneOf, Registry, Settings, Switch, Vector, keys_of
+from exciter.settings.fill import adapter
 from exciter.settings.kinds import Kind, says_none
 from exciter.settings.wrong import below, wrong
 from exciter.typing import Array
@@ -331,12 +331,6 @@ class ConstraintSettings(Settings):
     obstacles: tuple[ObstacleSettings, ...] = ()
     ground: Annotated[GroundSettings | bool | None, OnOff(GroundSettings)] = None
     further: tuple[Constraint | Obstacle, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Plain values of Python code become what a file's would: a height that is not understood is no ground."""
-        for name in ("torque", "self_collision", "ground"):
-            if (given := getattr(self, name)) is not None:
-                object.__setattr__(self, name, fill(settings_fields(type(self))[name], given, name))
 
     def constraints(self, robot: Robot, where: str = "constraints") -> tuple[Constraint, ...]:
         """Every constraint that is asked for, or that the robot itself asks for. where: begins messages."""

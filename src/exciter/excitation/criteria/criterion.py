@@ -138,6 +138,7 @@ class CriterionSettings(Settings):
         return self  # type: ignore[return-value]
 
 
+@runtime_checkable
 class Criterion(Protocol):
     """A function of H. One class per criterion, settings only."""
 

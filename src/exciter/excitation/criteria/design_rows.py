@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -129,6 +129,7 @@ class ObservedRows(Protocol):
         """Gradient of Σ seed ⊙ W, seed (R, s)."""
 
 
+@runtime_checkable
 class DesignRows(Hashable, Protocol):
     """Settings that make rows of a motion."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exciter.errors import shown
+from exciter.errors import not_allowed, shown
 from exciter.excitation.criteria.condition import (
     ConditionAndSmallest,
     ConditionNumber,
@@ -33,7 +33,7 @@ from exciter.excitation.criteria.sums import (
     InverseTorque,
     WeightedSum,
 )
-from exciter.settings import Positive, Registry, Settings
+from exciter.settings import Positive, Registry
 from exciter.settings.fill import adapter
 from exciter.settings.kinds import Kind
 from exciter.settings.wrong import below, wrong
@@ -56,7 +56,7 @@ CRITERIA = Registry[CriterionSettings](
     Equilibrium,
 )
 ALONE = tuple(cls.word for cls in CRITERIA if not cls.companion)  # words that need no other beside them
-ROWS = Registry[Settings]("formulation", TorqueRows, EnergyRows)
+ROWS = Registry[Any]("formulation", TorqueRows, EnergyRows)
 WEIGHT = "weight"
 
 
@@ -73,7 +73,7 @@ class WordsOfCriteria(Kind):
             raise wrong(f" is {shown(given)}; give {self.wanted}")
         for word in entries:
             if word not in CRITERIA:
-                raise wrong(f" is {shown(word)}; allowed are {', '.join(CRITERIA.words)}")
+                raise wrong(not_allowed(word, CRITERIA.words))
         if all(CRITERIA[word].companion for word in entries):
             raise wrong(f": {', '.join(entries)} alone says nothing of the parameters; add a criterion")
         parts = tuple(_part(word, entry, context) for word, entry in entries.items())

@@ -9,7 +9,7 @@ moves x (n, v) and never sees the conditions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +36,7 @@ class Family(Settings):
         return {self.tag: getattr(type(self), "word", type(self).__name__), **data}
 
 
+@runtime_checkable
 class Trajectory(Protocol):
     """A family of motions, linear in its coefficients; to be written into files it derives from ``Family``."""
 

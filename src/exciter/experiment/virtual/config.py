@@ -33,7 +33,6 @@ from exciter.experiment.virtual.truth import CompensationSpring, Flexibility, Tr
 from exciter.experiment.virtual.virtual_robot import Start, VirtualRobot
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot
-from exciter.robot.settings_file import SettingsFile
 from exciter.settings import Number, PerJointNumber, Place, Settings, Whole
 from exciter.settings.kinds import LARGEST_SEED
 
@@ -112,13 +111,3 @@ class SimulateSettings(Settings):
             self.payload,
             self.simulation_rate,
         )
-
-
-def read_virtual(path: Path | None, robot: Robot, seed: int) -> VirtualRobot:
-    """The virtual robot of a file; without one, that of the defaults. seed: of the truth, unless the file has one."""
-    file = SettingsFile.read(path)
-    settings = file.part(SimulateSettings, "simulate", robot=robot)
-    try:
-        return settings.virtual(robot, seed)
-    except ExciterError as error:
-        raise ExciterError(f"{file.where}: simulate: {error}") from None

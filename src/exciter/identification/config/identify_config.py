@@ -65,9 +65,8 @@ from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
 from exciter.parameters.terms.registry import ListOfTerms
 from exciter.parameters.terms.term import PerJoint, per_joint
-from exciter.robot.options import RobotOptions
+from exciter.robot.options import RobotOptions, options_from
 from exciter.robot.robot import Robot
-from exciter.robot.settings_file import SettingsFile
 from exciter.settings import (
     ByName,
     Number,
@@ -79,6 +78,8 @@ from exciter.settings import (
     Text,
     Whole,
     fill,
+    keys_of,
+    known_keys,
     written,
 )
 from exciter.settings.kinds import Flag, Kind
@@ -88,6 +89,7 @@ MOST_FOLDS = 1000  #: more would be single samples
 REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
 CHOOSE, AS_GIVEN = "choose", "as-given"  #: friction
 IDENTIFY = "identify"  #: drive gains
+CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
 #: what a drive has, unless terms: says otherwise
 USUAL_TERMS: tuple[JointTerm, ...] = (RotorInertia(), Viscous(), Coulomb(), Offset())
 
@@ -178,19 +180,12 @@ class IdentifyConfig:
     where: str = "configuration: identify"
 
     @classmethod
-    def read(cls, path: Path | None) -> IdentifyConfig:
-        return cls() if path is None else cls._from(SettingsFile.read(path))
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any], where: str) -> IdentifyConfig:
-        """Of plain data, as ``to_dict`` gives it."""
-        return cls._from(SettingsFile(settings, where))
-
-    @classmethod
-    def _from(cls, file: SettingsFile) -> IdentifyConfig:
-        terms = terms_of(file.data.get("terms"), f"{file.where}: terms")
-        settings = file.part(IdentifySettings, "identify")
-        return cls(file.robot, terms, settings, where=f"{file.where}: identify")
+    def of(cls, given: Mapping[str, Any], where: str, folder: Path | None = None) -> IdentifyConfig:
+        """Of plain data, as ``to_dict`` gives it. folder: at which relative paths start."""
+        data = known_keys(given, where, CONFIG_KEYS)
+        robot = options_from({key: one for key, one in data.items() if key in keys_of(RobotOptions)}, where, folder)
+        settings = fill(IdentifySettings, data.get("identify"), f"{where}: identify", folder=folder)
+        return cls(robot, terms_of(data.get("terms"), f"{where}: terms"), settings, where=f"{where}: identify")
 
     def overridden(self, **given: Any) -> IdentifyConfig:
         """With words of the command line, or plain data; a word that the file gives with settings keeps them."""
@@ -206,8 +201,8 @@ class IdentifyConfig:
         settings = self.settings
         if "loop" in self._estimator.inner and not (planned and settings.control is not None):
             raise ExciterError(
-                f"{word_of(self._estimator)} simulates the controlled robot: say which motion was planned (--planned "
-                "TRAJECTORY), and how it was controlled (control: under identify:)"
+                f"{word_of(self._estimator)} simulates the controlled robot: say which motion was planned "
+                "(planned), and how it was controlled (control)"
             )
         own: dict[str, Any] = {
             key: None for key in ("formulation", "estimator") if not _registered(getattr(settings, key))
@@ -299,8 +294,8 @@ class IdentifyConfig:
         if "loop" in found.inner:
             if planned is None:
                 raise ExciterError(
-                    f"{word_of(found)} simulates the controlled robot; say which motion was planned (--planned "
-                    "TRAJECTORY), and how it was controlled (identify: control:)"
+                    f"{word_of(found)} simulates the controlled robot; say which motion was planned "
+                    "(planned), and how it was controlled (control)"
                 )
             loop = ClosedLoop(robot, self.settings.control or ComputedTorque(), planned, periods)
         return told(found, noise=noise, torque_noise=noise, loop=loop, route=differentiated(self.route, runs))

@@ -22,7 +22,7 @@ from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed, motion_band
 from exciter.experiment.signals.route import Route
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.estimate import Estimate
+from exciter.identification.estimate import Estimate, assumed
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.estimator import Estimator
@@ -207,6 +207,6 @@ def _of_the_free_fit(problem: Problem, estimate: Estimate, errors: CorrelatedErr
         free = with_correlated_errors(problem, WeightedLeastSquares().estimate(problem), errors)
     except ParameterError:
         return estimate
-    assumption = f"{free.assumption}; of the fit without bounds, which is on the safe side"
+    assumptions = free.assumptions + assumed("of the fit without bounds, which is on the safe side")
     notes = (*estimate.notes, *free.notes)
-    return replace(estimate, covariance=free.covariance, freedom=free.freedom, assumption=assumption, notes=notes)
+    return replace(estimate, covariance=free.covariance, freedom=free.freedom, assumptions=assumptions, notes=notes)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import numpy as np
 
-from exciter.errors import ParameterError
+from exciter.identification.estimate import assumed
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.physical.bounds import Bound, Cone, KnownOfABody, one_by_one
@@ -23,10 +23,10 @@ from exciter.identification.physical.settle import PhysicalEstimate, Settled, ph
 from exciter.identification.physical.whitening import whitened_links
 from exciter.identification.problem import Problem
 from exciter.notes import Note, done
-from exciter.settings import NonNegative
+from exciter.settings import Number
 from exciter.typing import Array
 
-UNBOUNDED = (
+UNBOUNDED = assumed(
     "covariance of the estimate without bounds: a robot that exists is never farther from the bounded estimate than "
     "from the unbounded one, in the measure of that covariance"
 )
@@ -51,12 +51,10 @@ class PhysicallyConsistent(Estimator):
     flat = ("prior",)
     prior: Prior = field(default_factory=Prior)
     bounds: tuple[Annotated[Bound, KnownOfABody()], ...] = ()
-    margin: NonNegative = 1e-4
+    margin: Annotated[float, Number(least=STRICT, below=1.0)] = 1e-4
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bounds", one_by_one(self.bounds))
-        if not STRICT <= self.margin < 1.0:
-            raise ParameterError(f"the margin is {self.margin}; give a number from {STRICT:g} to below 1")
 
     def estimate(self, problem: Problem) -> PhysicalEstimate:
         prior = replace(self.prior, weight=0.0) if self.prior.weight is None else self.prior
@@ -67,9 +65,9 @@ class PhysicallyConsistent(Estimator):
         chi = self._inside(found.chi, equations, reference)
         found = Settled(chi, found.factor, found.weights, found.noise)
         notes = (*pull.notes, *self._active(chi, equations, reference))
-        assumption = f"{pull.assumption}; {UNBOUNDED}" if objective.weight else UNBOUNDED
+        assumptions = pull.assumptions + UNBOUNDED if objective.weight else UNBOUNDED
         rows = pull.rows(problem)
-        return physical_estimate(problem, equations, found, pull.free, assumption, notes, pull.choice, rows)
+        return physical_estimate(problem, equations, found, pull.free, assumptions, notes, pull.choice, rows)
 
     def _limits(self, equations: Equations, reference: Reference) -> list[Cone]:
         given = [cone for bound in self.bounds for cone in bound.cones(equations.model, reference)]

@@ -13,14 +13,14 @@ import numpy as np
 
 from exciter.identification.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.simulated_problem import Loops, Settled
-from exciter.identification.estimate import WHITE, Estimate
+from exciter.identification.estimate import WHITE, Estimate, assumed
 from exciter.identification.estimators.estimator import Estimator, Rounds
 from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, linear_estimate
 from exciter.settings import Positive
 
-KNOWN = "controller and reference are known, and keep the motion from depending on the parameters"
+KNOWN = assumed("controller and reference are known, and keep the motion from depending on the parameters")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class DIDIM(Estimator):
         start, _ = reweighted(problem.compressed, problem.names)
         found = loops.settle(start, _update, self.rounds, self.tolerance, exact=True)
         estimate = linear_estimate(
-            problem, found.along.compressed, found.values, found.noise, found.noise, f"{WHITE}; {KNOWN}"
+            problem, found.along.compressed, found.values, found.noise, found.noise, WHITE + KNOWN
         )
         return replace(estimate, notes=found.notes)
 

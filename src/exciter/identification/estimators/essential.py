@@ -8,24 +8,25 @@ that step, and by one of all that was dropped so far together against the whole 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from scipy import stats
 
 from exciter.errors import ParameterError, unknown_name
 from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import WHITE, Estimate
+from exciter.identification.estimate import WHITE, Estimate, assumed
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, linear_estimate
 from exciter.notes import Note, done
-from exciter.settings import Names, Positive
+from exciter.settings import Names, Number
 from exciter.typing import Array
 
 LEVEL = 0.05
-ASSUMPTION = (
-    "; chosen by the same data: intervals of the parameters kept hold given that those dropped are zero, which a test "
+CHOSEN = assumed(
+    "chosen by the same data: intervals of the parameters kept hold given that those dropped are zero, which a test "
     "cannot prove, and are somewhat too narrow for parameters near the level of the test"
 )
 
@@ -61,12 +62,8 @@ class Essential(Estimator):
     """level: probability with which a parameter that is zero is kept all the same. keep: parameters that stay."""
 
     word, title = "essential", "least squares on the essential parameters"
-    level: Positive = LEVEL
+    level: Annotated[float, Number(above=0.0, below=1.0)] = LEVEL
     keep: Names = ()
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.level < 1.0:
-            raise ParameterError(f"the level of the test is {self.level}; give a probability, 0.05 as a rule")
 
     def estimate(self, problem: Problem) -> Estimate:
         compressed = problem.compressed
@@ -76,7 +73,7 @@ class Essential(Estimator):
         kept = np.array([k for k, name in enumerate(problem.names) if name not in dropped], dtype=np.int64)
         reduced = compressed.columns(kept)
         values, noise = reweighted(reduced, reduced.parameters)
-        found = linear_estimate(problem, reduced, values, noise, noise, WHITE + ASSUMPTION)
+        found = linear_estimate(problem, reduced, values, noise, noise, WHITE + CHOSEN)
         every, covariance = np.zeros(len(problem.names)), np.zeros((len(problem.names),) * 2)
         every[kept], covariance[np.ix_(kept, kept)] = values, found.covariance
         count = done("essential", f"{len(kept)} essential of {len(problem.names)} parameters")

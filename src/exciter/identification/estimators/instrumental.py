@@ -19,7 +19,7 @@ from exciter.identification.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.coloured import Series, coloured_covariance
 from exciter.identification.closed_loop.simulated_problem import Loops, Settled, dry_friction
 from exciter.identification.compress import Labelled, compress
-from exciter.identification.estimate import Estimate
+from exciter.identification.estimate import Estimate, assumed
 from exciter.identification.estimators.estimator import Estimator, Rounds
 from exciter.identification.estimators.weighted import ROUNDS, SETTLED, reweighted
 from exciter.identification.problem import Problem
@@ -27,9 +27,9 @@ from exciter.identification.solution import enough_rows, noise_of
 from exciter.settings import Positive
 from exciter.typing import Array
 
-ASSUMPTION = (
-    "errors of the equations are stationary, of any colour and correlated between joints; the simulated motion knows "
-    "nothing of them, so controller and reference are known"
+ASSUMPTIONS = assumed(
+    "errors of the equations are stationary, of any colour and correlated between joints",
+    "the simulated motion knows nothing of them, so controller and reference are known",
 )
 
 
@@ -75,7 +75,7 @@ class InstrumentalVariables(Estimator):
             compressed.joints,
             found.noise,
             freedom,
-            ASSUMPTION,
+            ASSUMPTIONS,
             compressed.information().condition_number,
             compressed.information().condition_number_normalized,
             notes=found.notes,

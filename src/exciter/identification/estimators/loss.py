@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from exciter.errors import ParameterError
 from exciter.settings import Positive, Registry, Settings
 from exciter.typing import Array
 
@@ -54,9 +53,6 @@ class HuberLoss(Loss):
     word, title = "huber", "Huber's loss"
     k: Positive = 1.345
 
-    def __post_init__(self) -> None:
-        _positive("k", self.k)
-
     def weight(self, u: Array) -> Array:
         return np.asarray(self.k / np.maximum(np.abs(u), self.k))
 
@@ -78,9 +74,6 @@ class Bisquare(Loss):
     word, title = "bisquare", "Tukey's bisquare"
     c: Positive = 4.685
 
-    def __post_init__(self) -> None:
-        _positive("c", self.c)
-
     def weight(self, u: Array) -> Array:
         return np.asarray(np.maximum(1.0 - (u / self.c) ** 2, 0.0) ** 2)
 
@@ -94,11 +87,6 @@ class Bisquare(Loss):
 
 
 LOSSES = Registry[Loss]("loss", Bisquare, HuberLoss)
-
-
-def _positive(name: str, value: float) -> None:
-    if not (np.isfinite(value) and value > 0.0):
-        raise ParameterError(f"{name} of the loss is {value}; give a positive number of scales, 1 to 6 as a rule")
 
 
 @dataclass(frozen=True, eq=False)

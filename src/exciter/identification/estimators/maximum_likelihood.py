@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.identification.estimate import Estimate
+from exciter.identification.estimate import Estimate, assumed
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information import Information
@@ -29,9 +29,9 @@ ROUNDS = 20  # of noise from residuals
 ROUGHLY = 3  # iterations, after which residuals tell the noise
 AGREE = 5e-3  # relative change of noise, which thousands of samples tell to a per cent
 CHANCE = 1e-3  # residuals larger than noise makes this often are model errors
-WHITE = (
-    "errors of angles and torques are independent, with the noise stated; the motion is the finite Fourier series and "
-    "the model is right: Cramér–Rao bound"
+ASSUMPTIONS = assumed(
+    "errors of angles and torques are independent, with the noise stated",
+    "the motion is the finite Fourier series and the model is right: Cramér–Rao bound",
 )
 
 
@@ -68,7 +68,7 @@ class MaximumLikelihood(Estimator):
             problem.joints,
             np.sqrt((rows * variance).sum(axis=0) / rows.sum(axis=0)),
             float(rows.sum() - len(at.point.beta)),
-            WHITE,
+            ASSUMPTIONS,
             regressor.condition_number,
             regressor.condition_number_normalized,
             notes=(*_solution_notes(found), *start.notes, *_noise_notes(problem, at.measured, start.stated)),

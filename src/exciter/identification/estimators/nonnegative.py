@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.optimize import nnls
 
-from exciter.identification.estimate import WHITE, Estimate
+from exciter.identification.estimate import WHITE, Estimate, assumed
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import ROUNDS, SETTLED, reweighted
 from exciter.identification.information import Information
@@ -20,7 +20,7 @@ from exciter.identification.solution import enough_rows, linear_estimate, noise_
 from exciter.notes import done
 from exciter.typing import Array
 
-UNBOUNDED = (
+UNBOUNDED = assumed(
     "covariance of the estimate without bounds: true values ≥ 0 are never farther from the bounded estimate than from "
     "the unbounded one, in the measure of that covariance"
 )
@@ -42,7 +42,7 @@ class NonNegative(Estimator):
             before, noise = noise, noise_of(compressed, values, noise)
             if (np.abs(noise - before) <= SETTLED * noise).all():
                 break
-        found = linear_estimate(problem, compressed, values, noise, noise, f"{WHITE}; {UNBOUNDED}")
+        found = linear_estimate(problem, compressed, values, noise, noise, WHITE + UNBOUNDED)
         held = [name for name, value, b in zip(problem.names, values, bound, strict=True) if b and value == 0.0]
         text = f"held at zero: {', '.join(held)}" if held else "no bound was reached"
         return replace(found, notes=(done("bounds", text),))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from exciter.errors import ParameterError
+from exciter.identification.estimate import assumed
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.equations import Equations
@@ -66,11 +66,11 @@ class Pull:
         return base_prior(base, objective.reference, objective.weight)
 
     @property
-    def assumption(self) -> str:
+    def assumptions(self) -> tuple[Note, ...]:
         if not self.objective.weight:
-            return "no prior"
+            return assumed("no prior")
         share = 100.0 / self.objective.weight**0.5
-        return f"the prior's links are off by about {share:.3g} % of their size (its weight), at random"
+        return assumed(f"the prior's links are off by about {share:.3g} % of their size (its weight), at random")
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,6 @@ class Prior(Estimator):
     offset: Annotated[float | None, Number(above=0.0)] = None
     noise: EquationNoise = None
 
-    def __post_init__(self) -> None:
-        wrong = self.weight != AUTO if isinstance(self.weight, str) else not 0.0 <= (self.weight or 0.0) < float("inf")
-        if wrong:
-            raise ParameterError(f"the weight of the prior is {self.weight}; give a number ≥ 0, or auto to choose it")
-        if self.offset is not None and not 0.0 < self.offset < float("inf"):
-            raise ParameterError(f"offsets are known to {self.offset} of the torque; give a number > 0, or none")
-
     def estimate(self, problem: Problem) -> PhysicalEstimate:
         pull = self.pull(problem, (lambda equations, _: physical_terms(equations)) if self.nonnegative else None)
         objective = pull.objective
@@ -110,7 +103,7 @@ class Prior(Estimator):
             notes += (warning("bodies", text),)
         prior = pull.rows(problem)
         return physical_estimate(
-            problem, objective.equations, found, pull.free, pull.assumption, notes, pull.choice, prior
+            problem, objective.equations, found, pull.free, pull.assumptions, notes, pull.choice, prior
         )
 
     def pull(self, problem: Problem, limits: Limits | None = None) -> Pull:

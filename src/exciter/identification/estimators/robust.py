@@ -21,7 +21,7 @@ from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.compress import Labelled, compress
 from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import Estimate
+from exciter.identification.estimate import FILTERED, Estimate, assumed
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.loss import LOSSES, AbsoluteMedian, Bisquare, HuberLoss, Loss
 from exciter.identification.estimators.weighted import WeightedLeastSquares, reweighted
@@ -38,10 +38,11 @@ STEADY = 0.01  # relative change of a scale, below which it stays
 RESCALED, PASSES = 10, 50
 ROUNDING = 1e-10  # of the torque
 NEAR = 0.1  # tolerance of Huber's answer where it is only a start
-ASSUMPTION = (
+ASSUMPTIONS = assumed(
     "every equation has an error of its own, symmetric about zero and of one distribution per joint, outliers "
     "included, and W is exact: covariance E[ψ²]/E[ψ′]² of M-estimators"
 )
+SMEARED = assumed("a filter smears outliers")
 
 
 @dataclass(frozen=True)
@@ -207,9 +208,7 @@ def _settled(state: _Pass, loss: Loss, tolerance: float, rescaled: int) -> tuple
 def _estimate(state: _Pass, seen: _Seen, loss: Loss, passes: int) -> Estimate:
     problem, compressed = state.problem, state.problem.compressed
     information = compressed.information()
-    assumption = ASSUMPTION
-    if compressed.inflation.max() > 1.0 + 1e-9:
-        assumption += "; filtered rows count for as many as their bandwidth is worth, and a filter smears outliers"
+    filtered = compressed.inflation.max() > 1.0 + 1e-9
     return Estimate(
         problem.names,
         problem.units,
@@ -218,7 +217,7 @@ def _estimate(state: _Pass, seen: _Seen, loss: Loss, passes: int) -> Estimate:
         compressed.joints,
         state.scale,
         float(compressed.independent.sum() - len(state.values)),
-        assumption,
+        (*ASSUMPTIONS, *FILTERED, *SMEARED) if filtered else ASSUMPTIONS,
         information.condition_number,
         information.condition_number_normalized,
         notes=_notes(seen, loss, passes),

@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 
 from exciter.errors import ParameterError, RecordingError
-from exciter.identification.estimate import Estimate
+from exciter.identification.estimate import FILTERED, Estimate, assumed
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.information import Information
 from exciter.identification.problem import Problem
@@ -25,9 +25,9 @@ from exciter.settings import Whole
 from exciter.settings.kinds import ListOfTexts
 from exciter.typing import Array
 
-ASSUMPTION = (
-    "every equation has an error of its own, of one variance per joint and stage, and W is exact; what earlier stages "
-    "leave uncertain is carried into later ones"
+ASSUMPTIONS = assumed(
+    "every equation has an error of its own, of one variance per joint and stage, and W is exact",
+    "what earlier stages leave uncertain is carried into later ones",
 )
 USUAL_WRIST = 3  #: joints
 
@@ -64,7 +64,7 @@ class Staged(Estimator):
             problem.joints,
             _pooled_noise(cells, state, len(problem.joints)),
             state.freedom(cells),
-            _assumption(cells, self.stages),
+            _assumptions(cells, self.stages),
             everything.condition_number,
             everything.condition_number_normalized,
             notes=tuple(notes),
@@ -129,14 +129,13 @@ def _refuse_no_torque(problem: Problem, cells: Cells) -> None:
             )
 
 
-def _assumption(cells: Cells, stages: tuple[Stage, ...]) -> str:
-    words = ASSUMPTION
-    for stage in stages:
-        if stage.alone:
-            words += f"; nothing but the parameters of stage '{stage.name}' acts in its equations, friction neither"
-    if cells.inflation.max() > 1.0 + 1e-9:
-        words += "; filtered rows count for as many as their bandwidth is worth"
-    return words
+def _assumptions(cells: Cells, stages: tuple[Stage, ...]) -> tuple[Note, ...]:
+    alone = (
+        f"nothing but the parameters of stage '{stage.name}' acts in its equations, friction neither"
+        for stage in stages
+        if stage.alone
+    )
+    return (*ASSUMPTIONS, *assumed(*alone), *(FILTERED if cells.inflation.max() > 1.0 + 1e-9 else ()))
 
 
 def _pooled_noise(cells: Cells, state: State, joints: int) -> Array:

@@ -28,7 +28,7 @@ from scipy import linalg, optimize
 
 from exciter.errors import ParameterError, unknown_name
 from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import Estimate
+from exciter.identification.estimate import FILTERED, Estimate, assumed
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.problem import Problem
@@ -39,11 +39,10 @@ from exciter.settings import ByName, Names, Number
 from exciter.typing import Array
 
 ROUNDS, SETTLED = 100, 1e-9
-ASSUMPTION = (
-    "the errors of every row of [W y], W included, are independent and Gaussian, and compare with each other as "
-    "stated; asymptotic covariance"
+ASSUMPTIONS = assumed(
+    "the errors of every row of [W y], W included, are independent and Gaussian, and compare with each other as stated",
+    "asymptotic covariance",
 )
-FILTERED = "; filtered rows count for as many as their bandwidth is worth"
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class TotalLeastSquares(Estimator):
             compressed.joints,
             sigma * np.sqrt(_amplified(sizes, values)),
             float(compressed.independent.sum() - len(values)),
-            ASSUMPTION + (FILTERED if compressed.inflation.max() > 1.0 + 1e-9 else ""),
+            ASSUMPTIONS + (FILTERED if compressed.inflation.max() > 1.0 + 1e-9 else ()),
             information.condition_number,
             information.condition_number_normalized,
             notes=(done("errors in W", self._sentence(sizes, compressed, sigma)),),

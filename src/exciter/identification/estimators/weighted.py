@@ -8,7 +8,7 @@ import numpy as np
 
 from exciter.identification.bierman import SequentialEstimator
 from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import WHITE, Estimate
+from exciter.identification.estimate import GIVEN, WHITE, Estimate
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, linear_estimate, noise_of
@@ -59,7 +59,7 @@ class WeightedLeastSquares(Estimator):
         if self.noise is not None:
             noise = compressed.per_group(self.noise)[0].copy()
             values, _ = compressed.information(noise).solve(problem.names)
-            return linear_estimate(problem, compressed, values, noise, noise, WHITE + "; σ was given")
+            return linear_estimate(problem, compressed, values, noise, noise, WHITE + GIVEN)
         values, noise = reweighted(compressed, problem.names)
         return linear_estimate(problem, compressed, values, noise, noise, WHITE)
 
@@ -95,5 +95,5 @@ class Sequential(Estimator):
         live = SequentialEstimator(problem.names, noise)
         for _, rows in problem.rows():
             live.update(rows.w, rows.y)
-        told = "" if self.noise is None else "; σ was given"
+        told = () if self.noise is None else GIVEN
         return linear_estimate(problem, compressed, live.values, noise, noise, WHITE + told)

@@ -133,9 +133,7 @@ class Energy(Formulation):
     even: Switch = True
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.interval < float("inf"):
-            raise ParameterError(f"interval is {shown(self.interval)}; give a positive number of seconds")
-        if self.step is not None and not 0.0 < self.step <= self.interval:
+        if self.step is not None and self.step > self.interval:
             raise ParameterError(f"step is {shown(self.step)}; give seconds, more than 0 and at most {self.interval:g}")
 
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: NDArray[np.int64]) -> Iterator[Rows]:

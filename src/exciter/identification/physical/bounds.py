@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from exciter.typing import Array
 ConeKind = Literal["nonnegative", "second-order", "semidefinite"]
 KNOWN_TO = 0.01  # a mass given as one number
 INF = float("inf")
+JointName = Annotated[str, Text("a joint")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,8 @@ class Cone:
 class Bound(Settings, ABC):
     """Settings of a bound, frozen, without a robot."""
 
+    refusal: ClassVar[type[ExciterError]] = ParameterError
+
     @abstractmethod
     def cones(self, model: DynamicModel, reference: Reference) -> list[Cone]:
         """As conditions on χ, with numbers near one when χ is near the reference."""
@@ -54,12 +57,12 @@ class Bound(Settings, ABC):
 class MassBound(Bound):
     """lower ≤ mass ≤ upper [kg] of the link that ``joint`` moves; of all moving links together for None."""
 
-    joint: str | None = None
-    lower: float = 0.0
-    upper: float = float("inf")
+    joint: JointName | None = None
+    lower: Annotated[float, Number(infinite=True, unit="kg")] = 0.0
+    upper: Annotated[float, Number(infinite=True, unit="kg")] = INF
 
     def __post_init__(self) -> None:
-        if not (0.0 <= self.lower <= self.upper) or self.upper == 0.0 or self.lower == float("inf"):
+        if not (0.0 <= self.lower <= self.upper) or self.upper == 0.0 or self.lower == INF:
             raise ParameterError(f"{self._words}: give 0 ≤ lower ≤ upper, in kg, and upper above 0")
 
     @property
@@ -86,16 +89,13 @@ class CentreBox(Bound):
     """lower ≤ centre of mass ≤ upper (3,) [m] of the link that ``joint`` moves, in the joint frame of the robot's
     description; −inf and inf where a side is open."""
 
-    joint: str
-    lower: Sequence[float]
-    upper: Sequence[float]
+    joint: JointName
+    lower: Annotated[tuple[float, ...], Vector(3, "m", -INF)]
+    upper: Annotated[tuple[float, ...], Vector(3, "m", INF)]
 
     def __post_init__(self) -> None:
-        low, high = np.asarray(self.lower, dtype=float), np.asarray(self.upper, dtype=float)
-        if low.shape != (3,) or high.shape != (3,) or not (low <= high).all():
-            raise ParameterError(f"{self._words}: give three numbers each, in m, lower ≤ upper")
-        if np.isposinf(low).any() or np.isneginf(high).any():
-            raise ParameterError(f"{self._words}: an open side is −inf below and inf above")
+        if not all(low <= high for low, high in zip(self.lower, self.upper, strict=True)):
+            raise ParameterError(f"{self._words}: give lower ≤ upper")
 
     @property
     def _words(self) -> str:
@@ -118,14 +118,9 @@ class CentreSphere(Bound):
     """Centre of mass of the link that ``joint`` moves, at most ``radius`` [m] from ``centre`` (3,) [m], in the joint
     frame of the robot's description."""
 
-    joint: str
-    centre: Sequence[float]
-    radius: float
-
-    def __post_init__(self) -> None:
-        centre = np.asarray(self.centre, dtype=float)
-        if centre.shape != (3,) or not np.isfinite(centre).all() or not 0.0 < self.radius < float("inf"):
-            raise ParameterError(f"{self._words}: give three numbers and a positive radius, in m")
+    joint: JointName
+    centre: Annotated[tuple[float, ...], Vector(3, "m")]
+    radius: Annotated[float, Number(above=0.0, unit="m")]
 
     @property
     def _words(self) -> str:
@@ -184,7 +179,7 @@ class CentreEntry(Settings):
 class BoundEntry(Settings):
     """What is known of a link, or of all."""
 
-    joint: Annotated[str | None, Text("a joint")] = None
+    joint: JointName | None = None
     mass: Annotated[tuple[float, float] | None, MassRange()] = None
     centre: CentreEntry | None = None
 
@@ -205,6 +200,8 @@ class KnownOfABody(Kind):
     wanted = "a mapping with some of the keys joint, mass, centre"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
+        if isinstance(given, tuple) and all(isinstance(one, Bound) for one in given):
+            return given
         return given if isinstance(given, Bound) else adapter(BoundEntry).validate_python(given, context=context).bounds
 
     def schema(self) -> dict[str, Any]:

@@ -112,10 +112,6 @@ class UniformRods(PriorValues):
     word, title = "rods", "uniform rods"
     mass: Annotated[float | None, Number(above=0.0, unit="kg")] = None
 
-    def __post_init__(self) -> None:
-        if self.mass is not None and not 0.0 < self.mass < np.inf:
-            raise ParameterError(f"the mass of the rods is {self.mass} kg; give a positive number, or none to fit it")
-
     def reference(self, equations: Equations) -> Reference:
         rods = _rods(equations)
         mass = fitted_mass(equations, rods)[0] if self.mass is None else self.mass

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from exciter.identification.compressed import Residuals
-from exciter.identification.estimate import WHITE, Estimate
+from exciter.identification.estimate import FILTERED, WHITE, Estimate
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import PseudoInertia
@@ -31,13 +31,13 @@ class PhysicalEstimate(Estimate):
     """choice: how the weight of the prior was found, where it was. free: residuals of the fit without prior and bounds,
     on the same equations. weights (J,): what rows were divided by. prior (m, b + 1): what the prior says of the base
     parameters, as rows and right sides over their standard deviations; none where it is not least squares. pulled:
-    what is assumed of it, in words."""
+    what is assumed of it."""
 
     choice: WeightChoice | None = None
     free: Residuals | None = None
     weights: Array | None = None
     prior: Array | None = None
-    pulled: str = ""
+    pulled: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def physical_estimate(
     equations: Equations,
     found: Settled,
     free: Settled,
-    assumption: str,
+    assumptions: tuple[Note, ...],
     notes: Sequence[Note],
     choice: WeightChoice | None = None,
     prior: Array | None = None,
@@ -95,8 +95,7 @@ def physical_estimate(
         problem.joints,
         found.noise,
         float(equations.compressed.independent.sum() - len(problem.names)),
-        f"{WHITE}; {assumption}"
-        + ("; filtered rows count for as many as their bandwidth is worth" if filtered else ""),
+        (*WHITE, *assumptions, *(FILTERED if filtered else ())),
         plain.condition_number,
         plain.condition_number_normalized,
         found.chi,
@@ -105,7 +104,7 @@ def physical_estimate(
         before,
         found.weights,
         prior,
-        assumption,
+        assumptions,
     )
 
 

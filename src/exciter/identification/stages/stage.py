@@ -116,9 +116,6 @@ class AtRest(Selection):
     speed: NonNegative = 1e-3
     acceleration: NonNegative = 0.05
 
-    def __post_init__(self) -> None:
-        _not_negative(self)
-
     def chosen(self, motion: Motion) -> BoolArray:
         still = (np.abs(motion.qd) <= self.speed) & (np.abs(motion.qdd) <= self.acceleration)
         return np.broadcast_to(still.all(axis=1, keepdims=True), motion.q.shape)
@@ -132,16 +129,8 @@ class ConstantVelocity(Selection):
     slowest: NonNegative = 0.05
     acceleration: NonNegative = 0.05
 
-    def __post_init__(self) -> None:
-        _not_negative(self)
-
     def chosen(self, motion: Motion) -> BoolArray:
         return (np.abs(motion.qd) >= self.slowest) & (np.abs(motion.qdd) <= self.acceleration)
-
-
-def _not_negative(settings: AtRest | ConstantVelocity) -> None:
-    if not all(np.isfinite(value) and value >= 0.0 for value in vars(settings).values()):
-        raise ParameterError(f"{settings}: give numbers that are not negative")
 
 
 @dataclass(frozen=True)

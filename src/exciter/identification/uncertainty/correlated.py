@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from exciter.errors import ParameterError
 from exciter.experiment.signals.resample import Margin, Piece, overlapped
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.estimate import Estimate
+from exciter.identification.estimate import Estimate, assumed
 from exciter.identification.uncertainty.correlation import Correlation, Taper, correlations
 from exciter.identification.uncertainty.equations import Equations, LinearFit, by_time, linear_fit, stretches
-from exciter.notes import done, warning
+from exciter.notes import Note, done, warning
 from exciter.settings import Settings, Switch, Whole
 from exciter.typing import Array
 
@@ -60,14 +59,10 @@ class CorrelatedErrors(Settings, ABC):
 
     lags: Annotated[int | None, Whole(0)] = None
 
-    def __post_init__(self) -> None:
-        if self.lags is not None and self.lags < 0:
-            raise ParameterError(f"{self.lags} lags; give a number of samples, 0 or more, or None")
-
     @property
     @abstractmethod
-    def assumption(self) -> str:
-        """In words."""
+    def assumptions(self) -> tuple[Note, ...]:
+        """That a covariance of such errors rests on."""
 
     @abstractmethod
     def taper(self, lags: int) -> Taper:
@@ -104,9 +99,9 @@ class StationaryErrors(CorrelatedErrors):
     across_joints: Switch = True
 
     @property
-    def assumption(self) -> str:
+    def assumptions(self) -> tuple[Note, ...]:
         between = " and between joints" if self.across_joints else ", joints having errors of their own"
-        return f"errors are stationary, correlated in time{between} as the residuals are, and W is exact"
+        return assumed(f"errors are stationary, correlated in time{between} as the residuals are, and W is exact")
 
     def taper(self, lags: int) -> Taper:
         return Taper.parzen(lags)
@@ -222,6 +217,6 @@ def with_correlated_errors(
         estimate,
         covariance=found.covariance,
         freedom=found.freedom,
-        assumption=errors.assumption,
+        assumptions=errors.assumptions,
         notes=(*estimate.notes, *notes),
     )

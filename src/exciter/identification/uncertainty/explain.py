@@ -8,23 +8,23 @@ import numpy as np
 from exciter.errors import ParameterError
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import WELL, Estimate
+from exciter.notes import Note, note
 
 SHARED = 3.0  # times: σ over what it would be with all others known, from which on others are the reason
 ALIKE = 0.5  # correlation of estimates, from which on a parameter is named
 NAMED = 3  # at most
 
 
-def explain(compressed: Compressed, estimate: Estimate) -> tuple[str, ...]:
-    """A sentence for every parameter that is not well identified, from the equations it was estimated with."""
+def explain(compressed: Compressed, estimate: Estimate) -> tuple[Note, ...]:
+    """A note on every parameter that is not well identified, from the equations it was estimated with."""
     if estimate.names != compressed.parameters:
         raise ParameterError("the estimate is of other parameters than the equations")
-    return tuple(
-        _sentence(compressed, estimate, k, status) for k, status in enumerate(estimate.status) if status != WELL
-    )
+    weak = [k for k, status in enumerate(estimate.status) if status != WELL]
+    return tuple(note(estimate.names[k], _sentence(compressed, estimate, k)) for k in weak)
 
 
-def _sentence(compressed: Compressed, estimate: Estimate, k: int, status: str) -> str:
-    name = estimate.names[k]
+def _sentence(compressed: Compressed, estimate: Estimate, k: int) -> str:
+    name, status = estimate.names[k], estimate.status[k]
     if estimate.std[k] == 0.0:
         return f"{name} is {status}: it was not estimated"
     if (reason := _others(estimate, k)) is None:

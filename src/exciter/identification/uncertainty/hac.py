@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.identification.estimate import assumed
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, Residuals
 from exciter.identification.uncertainty.correlation import Taper
 from exciter.identification.uncertainty.equations import Equations, by_time, stretches
+from exciter.notes import Note
 from exciter.typing import Array
 
 
@@ -26,8 +28,9 @@ class HeteroscedasticErrors(CorrelatedErrors):
     word, title = "hac", "errors that change their size"
 
     @property
-    def assumption(self) -> str:
-        return "errors may change their size and be alike for a while, in time and between joints, and W is exact"
+    def assumptions(self) -> tuple[Note, ...]:
+        text = "errors may change their size and be alike for a while, in time and between joints, and W is exact"
+        return assumed(text)
 
     def taper(self, lags: int) -> Taper:
         return Taper.bartlett(lags)

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import linalg, optimize
 
+from exciter.identification.estimate import assumed
 from exciter.identification.physical.settle import PhysicalEstimate
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, sandwich
 from exciter.identification.uncertainty.equations import Equations, LinearFit
@@ -36,12 +37,12 @@ def with_correlated_errors_and_prior(
     free = root @ information.z  # without bounds, which would pull from the prior as well
     off = _off(prior, free, found.covariance, reach)
     share = root @ reach
-    more = "" if off == 1.0 else f", times {off**0.5:.2g}: so far the data pulled the estimate from it"
+    further = f"the prior is off by {off**0.5:.2g} times that: so far the data pulled the estimate from it"
     return replace(
         estimate,
         covariance=found.covariance + off * share @ share.T,
         freedom=found.freedom,
-        assumption=f"{errors.assumption}; {estimate.pulled}{more}",
+        assumptions=(*errors.assumptions, *estimate.pulled, *(assumed(further) if off != 1.0 else ())),
     )
 
 

@@ -18,7 +18,7 @@ from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
-from exciter.errors import MotionError
+from exciter.errors import ExciterError, MotionError, ParameterError
 from exciter.parameters.terms.ranges import Interval, LoadRange, Ranges, absolute, times
 from exciter.parameters.terms.term import (
     TORQUE,
@@ -77,6 +77,8 @@ class BoundShape(ABC):
 
 class FrictionShape(Settings, ABC):
     """Settings of a shape, frozen, without joints."""
+
+    refusal: ClassVar[type[ExciterError]] = ParameterError
 
     @abstractmethod
     def bind(self, joints: Sequence[str]) -> BoundShape:

@@ -45,6 +45,7 @@ class ListOfSprings(Kind):
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Springs:
         entries = given if isinstance(given, list | tuple) else [given]
+        entries = [KnownSpring(*one) if isinstance(one, tuple) and len(one) == 2 else one for one in entries]
         listed: tuple[KnownSpring, ...] = adapter(tuple[KnownSpring, ...]).validate_python(entries, context=context)
         return tuple((entry.term, entry.value) for entry in listed)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -179,6 +179,8 @@ class RigidTorque(Protocol):
 
 class JointTerm(Settings, ABC):
     """Settings of a term, frozen, without a robot."""
+
+    refusal: ClassVar[type[ExciterError]] = ParameterError
 
     def spelling(self, data: dict[str, Any]) -> Any:
         if "word" not in vars(type(self)):  # one of Python code alone, or of a kind that differs from its parent

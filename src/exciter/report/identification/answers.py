@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
-from exciter.notes import texts
+from exciter.notes import in_one_line, texts
 from exciter.report.identification.parameters import listed
 from exciter.report.markup import Markup, number, percent
 from exciter.report.section import Section
@@ -19,7 +19,7 @@ PAYLOAD_WORDS = {"mass": "mass", "c": "centre of mass, ", "I": "inertia about th
 def payload_section(payload: PayloadEstimate) -> Section:
     text = (
         f"The load on frame {payload.frame}, in axes of that frame; the inertia is about the centre of mass. Standard "
-        f"deviations rest on this: {payload.assumption}."
+        f"deviations rest on this: {in_one_line(payload.assumptions)}."
     )
     low, high = payload.interval()
     rows: list[tuple[Cell, ...]] = [
@@ -38,7 +38,8 @@ def quantity_words(name: str) -> str:
 
 
 def gains_section(gains: DriveGains) -> Section:
-    text = f"Torque per current of every drive, found together with the parameters. σ rest on this: {gains.assumption}."
+    text = "Torque per current of every drive, found together with the parameters. "
+    text += f"σ rest on this: {in_one_line(gains.assumptions)}."
     low, high = gains.interval()
     rows: list[tuple[Cell, ...]] = []
     for j, joint in enumerate(gains.joints):

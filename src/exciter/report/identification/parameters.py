@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.identification import Identification
 from exciter.identification.problem import Problem
+from exciter.notes import texts
 from exciter.parameters.parameter_words import meaning, reading_order
 from exciter.report.markup import Markup, element, number, percent
 from exciter.report.section import Section, folded
@@ -30,10 +31,10 @@ def parameters_section(found: Identification) -> Section:
     contents = [
         parameters_table(problem, estimate).html(),
         folded("What each of them stands for", listed(problem.base.expressions)),
-        folded("What the standard deviations rest on", listed(estimate.assumption.split("; "))),
+        folded("What the standard deviations rest on", listed(texts(estimate.assumptions))),
     ]
     if found.reasons:
-        contents.append(folded("Why some are not well identified", listed(found.reasons)))
+        contents.append(folded("Why some are not well identified", listed(texts(found.reasons))))
     if estimate.standard is not None:
         contents.append(folded("Standard parameters of every link", standard_table(problem, estimate.standard).html()))
     return Section("parameters", "Parameters", text, tuple(contents))
