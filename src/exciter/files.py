@@ -35,6 +35,13 @@ HIDDEN_END = "at which some readers begin a new line and others do not; remove i
 FOR_PEOPLE = (".html",)  #: nothing is read of these, and another result may write its own
 
 
+def path_of(given: Any, what: str) -> Path:
+    """A path that Python code gives; what: it is called in messages."""
+    if not isinstance(given, str | os.PathLike):
+        raise ExciterError(f"{what} is {shown(given)}; give the path of a file or folder")
+    return Path(given)
+
+
 def prepare(folder: Path) -> None:
     """Make the folder before any work is done, so that a bad place is told at once; remove what killed runs left."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from exciter.dynamics.base import inertia_base, numeric_model_base, static_base
 from exciter.dynamics.model import DynamicModel
@@ -14,9 +14,12 @@ from exciter.errors import ExciterError
 from exciter.notes import texts
 from exciter.parameters.identifiability import Identifiability, identifiability
 from exciter.parameters.terms import JointTerm
+from exciter.parameters.terms.registry import ListOfTerms
 from exciter.pipeline.given import loaded
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
+from exciter.settings import OneWord, fill
+from exciter.settings.fill import checked
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,12 +62,12 @@ class FoundBase:
 
 def base(
     robot: Robot | str | Path,
-    terms: Sequence[JointTerm] = (),
+    terms: Sequence[JointTerm | str] = (),
     *,
     only: Literal["gravity", "inertia"] | None = None,
     numeric: bool = False,
 ) -> FoundBase:
-    """What torques can tell of the bodies, and of joint terms beside them.
+    """What torques can tell of the bodies, and of joint terms beside them (objects, or words of a settings file).
 
     only: of poses at rest, or of second moments; numeric: decided from random samples instead of in closed form.
 
@@ -72,7 +75,9 @@ def base(
     ZZR1 = ZZ1 + YY2 + YY3 + 0.4 MZ3 + 0.29 M3
     ...
     """
-    model = DynamicModel(loaded(robot, RobotOptions())[0], tuple(terms), NumpyEngine())  # a handful of samples at most
+    chosen: tuple[JointTerm, ...] = fill(ListOfTerms().hint, terms, "terms")
+    only = checked(Annotated[str | None, OneWord(("gravity", "inertia"))], only, "only")
+    model = DynamicModel(loaded(robot, RobotOptions())[0], chosen, NumpyEngine())  # a handful of samples at most
     if only == "inertia":
         if numeric:
             raise ExciterError("only inertia: this is decided in closed form; leave out numeric")

@@ -17,7 +17,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.notes import texts
 from exciter.pipeline.given import AnyMotion, curve_of, loaded
 from exciter.pipeline.provenance import description_hash
-from exciter.pipeline.settings_file import design_settings
+from exciter.pipeline.settings_file import FileContent, design_settings
 from exciter.robot.robot import Robot
 
 
@@ -41,9 +41,7 @@ class CheckedMotion:
         return {**self.certificate.to_dict(), "remarks": texts(self.robot.remarks), "not_checked": self.not_checked}
 
 
-def check(
-    robot: Robot | str | Path, motion: AnyMotion, settings: DesignSettings | str | Path | None = None
-) -> CheckedMotion:
+def check(robot: Robot | str | Path, motion: AnyMotion, settings: DesignSettings | FileContent = None) -> CheckedMotion:
     """Limits of the robot and those of the settings, proved or refuted for all time; motion: a curve, a design, or a
     file.
 

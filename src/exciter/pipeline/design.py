@@ -35,7 +35,7 @@ from exciter.labelled import Labelled
 from exciter.notes import Note, texts
 from exciter.pipeline.given import changed, loaded, refuse_unknown
 from exciter.pipeline.provenance import description_hash, robot_data, versions
-from exciter.pipeline.settings_file import design_settings
+from exciter.pipeline.settings_file import FileContent, design_settings
 from exciter.report.design_report import design_page
 from exciter.report.page import Page
 from exciter.robot.robot import Robot
@@ -201,8 +201,8 @@ def design(
     robot: Robot | str | Path,
     trajectory: Trajectory | RandomMotion | None = None,
     *,
-    settings: DesignSettings | str | Path | None = None,
-    constraints: ConstraintSettings | Sequence[Constraint | Obstacle] = (),
+    settings: DesignSettings | FileContent = None,
+    constraints: ConstraintSettings | Constraint | Obstacle | Sequence[Constraint | Obstacle] = (),
     checkpoint: Path | None = None,
     resume: bool = False,
     deadline: Deadline | None = None,
@@ -212,11 +212,12 @@ def design(
     """The best motion within all limits, or a drawn one; progress is told of every start.
 
     trajectory: the family to search in (``Fourier`` from rest to rest unless given), or the kind of motion to draw.
-    settings: a whole design as an object or a YAML file; keywords change it: criterion, starts, seed, jobs, noise,
-    terms, periods, rate, … (fields of ``DesignSettings`` and ``MotionSettings``). constraints: in addition to what the
-    robot itself asks for (torque, self-collision, the ground), obstacles among them; or ``ConstraintSettings`` in place
-    of these. checkpoint: a file that keeps completed starts; one of before counts only when it is to be resumed.
-    deadline: that of the settings, counted from now, unless given; one that is given leaves time for the files, too.
+    settings: a whole design as an object, a YAML file or its content; keywords change it: criterion, starts, seed,
+    jobs, noise, terms, periods, rate, … (fields of ``DesignSettings`` and ``MotionSettings``). constraints: in addition
+    to what the robot itself asks for (torque, self-collision, the ground), obstacles among them; or
+    ``ConstraintSettings`` in place of these. checkpoint: a file that keeps completed starts; one of before counts only
+    when it is to be resumed. deadline: that of the settings, counted from now, unless given; one that is given leaves time for the
+    files, too.
 
     >>> above = ex.HalfSpace(robot, "tool", normal=(0, 0, 1), offset=-0.5)
     >>> motion = ex.design(robot, ex.Fourier(period=5, harmonics=3), constraints=[above], starts=1)
@@ -260,9 +261,9 @@ def design(
 
 
 def designed_settings(
-    given: DesignSettings | str | Path | None,
+    given: DesignSettings | FileContent,
     trajectory: Trajectory | RandomMotion | None,
-    constraints: ConstraintSettings | Sequence[Constraint | Obstacle],
+    constraints: ConstraintSettings | Constraint | Obstacle | Sequence[Constraint | Obstacle],
     changes: Mapping[str, Any],
 ) -> DesignSettings:
     """Settings with what keywords say."""
@@ -275,7 +276,8 @@ def designed_settings(
     if isinstance(constraints, ConstraintSettings):
         top["constraints"] = constraints
     elif constraints:
-        top["constraints"] = replace(config.constraints, further=(*config.constraints.further, *constraints))
+        more = constraints if isinstance(constraints, list | tuple) else (constraints,)
+        top["constraints"] = replace(config.constraints, further=(*config.constraints.further, *more))
     return changed(replace(config, trajectory=changed(config.trajectory, run)), top)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, get_type_hints, runtime_checkable
+from typing import Annotated, Any, Protocol, TypeVar, get_type_hints, runtime_checkable
 
 from exciter.errors import ExciterError, MotionError, shown, unknown_name
 from exciter.excitation.files.read import read_trajectory
@@ -13,7 +13,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.load import load
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
-from exciter.settings import Settings
+from exciter.settings import Settings, Whole
 from exciter.settings.fill import checked, settings_fields
 
 S = TypeVar("S", bound=Any)
@@ -51,6 +51,12 @@ def changed(settings: S, changes: Mapping[str, Any]) -> S:
     """Settings with what keywords say; what a file could say (a word, a mapping) becomes an object."""
     hints = get_type_hints(type(settings), include_extras=True)
     return replace(settings, **{key: checked(hints[key], value, key) for key, value in changes.items()})
+
+
+def counted(given: int | None, what: str, least: int = 1) -> int | None:
+    """A whole number, or None."""
+    found: int | None = checked(Annotated[int | None, Whole(least)], given, what)
+    return found
 
 
 def refuse_unknown(given: Iterable[str], *known: type[Settings] | str) -> None:

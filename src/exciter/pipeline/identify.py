@@ -38,7 +38,7 @@ from exciter.pipeline.logs import (
     unseen_progress,
 )
 from exciter.pipeline.methods import Compared, compared, compared_methods, covariance_of
-from exciter.pipeline.settings_file import identify_config
+from exciter.pipeline.settings_file import FileContent, identify_config
 from exciter.robot import Robot
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
@@ -50,7 +50,7 @@ NOTED_REST_SHARE = 0.1  #: of the time: more is worth a note
 def identify(
     robot: Robot | str | Path,
     logs: AnyLog | Sequence[AnyLog],
-    settings: IdentifyConfig | IdentifySettings | str | Path | None = None,
+    settings: IdentifyConfig | IdentifySettings | FileContent = None,
     *,
     validate: AnyLog | Sequence[AnyLog] = (),
     loaded: AnyLog | Sequence[AnyLog] = (),
@@ -64,10 +64,10 @@ def identify(
     """Parameters from logs: automatic unless an estimator is given, exactly as ``exciter identify``.
 
     logs: identified from; validate: of other motion, held out; loaded: with a load that is to be found; each a file, a
-    ``Recording``, or several. settings: an object or a YAML file; keywords change it: terms, estimator, formulation,
-    filter, route, noise, … (fields of ``IdentifySettings``). compare: other formulations or estimators, by word or as
-    objects. planned, periods: the motion that was sent, and how often it was run through. data: folder of the files
-    that a recording.yaml names. progress: is told each step as it begins.
+    ``Recording``, a ``Simulated``, or several. settings: an object, a YAML file or its content; keywords change it:
+    terms, estimator, formulation, filter, route, noise, … (fields of ``IdentifySettings``). compare: other formulations
+    or estimators, by word or as objects. planned, periods: the motion that was sent, and how often it was run through.
+    data: folder of the files that a recording.yaml names. progress: is told each step as it begins.
 
     >>> found = ex.identify(robot, log)
     >>> found.parameters["Fv1"].unit
@@ -81,6 +81,7 @@ def identify(
     config, methods = replace(config, robot=options), compared_methods(compare)
     logs, validation, loads = (several(group) for group in (logs, validate, loaded))
     sent = None if planned is None else given.curve_of(planned, robot)
+    periods = given.counted(periods, "periods")
     config.refuse_early(robot, planned=sent is not None)
     ready = read_logs(robot, config, logs, validation, loads, data=data, progress=progress)
     ready = sided(ready.noted(*payload_notes((*ready.runs, *ready.validation_runs))))
@@ -123,7 +124,7 @@ def identify(
 
 
 def identify_settings(
-    settings: IdentifyConfig | IdentifySettings | str | Path | None, changes: Mapping[str, Any]
+    settings: IdentifyConfig | IdentifySettings | FileContent, changes: Mapping[str, Any]
 ) -> IdentifyConfig:
     """Settings with what keywords say."""
     config, own = identify_config(settings), dict(changes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from exciter.errors import RecordingError
 from exciter.experiment import quality
 from exciter.experiment.quality import Quality, Repaired
 from exciter.experiment.recording import Recording, RecordingFile, open_recording
@@ -26,7 +27,9 @@ def inspect(
     """
     robot = loaded(robot, RobotOptions())[0]
     sent = None if planned is None else curve_of(planned, robot)
-    (given,) = several(log)
+    given, *more = several(log)
+    if more:
+        raise RecordingError(f"{1 + len(more)} logs are given; inspect them one by one")
     source = given.source if isinstance(given, NamedLog) else given
     if isinstance(source, Recording):
         with naming(source.name or "recording"):

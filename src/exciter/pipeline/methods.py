@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, shown
 from exciter.identification.config.identify_config import IdentifyConfig, word_of
 from exciter.identification.config.sections import Errors, with_uncertainty
 from exciter.identification.estimate import Estimate
@@ -36,14 +36,14 @@ class ComparedMethod:
             return cls(word_of(given), formulation=given)
         if isinstance(given, Estimator):
             return cls(word_of(given), estimator=given)
-        parts = given.split("/")
+        parts = given.split("/") if isinstance(given, str) else [given]
         formulation = next((part for part in parts if part in FORMULATIONS), None)
         estimator = next((part for part in parts if part in ESTIMATORS and part not in SIMULATED), None)
         if len(parts) != sum(word is not None for word in (formulation, estimator)) or formulation == "base-wrench":
             kinds = [word for word in FORMULATIONS.words if word != "base-wrench"]
             solved = [word for word in ESTIMATORS.words if word not in SIMULATED]
             raise ExciterError(
-                f"'{given}' cannot be compared; give formulations ({', '.join(kinds)}), estimators "
+                f"{shown(given)} cannot be compared; give formulations ({', '.join(kinds)}), estimators "
                 f"({', '.join(solved)}), or both, as in energy/ols"
             )
         return cls(
@@ -62,7 +62,7 @@ class ComparedMethod:
 
 def compared_methods(given: Compared | Sequence[Compared]) -> tuple[ComparedMethod, ...]:
     """One need not stand in a list."""
-    return tuple(ComparedMethod.of(one) for one in ((given,) if isinstance(given, Compared) else given))
+    return tuple(ComparedMethod.of(one) for one in (given if isinstance(given, list | tuple) else (given,)))
 
 
 def compared(

@@ -7,6 +7,7 @@ from pathlib import Path
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import DESIGN
 from exciter.experiment.recording import Recording, read_recording
+from exciter.files import path_of
 from exciter.identification.identified import SEALED
 from exciter.pipeline.design import Designed
 from exciter.pipeline.identified import Identified
@@ -20,7 +21,7 @@ def read(path: str | Path, data: str | Path | None = None) -> Recording:
     >>> len(ex.read("log.csv")) == len(log)
     True
     """
-    return read_recording(path, data)
+    return read_recording(path_of(path, "the log"), data)
 
 
 def open(folder: str | Path) -> Identified | Designed:
@@ -30,7 +31,7 @@ def open(folder: str | Path) -> Identified | Designed:
     >>> ex.open(folder).parameters.names == found.parameters.names
     True
     """
-    place = Path(folder)
+    place = path_of(folder, "the folder")
     if SEALED.is_there(place):
         return Identified.open(place)
     if DESIGN.is_there(place):

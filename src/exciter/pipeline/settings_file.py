@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from exciter.errors import ExciterError, RobotError
 from exciter.excitation.design_settings import DesignSettings
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual import VirtualRobot
 from exciter.experiment.virtual.config import SimulateSettings
+from exciter.files import path_of
 from exciter.identification.config.identify_config import CONFIG_KEYS, IdentifyConfig, IdentifySettings
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
@@ -19,6 +20,7 @@ from exciter.robot.yaml_file import read_yaml
 from exciter.settings import fill, keys_of, known_keys
 from exciter.settings.schema import file_schema
 
+FileContent: TypeAlias = str | Path | Mapping[str, Any] | None  #: by its path, or as it is
 SIMULATE, IDENTIFY = "simulate", "identify"  #: sections; the keys of the others stand at the top of the file
 
 
@@ -36,9 +38,12 @@ class SettingsFile:
         object.__setattr__(self, "data", known_keys(self.data, self.where, keys))
 
     @classmethod
-    def read(cls, path: str | Path | None) -> SettingsFile:
-        """Without a path: as if nothing were said."""
-        return cls() if path is None else cls(read_yaml(path, "configuration"), str(path), Path(path).parent)
+    def read(cls, given: FileContent) -> SettingsFile:
+        """By its path, or its content; None: as if nothing were said."""
+        if given is None or isinstance(given, Mapping):
+            return cls(given or {})
+        path = path_of(given, "the file of the settings")
+        return cls(read_yaml(path, "configuration"), str(path), path.parent)
 
     @property
     def robot(self) -> RobotOptions:
@@ -68,12 +73,12 @@ class SettingsFile:
         return {key: value for key, value in self.data.items() if key in keys}
 
 
-def design_settings(given: DesignSettings | str | Path | None) -> DesignSettings:
+def design_settings(given: DesignSettings | FileContent) -> DesignSettings:
     """Of an object, of a file, or as if nothing were said."""
     return given if isinstance(given, DesignSettings) else SettingsFile.read(given).design
 
 
-def identify_config(given: IdentifyConfig | IdentifySettings | str | Path | None) -> IdentifyConfig:
+def identify_config(given: IdentifyConfig | IdentifySettings | FileContent) -> IdentifyConfig:
     """Of an object, of a file, or as if nothing were said."""
     if isinstance(given, IdentifySettings):
         return IdentifyConfig(settings=given)

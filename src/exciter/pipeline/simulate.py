@@ -11,7 +11,7 @@ from exciter.errors import ExciterError, shown
 from exciter.experiment.virtual import Simulated, VirtualRobot
 from exciter.experiment.virtual.config import SimulateSettings
 from exciter.experiment.virtual.execute import Progress
-from exciter.pipeline.given import AnyMotion, curve_of, loaded
+from exciter.pipeline.given import AnyMotion, counted, curve_of, loaded
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot.robot import Robot
 
@@ -37,6 +37,7 @@ def simulate(
     >>> simulated.recording
     <recording: ... samples, 5.5 s, 500 Hz; q, torque of joint_1, joint_2, joint_3>
     """
+    periods, seed = counted(periods, "periods"), counted(seed, "seed", 0) or 0
     file = SettingsFile.read(virtual) if isinstance(virtual, str | Path) else SettingsFile()
     robot = loaded(robot, file.robot)[0]
     if isinstance(virtual, SimulateSettings):

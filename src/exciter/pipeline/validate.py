@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import RecordingError
-from exciter.files import Seal
+from exciter.files import Seal, path_of
 from exciter.identification.config.sections import judged_words
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.problem import Problem
@@ -116,7 +116,7 @@ def validate(
     if isinstance(model, Identified):
         model = model.as_model
     elif not isinstance(model, IdentifiedModel):
-        model = IdentifiedModel.read(Path(model))
+        model = IdentifiedModel.read(path_of(model, "the model"))
     ready = other_logs(model, several(logs), data, progress)
     model, runs = in_gravity(model, ready.robot), ready.runs
     estimate, dynamics, config = model.estimate, model.model, model.config

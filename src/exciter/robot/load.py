@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exciter.errors import RobotError, unknown_name
+from exciter.files import path_of
 from exciter.robot.limits import Limits
 from exciter.robot.options import RobotOptions, read_options
 from exciter.robot.robot import Robot
@@ -33,7 +34,7 @@ def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -
     options = with_keywords(options or RobotOptions(), said)
     if isinstance(source, str) and source in library.names():
         return replace(options.apply(library.embedded(source)), file=library.path(source), options=options)
-    path = existing(source)
+    path = existing(path_of(source, "the robot"))
     return replace(_from_file(path, options), file=path, options=options)
 
 

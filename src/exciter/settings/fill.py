@@ -180,6 +180,8 @@ def _checked(hint: Any, value: Any) -> Any:
         if not isinstance(value, Mapping | str):
             raise wrong(f" is {shown(value)}; give {one.__name__}(…)")
         return adapter(one).validate_python(value)
+    if own and set(own) == {arg for arg in _alternatives(hint) if arg is not NoneType}:
+        raise wrong(f" is {shown(value)}; give a {' or '.join(one.__name__ for one in own)}")
     return value
 
 

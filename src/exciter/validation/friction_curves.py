@@ -90,6 +90,10 @@ class FrictionCurve:
         title, names = f"friction of {self.joint}", ("model", "half-width of the 95 % band", "measured")
         return Labelled(title, values, names, (self.unit,) * 3, self.velocity, f"velocity [{self.velocity_unit}]")
 
+    def to_pandas(self) -> Any:
+        """The same as a DataFrame."""
+        return self.labelled.to_pandas()
+
     def plot(self, axes: Any = None) -> Any:
         """The curve with its band, and what was measured; matplotlib's axes."""
         axes = self.labelled.plot("measured", axes, linestyle="none", marker=".", color="0.7")

@@ -65,6 +65,8 @@ class ListOfTerms(Kind):
     def check(self, given: Any, context: Mapping[str, Any]) -> tuple[JointTerm, ...]:
         if says_none(given):
             return ()
+        if isinstance(given, JointTerm):
+            return (given,)
         if not isinstance(given, list | tuple):
             raise wrong(f" is {shown(given)}; give {self.wanted}")
         listed = adapter(tuple[Annotated[JointTerm, ONE_TERM], ...]).validate_python(given, context=context)

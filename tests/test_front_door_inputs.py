@@ -1,0 +1,142 @@
+"""What people hand to the front door: what can be meant is taken, what cannot gets one sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import exciter as ex
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return ex.load("gautier-khalil")
+
+
+@pytest.fixture(scope="module")
+def motion(robot):
+    return ex.design(robot, ex.Fourier(period=5, harmonics=3), starts=1)
+
+
+@pytest.fixture(scope="module")
+def simulated(robot, motion):
+    return ex.simulate(robot, motion, periods=2)
+
+
+@pytest.fixture(scope="module")
+def found(robot, simulated):
+    return ex.identify(robot, simulated, estimator="wls")
+
+
+def test_a_simulation_stands_for_its_recording(robot, simulated, found):
+    same = ex.identify(robot, simulated.recording, estimator=ex.WeightedLeastSquares())
+    np.testing.assert_array_equal(found.parameters.values, same.parameters.values)
+    assert ex.inspect(robot, simulated).word == ex.inspect(robot, simulated.recording).word
+    other = ex.simulate(robot, ex.design(robot, ex.RandomPoints(points=5)), seed=4)
+    assert ex.validate(found, other)[0].total_percent == ex.validate(found, other.recording)[0].total_percent
+
+
+def test_one_constraint_or_term_need_not_stand_in_a_list(robot):
+    above = ex.HalfSpace(robot, "tool", normal=(0, 0, 1), offset=-0.5)
+    one, several = (
+        ex.design(robot, ex.RandomPoints(points=4), constraints=given, terms=terms)
+        for given, terms in ((above, ex.Viscous()), ([above], ["viscous"]))
+    )
+    assert one.config.to_dict() == several.config.to_dict()
+    assert [limit.what for limit in one.certificate.limits] == [limit.what for limit in several.certificate.limits]
+    assert repr(ex.base(robot, ex.Viscous())) == repr(ex.base(robot, ["viscous"]))
+
+
+def test_settings_may_be_what_a_file_says(robot, simulated, tmp_path):
+    path = tmp_path / "settings.yaml"
+    path.write_text("identify: {estimator: ols}\nterms: [viscous, coulomb]\n")
+    content = {"identify": {"estimator": "ols"}, "terms": ["viscous", "coulomb"]}
+    by_file, by_content = (ex.identify(robot, simulated, given) for given in (path, content))
+    np.testing.assert_array_equal(by_file.parameters.values, by_content.parameters.values)
+    assert ex.design(robot, settings={"trajectory": "random-points", "seed": 3}).config.seed == 3
+
+
+def test_results_show_themselves_in_a_line(motion, found):
+    for one in (found, found.identification, found.estimate, found.fit, found.fit[0], found.verdict, found.logs):
+        assert len(repr(one)) < 300
+    for one in (found.as_model, found.friction_curves[0], motion, motion.certificate, motion.curve, motion.design):
+        assert len(repr(one)) < 300
+    assert repr(motion.certificate).startswith("<certified")
+
+
+def test_pictures_and_tables(motion, found):
+    pytest.importorskip("matplotlib").use("agg")
+    assert len(motion.plot("velocity", "joint_2").lines) == 1
+    assert {line.get_label() for line in found.plot("joint_1").lines} == {"measured", "predicted"}
+    pytest.importorskip("pandas")
+    assert list(found.to_pandas().index) == list(found.parameters.names)
+    assert len(found.friction_curves[0].to_pandas()) == len(found.friction_curves[0].velocity)
+
+
+def test_time_that_nobody_needs_for_files_is_searched_in(robot):
+    """Without files to write, the whole time limit belongs to the search, whatever was designed before."""
+    designs = [ex.design(robot, ex.Fourier(period=5, harmonics=2), starts=1, time_limit=20.0, seed=k) for k in range(3)]
+    for one in designs:
+        assert not one.design.unsearched
+        assert one.design.attempts[0].complete
+
+
+SIMULATED_LOG = "give a recording, a simulation, or the path of a log"
+MOTION = "give a design, its curve, or a trajectory file"
+PATH = "give the path of a file or folder"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda robot, log, motion, found: ex.load(3), f"the robot is 3; {PATH}"),
+        (lambda robot, log, motion, found: ex.load("panda", accel=3), "unknown keyword 'accel'"),
+        (lambda robot, log, motion, found: ex.design(robot, ex.Fourier), "is the class Fourier; give an object of it"),
+        (lambda robot, log, motion, found: ex.design(robot, rat=1), "rate, ramps, duration_range; did you mean 'rate'"),
+        (
+            lambda robot, log, motion, found: ex.design(robot, constraints=3),
+            "further 1 is 3; give a Constraint or Obst",
+        ),
+        (lambda robot, log, motion, found: ex.design(robot, constraints=[ex.Box]), "further 1 is the class Box"),
+        (lambda robot, log, motion, found: ex.design(robot, settings=3), f"the file of the settings is 3; {PATH}"),
+        (lambda robot, log, motion, found: ex.design(robot, terms=[ex.Viscous]), "terms 1 is the class Viscous"),
+        (lambda robot, log, motion, found: ex.check(robot, log), MOTION),
+        (lambda robot, log, motion, found: ex.check(robot, ex.Fourier()), MOTION),
+        (lambda robot, log, motion, found: ex.simulate(robot, log), MOTION),
+        (lambda robot, log, motion, found: ex.simulate(robot, motion, periods="a"), "periods is 'a'; give a whole"),
+        (lambda robot, log, motion, found: ex.simulate(robot, motion, seed=-1), "seed is -1; give a whole number ≥ 0"),
+        (lambda robot, log, motion, found: ex.simulate(robot, motion, 3), "virtual is 3; give a VirtualRobot"),
+        (lambda robot, log, motion, found: ex.read(3), f"the log is 3; {PATH}"),
+        (lambda robot, log, motion, found: ex.inspect(robot, 3), SIMULATED_LOG),
+        (lambda robot, log, motion, found: ex.inspect(robot, [log, log]), "2 logs are given; inspect them one by one"),
+        (lambda robot, log, motion, found: ex.inspect(robot, log, planned=log), MOTION),
+        (lambda robot, log, motion, found: ex.identify(robot, motion), SIMULATED_LOG),
+        (lambda robot, log, motion, found: ex.identify(3, log), f"the robot is 3; {PATH}"),
+        (lambda robot, log, motion, found: ex.identify(robot, log, estimator=ex.Huber), "is the class Huber; give an"),
+        (
+            lambda robot, log, motion, found: ex.identify(robot, log, formulation=ex.Huber()),
+            "allowed are dynamic, filt",
+        ),
+        (lambda robot, log, motion, found: ex.identify(robot, log, term=[]), "unknown keyword 'term'; valid names:"),
+        (lambda robot, log, motion, found: ex.identify(robot, log, compare=ex.Huber), "class Huber cannot be compared"),
+        (lambda robot, log, motion, found: ex.identify(robot, log, periods="x"), "periods is 'x'; give a whole number"),
+        (
+            lambda robot, log, motion, found: ex.identify(robot, log, estimator="iv"),
+            "which motion was planned (planned)",
+        ),
+        (lambda robot, log, motion, found: ex.validate(3, log), f"the model is 3; {PATH}"),
+        (lambda robot, log, motion, found: ex.validate(found, 3), SIMULATED_LOG),
+        (lambda robot, log, motion, found: ex.open(3), f"the folder is 3; {PATH}"),
+        (lambda robot, log, motion, found: ex.base(robot, ex.Viscous), "terms is the class Viscous"),
+        (lambda robot, log, motion, found: ex.base(robot, only="grav"), "only is 'grav'; allowed are gravity, inertia"),
+        (lambda robot, log, motion, found: motion.plot("jerk"), "unknown quantity 'jerk'; valid names: position"),
+        (lambda robot, log, motion, found: ex.DynamicModel("panda"), "the robot of a model is 'panda'; give a Robot"),
+        (lambda robot, log, motion, found: ex.DynamicModel(robot, [ex.Viscous]), "terms 1 is the class Viscous"),
+        (lambda robot, log, motion, found: ex.HalfSpace("panda", "tool", normal=(0, 0, 1), offset=0), "give a Robot"),
+        (lambda robot, log, motion, found: ex.Recording.of("a", [[1.0]]), "time is 'a'; give an array of numbers"),
+    ],
+)
+def test_one_sentence_for_what_cannot_be_meant(call, said, robot, simulated, motion, found):
+    with pytest.raises(ex.ExciterError) as error:
+        call(robot, simulated.recording, motion, found)
+    assert said in str(error.value)
