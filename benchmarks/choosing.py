@@ -59,8 +59,7 @@ from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.uncertainty.correlated import with_correlated_errors
-from exciter.identification.uncertainty.hac import HeteroscedasticErrors
+from exciter.identification.uncertainty.correlated import HeteroscedasticErrors, with_correlated_errors
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import Motion, load
 

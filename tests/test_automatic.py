@@ -43,9 +43,8 @@ from exciter.identification.config.automatic import Automatic, choose_automatica
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.sections import EquationFilter
 from exciter.identification.cross_validation import Score
-from exciter.identification.estimators.nonnegative import bounded
 from exciter.identification.estimators.prior import Prior
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.weighted import WeightedLeastSquares, bounded
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information import Information
 from exciter.identification.physical.equations import Equations

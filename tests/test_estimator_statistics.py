@@ -22,11 +22,15 @@ from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual import Encoder, Friction, Sampling, TorqueMeter, VirtualRobot, draw
 from exciter.identification.estimate import Estimate
-from exciter.identification.estimators.nonnegative import NonNegative
 from exciter.identification.estimators.robust import Huber
 from exciter.identification.estimators.staged import LinkByLink
 from exciter.identification.estimators.total import TotalLeastSquares
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
+from exciter.identification.estimators.weighted import (
+    NonNegative,
+    OrdinaryLeastSquares,
+    Sequential,
+    WeightedLeastSquares,
+)
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run

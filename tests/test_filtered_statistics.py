@@ -26,11 +26,10 @@ from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.nonnegative import NonNegative
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
 from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, StaticThenDynamic, TwoStep
 from exciter.identification.estimators.total import TotalLeastSquares
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
+from exciter.identification.estimators.weighted import NonNegative, OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.load import load_chi
 from exciter.identification.payload import load_effect, payload_of

@@ -18,12 +18,16 @@ from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.essential import Essential
-from exciter.identification.estimators.nonnegative import NonNegative
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
 from exciter.identification.estimators.staged import LinkByLink, TwoStep
 from exciter.identification.estimators.total import TotalLeastSquares
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
+from exciter.identification.estimators.weighted import (
+    NonNegative,
+    OrdinaryLeastSquares,
+    Sequential,
+    WeightedLeastSquares,
+)
 from exciter.identification.formulations.base_wrench import BaseWrench
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power

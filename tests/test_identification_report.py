@@ -35,9 +35,9 @@ from exciter.parameters.parameter_words import DRIVE, meaning, reading_order
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous
 from exciter.parameters.terms.term import Column
 from exciter.report.identification.choices import PARTS
-from exciter.report.identification.drawn import drawn_runs
 from exciter.report.identification.headline import worst_joint
 from exciter.report.identification.report import Answers, identification_page
+from exciter.report.identification.runs import drawn_runs
 from exciter.report.identification.validation_report import validation_page
 from exciter.report.plain_words import in_full, named
 from exciter.robot import library

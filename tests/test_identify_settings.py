@@ -20,11 +20,10 @@ from exciter.identification.config.sections import ERRORS, EquationFilter, Evalu
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator, told
 from exciter.identification.estimators.instrumental import InstrumentalVariables
-from exciter.identification.estimators.loss import LOSSES, Bisquare
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.prior import AUTO, Prior
 from exciter.identification.estimators.registry import ESTIMATORS
-from exciter.identification.estimators.robust import Huber, IterativelyReweighted
+from exciter.identification.estimators.robust import LOSSES, Bisquare, Huber, IterativelyReweighted
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power

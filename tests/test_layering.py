@@ -71,7 +71,7 @@ COMPUTING = (
     "exciter.excitation.design.design",
     "exciter.identification.estimators",
     "exciter.identification.identification.identify",
-    "exciter.identification.uncertainty.explain",
+    "exciter.identification.uncertainty.conditioning",
     "exciter.validation.baselines.baselines",
     "exciter.validation.friction_curves.friction_curves",
     "exciter.validation.histogram.histograms",

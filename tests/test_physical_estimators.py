@@ -14,17 +14,15 @@ from exciter.dynamics.numpy_engine import NumpyEngine
 from exciter.errors import ParameterError
 from exciter.identification.compressed import Residuals
 from exciter.identification.estimators.consistent import PhysicallyConsistent
-from exciter.identification.estimators.nonnegative import NonNegative, bounded
 from exciter.identification.estimators.prior import Prior
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.weighted import NonNegative, WeightedLeastSquares, bounded
 from exciter.identification.information import Information
 from exciter.identification.physical.bounds import CentreBox, CentreSphere, MassBound
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import Entropic, PseudoInertia
 from exciter.identification.physical.objective import TRACE, Objective
 from exciter.identification.physical.physics import coefficient_matrix, nonnegative_base, physics, rotor_matrices
-from exciter.identification.physical.reference import BestKnown, Described, Reference, UniformRods
-from exciter.identification.physical.rods import uniform_rods
+from exciter.identification.physical.reference import BestKnown, Described, Reference, UniformRods, uniform_rods
 from exciter.identification.physical.settle import unconstrained
 from exciter.identification.physical.whitening import svec, whitened_links
 from exciter.identification.problem import Problem

@@ -9,8 +9,14 @@ from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimators.essential import Essential
-from exciter.identification.estimators.loss import GAUSSIAN, AbsoluteMedian, Bisquare, HuberLoss
-from exciter.identification.estimators.robust import Huber, IterativelyReweighted
+from exciter.identification.estimators.robust import (
+    GAUSSIAN,
+    AbsoluteMedian,
+    Bisquare,
+    Huber,
+    HuberLoss,
+    IterativelyReweighted,
+)
 from exciter.identification.estimators.total import TotalLeastSquares, total_covariance, total_least_squares
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic

@@ -29,7 +29,7 @@ from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.notes import texts
 from exciter.parameters.terms import Viscous
-from exciter.report.design_words import done_sentence
+from exciter.report.design_report import done_sentence
 from exciter.robot import load
 
 ROBOT = load("gautier-khalil")

@@ -27,12 +27,16 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty import correlated
 from exciter.identification.uncertainty.band import torque_band
-from exciter.identification.uncertainty.correlated import StationaryErrors, sandwich, with_correlated_errors
+from exciter.identification.uncertainty.conditioning import explain
+from exciter.identification.uncertainty.correlated import (
+    HeteroscedasticErrors,
+    StationaryErrors,
+    sandwich,
+    with_correlated_errors,
+)
 from exciter.identification.uncertainty.correlation import Taper, correlations, fading
 from exciter.identification.uncertainty.drift import find_drift
 from exciter.identification.uncertainty.equations import LinearFit, blocked, linear_fit
-from exciter.identification.uncertainty.explain import explain
-from exciter.identification.uncertainty.hac import HeteroscedasticErrors
 from exciter.identification.uncertainty.whiteness import whiteness
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, load

@@ -20,6 +20,7 @@ from exciter.identification.uncertainty import correlated
 from exciter.identification.uncertainty import correlation as correlation_module
 from exciter.identification.uncertainty.correlated import (
     CorrelatedErrors,
+    HeteroscedasticErrors,
     Sandwich,
     StationaryErrors,
     sandwich,
@@ -37,7 +38,6 @@ from exciter.identification.uncertainty.correlation import (
     most_lags,
 )
 from exciter.identification.uncertainty.equations import LinearFit, blocked, linear_fit, stretches
-from exciter.identification.uncertainty.hac import HeteroscedasticErrors
 from exciter.notes import texts
 
 Array = np.ndarray

@@ -11,9 +11,9 @@ from scipy import stats
 from exciter.errors import ParameterError
 from exciter.identification.estimate import Estimate
 from exciter.identification.uncertainty.band import Band
+from exciter.identification.uncertainty.conditioning import explain
 from exciter.identification.uncertainty.correlation import Correlation, correlations
 from exciter.identification.uncertainty.equations import linear_fit
-from exciter.identification.uncertainty.explain import explain
 from exciter.identification.uncertainty.whiteness import Whiteness, _of_joint, whiteness
 from exciter.notes import texts
 from test_uncertainty_definitions import JOINTS, NAMES, WEIGHTS, Array, example, fitted, parzen

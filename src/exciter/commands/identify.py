@@ -3,17 +3,176 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 
-from exciter.commands.common import console, with_flags
-from exciter.commands.identify_print import print_result
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from exciter.commands.common import console, print_notes, shown, with_flags
 from exciter.commands.progress import steps
+from exciter.export.full_set import left_out
 from exciter.files import HASHES, json_text, output_folder
-from exciter.identification.identified import SEALED
+from exciter.identification.automatic.trial import Choice
+from exciter.identification.config.sections import judged_words
+from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
+from exciter.identification.friction_choice import UNSETTLED, FrictionChoice
+from exciter.identification.identification import Judged
+from exciter.identification.identified import SEALED, URDF
+from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
+from exciter.notes import lines, texts
+from exciter.parameters.parameter_words import reading_order
+from exciter.pipeline.identified import Identified
 from exciter.pipeline.identify import identify
 from exciter.pipeline.saving import refuse_foreign, save_identified
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
+from exciter.validation.comparison import Comparison
+
+WIDTH = 100  #: [columns] of tables with sentences in them
+CHOSEN = 30  #: of them, for what was chosen
+MOST_NAMED = 3  #: parameters on which methods disagree
+STATUS_STYLES = {WELL: "green", POOR: "yellow", INSIGNIFICANT: "dim"}
+
+
+def print_result(result: Identified) -> None:
+    out, found, estimate = console(), result.identification, result.estimate
+    print_parameters(out, estimate)
+    if result.choices:
+        print_choices(out, result.choices)
+    if result.friction is not None:
+        print_friction(out, result.friction)
+    print_residuals(out, (found.fit, *found.validation))
+    if result.config.settings.evaluation is not None:
+        out.print(judged_words(found.judge.formulation), markup=False)
+    if found.physically_consistent and estimate.standard is not None:
+        print_left_out(out, left_out(found.problem.model, estimate.standard))
+    if result.comparison is not None:
+        print_comparison(out, result.comparison)
+    for line in answer_lines(result):
+        out.print(line, markup=False)
+    print_notes(out, lines(result.notes), ())
+
+
+def answer_lines(result: Identified) -> list[str]:
+    """Answers that are no tables."""
+    lines: list[str] = []
+    if (gains := result.gains) is not None:
+        each = zip(gains.joints, gains.gains, gains.std, strict=True)
+        lines.append(
+            "drive gains [N·m/A]: " + ", ".join(f"{name} {value:.5g} ± {std:.2g}" for name, value, std in each)
+        )
+    if result.payload is not None:
+        lines += payload_lines(result.payload)
+    if result.known_load is not None:
+        lines += result.known_load.sentences
+    return lines
+
+
+def payload_lines(payload: PayloadEstimate) -> list[str]:
+    """Mass, centre and inertia with their standard deviations, and notes."""
+    rows = zip(QUANTITIES, UNITS, payload.values, payload.std, strict=True)
+    listed = ", ".join(f"{name} {value:.5g} ± {std:.2g} {unit}" for name, unit, value, std in rows)
+    return [f"payload on {payload.frame}: {listed}", *texts(payload.notes)]
+
+
+def print_parameters(out: Console, estimate: Estimate) -> None:
+    table = plain_table("parameter", "unit", value="right", σ="right", **{"σ %": "right"}, status="left")
+    for k in reading_order(estimate.names):
+        relative, status = float(estimate.relative_std_percent[k]), estimate.status[k]
+        percent = f"{relative:.0f}" if 99.5 <= relative < 999.5 else f"{relative:.2g}" if relative < 99.5 else "> 999"
+        numbers = (f"{estimate.values[k]:.5g}", f"{estimate.std[k]:.2g}", percent)
+        words = Text(status, style=STATUS_STYLES[status])
+        table.add_row(Text(estimate.names[k]), Text(estimate.units[k]), *numbers, words)
+    out.print(table)
+    assumption, *more = texts(estimate.assumptions)
+    out.print(f"σ rest on this: {assumption}{'; … (result.json)' if more else ''}", markup=False)
+    out.print(
+        "poorly identified: σ % more than ten times the smallest one [12.10]; not significant: zero is within the 95 % "
+        "interval",
+        markup=False,
+    )
+    out.print()
+
+
+def print_choices(out: Console, choices: Sequence[Choice]) -> None:
+    """Errors: see the report."""
+    table = plain_table("setting", "chosen", "why")
+    table.columns[0].no_wrap, table.columns[1].max_width = True, CHOSEN
+    for one in choices:
+        value = "joint by joint, below" if one.setting == "friction" else one.value
+        table.add_row(Text(one.setting), Text(value), Text(one.reason))
+    out.print(table, width=min(WIDTH, out.width))
+    out.print(
+        "error: mean square of what predictions of stretches left out miss, over that of a fit to everything",
+        style="dim",
+        markup=False,
+    )
+    out.print()
+
+
+def print_friction(out: Console, choice: FrictionChoice) -> None:
+    table = plain_table("joint", "friction", **{"left out, rms": "right"}, best="left", **{"rms [N·m or N]": "right"})
+    for joint in choice.per_joint:
+        chosen, best = joint.chosen, joint.best
+        beside = ("it is", "") if joint.is_best else (best.candidate.name, f"{best.rms:.4g}")
+        table.add_row(Text(joint.joint), Text(chosen.candidate.name), f"{chosen.rms:.4g}", Text(beside[0]), beside[1])
+    out.print(table, width=min(WIDTH, out.width))
+    if not choice.settled:
+        out.print(UNSETTLED.text, markup=False)
+    out.print()
+
+
+def plain_table(*columns: str, **aligned: str) -> Table:
+    """Headings; those by name are aligned left or right."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in columns:
+        table.add_column(Text(heading))
+    for heading, side in aligned.items():
+        table.add_column(Text(heading), justify="right" if side == "right" else "left")
+    return table
+
+
+def print_left_out(out: Console, lost: Iterable[str]) -> None:
+    """lost: names of parameters."""
+    if names := ", ".join(lost):
+        out.print(f"{URDF} has no place for {names}: they are in result.json, and in a comment", markup=False)
+
+
+def print_residuals(out: Console, judged: Sequence[Judged]) -> None:
+    table = plain_table("residual / torque [%]", **dict.fromkeys((*judged[0].residuals.joints, "total"), "right"))
+    files = [PurePath(one.run).name for one in judged]
+    names = files if len(set(files)) == len(files) else [one.run for one in judged]
+    for k, one in enumerate(judged):
+        kind = "fit" if k == 0 else "validation"
+        for name, left in ((f"{kind}: {names[k]}", one.residuals), ("  … by the description", one.description)):
+            numbers = [shown(value) for value in (*left.percent, left.total_percent)]
+            table.add_row(Text(name), *numbers)
+    out.print(table)
+    for one in judged[1:]:
+        if one.residuals.total_percent >= one.description.total_percent:
+            out.print(f"on {one.run} the model is no better than the description", style="yellow", markup=False)
+
+
+def print_comparison(out: Console, comparison: Comparison) -> None:
+    """Methods side by side, each beside the first one."""
+    first = comparison.methods[0].name
+    numbers = dict.fromkeys(("fit [%]", "validation [%]", "differs by [% of torque]"), "right")
+    table = plain_table("method", **numbers, **{"disagrees on": "left"})
+    beside = {one.second: one for one in comparison.differences if one.first == first}
+    for one in comparison.methods:
+        if one.failed:
+            table.add_row(Text(one.name), "–", "–", "–", Text(one.failed))
+            continue
+        numbers_of = [] if one.fit is None else [f"{one.fit.residuals.total_percent:.3g}"]
+        numbers_of.append(", ".join(f"{seen.residuals.total_percent:.3g}" for seen in one.validation) or "–")
+        other = beside.get(one.name)
+        apart = "" if other is None else ", ".join(other.disagree[:MOST_NAMED]) or "nothing"
+        numbers_of.append("" if other is None else f"{other.torque_percent:.2g}")
+        table.add_row(Text(one.name), *numbers_of, Text(apart))
+    out.print(table)
 
 
 def run(arguments: argparse.Namespace) -> int:

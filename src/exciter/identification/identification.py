@@ -17,8 +17,7 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.physical.physics import physical_problems
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.uncertainty.conditioning import Conditioning
-from exciter.identification.uncertainty.explain import explain
+from exciter.identification.uncertainty.conditioning import Conditioning, explain
 from exciter.notes import Note
 from exciter.typing import Array
 

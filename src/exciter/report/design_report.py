@@ -3,30 +3,194 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from exciter.excitation.certificate.certificate import (
+    Certificate,
+    LimitVerdict,
+    assumed_words,
+    failures_words,
+    margin_words,
+)
 from exciter.excitation.constraints.ground import grounds
-from exciter.excitation.design import Design
+from exciter.excitation.design import WELL_KNOWN_PERCENT, Design
 from exciter.excitation.design_view import DesignView
 from exciter.excitation.trajectories.trajectory import acceleration_spectrum
-from exciter.report.design_tables import attempts_table, certificate_table, coefficients_table, parameters_table
-from exciter.report.design_words import headline, verdict_sentence
-from exciter.report.joint_choice import joint_choice
-from exciter.report.markup import Markup, number
+from exciter.notes import texts
+from exciter.report.markup import Markup, element, joined, number, percent
 from exciter.report.page import Page
 from exciter.report.plain_words import in_full, named
 from exciter.report.plot import Line, Plot, staircases
 from exciter.report.projections import projections
 from exciter.report.repeat import repeat_section
 from exciter.report.scene import Replay, Scene
-from exciter.report.section import Section, folded
+from exciter.report.section import Section, figures, folded, joint_choice
 from exciter.report.surroundings import surroundings
+from exciter.report.table import Bar, Table, Word
 from exciter.robot.robot import Robot
 from exciter.settings import written
 from exciter.typing import Array
+
+
+def headline(design: Design) -> Markup:
+    certified = design.certificate.certified
+    badge = element("span", "certified" if certified else "not certified", class_="word " + tone(certified))
+    if certified and not design.certificate.proved:
+        badge = element("span", "nothing to certify", class_="word unproved")
+    sentences = (done_sentence(design), verdict_sentence(design.certificate), expected_sentence(design))
+    lead = element("p", badge, " ", " ".join(sentences), class_="lead")
+    return joined(lead, caveats(design), figures(key_figures(design)))
+
+
+def caveats(design: Design) -> Markup:
+    """What the verdict does not speak of, and what was assumed of the robot."""
+    missing = [("not checked", text) for text in design.unchecked]
+    noted = [("note", text) for text in texts((*design.model.robot.remarks, *design.notes))]
+    items = (element("li", element("span", kind, class_="word fair"), " ", text) for kind, text in missing + noted)
+    return element("ul", *items, class_="caveats") if missing or noted else Markup()
+
+
+def tone(good: bool) -> str:
+    return "good" if good else "poor"
+
+
+def done_sentence(design: Design) -> str:
+    robot, trajectory = design.model.robot, design.trajectory
+    family = written(trajectory)["family"]
+    starts = len(design.attempts)
+    whose = f"For {robot.name} with {robot.n} {'joint' if robot.n == 1 else 'joints'}"
+    if not starts:
+        return (
+            f"{whose}, {number(design.curve.duration)} s of random motion were drawn, to validate on; its criterion "
+            f"{design.criterion.name} is {number(design.value, 6)}."
+        )
+    if design.unsearched:
+        return (
+            f"{whose}, a {family} motion of {number(trajectory.duration)} s was taken as a start begins with it, "
+            f"not searched for. Its criterion {design.criterion.name} is {number(design.value, 6)}."
+        )
+    return (
+        f"{whose}, a {family} motion of "
+        f"{number(trajectory.duration)} s was designed by the criterion {design.criterion.name}, which reached "
+        f"{number(design.value, 6)} after {number(design.seconds, 3)} s and {starts} "
+        f"{'start' if starts == 1 else 'starts'}{', stopped early' if design.interrupted else ''}."
+    )
+
+
+def verdict_sentence(certificate: Certificate) -> str:
+    worst, assumed = certificate.worst, assumed_words(certificate)
+    if worst is None and not assumed:
+        return "There is no limit at all, so that none could be broken."
+    if worst is None:
+        return f"No limit is proved: {assumed}."
+    count = len(certificate.proved)
+    if certificate.certified:
+        limits = "The one limit is" if count == 1 else f"All {count} limits are"
+        if assumed:
+            limits = "One limit is" if count == 1 else f"{count} limits are"
+        held = f"{limits} proved to hold at every instant; the tightest is {limit_words(worst)}"
+        return f"{held}; {assumed}." if assumed else f"{held}."
+    return f"It is not certified: {failures_words(certificate)}; the worst is {limit_words(worst)}."
+
+
+def limit_words(limit: LimitVerdict) -> str:
+    return f"{limit.what} of {limit.where} with a margin of {margin_words(limit)}"
+
+
+def expected_sentence(design: Design) -> str:
+    return (
+        f"Of {len(design.parameters)} parameters, {design.well_known} are expected with a standard deviation below "
+        f"{WELL_KNOWN_PERCENT:g} % of their nominal value."
+    )
+
+
+def key_figures(design: Design) -> dict[str, str]:
+    worst = design.certificate.worst
+    return {
+        f"criterion ({design.criterion.name})": number(design.value, 6),
+        "condition number": number(design.condition_number),
+        "… of normalised columns": number(design.condition_number_normalized),
+        "log det of the covariance": number(design.log_det, 6),
+        "duration with ramps": f"{number(design.certificate.duration)} s",
+        "tightest margin": "–" if worst is None else margin_words(worst),
+    }
+
+
+# -- tables of a design ----------------------------------------------------------------------------------------------
+
+
+TONES = {"holds": "good", "assumed": "unproved", "open": "fair", "broken": "poor"}
+
+
+def certificate_table(certificate: Certificate) -> Table:
+    headings = ("verdict", "limit", "of", "allowed", "reached", "bound", "margin", "at [s]")
+    rows = [
+        (
+            Word(limit.status, TONES[limit.status]),
+            limit.what,
+            limit.where,
+            f"{'≤' if limit.upper else '≥'} {number(limit.limit)} {limit.unit}",
+            float(limit.reached),
+            float(limit.bound),
+            Bar(limit.margin, margin_words(limit), limit.margin),
+            float(limit.at),
+        )
+        for limit in sorted(certificate.limits, key=lambda limit: limit.margin)
+    ]
+    return Table("Every limit, what is reached, and how far it is from being broken", headings, rows)
+
+
+def parameters_table(design: Design) -> Table:
+    base, model = design.model.base, design.model
+    is_base = design.parameters == base.names
+    units = dict(zip(model.standard, model.units, strict=True))
+    nominal, relative = design.nominal, design.relative_std_percent.tolist()
+    rows = []
+    for k, (name, std) in enumerate(zip(design.parameters, relative, strict=True)):
+        known = not math.isnan(std)
+        length = math.log10(max(std, 1e-3) / 0.1) / 3.0 if known else 0.0
+        rows.append(
+            (
+                name,
+                model.units[base.independent[k]] if is_base else units.get(name, ""),
+                float(nominal[k]),
+                float(design.predicted_std[k]),
+                Bar(std, percent(std / 100.0) if known else "–", length),
+                base.expression(k).partition(" = ")[2] or "stands alone" if is_base else "",
+            )
+        )
+    headings = ("parameter", "unit", "nominal", "std", "std / nominal", "stands for")
+    return Table(f"{len(rows)} parameters", headings, rows)
+
+
+def attempts_table(design: Design) -> Table:
+    rows = [
+        (
+            f"{attempt.number}",
+            float(attempt.value) if attempt.feasible else math.nan,
+            float(attempt.evaluations),
+            float(attempt.seconds),
+            Word("feasible", "good") if attempt.feasible else Word("infeasible", "poor"),
+        )
+        for attempt in sorted(design.attempts, key=lambda attempt: attempt.value)
+    ]
+    headings = ("start", "criterion", "evaluations", "seconds", "result")
+    return Table("Starts, best first", headings, rows)
+
+
+def coefficients_table(design: Design) -> Table:
+    """Coefficients by joint, with all digits: the motion can be rebuilt from this table."""
+    names = design.model.robot.joint_names
+    rows = [
+        (label, *(repr(float(value)) for value in column))
+        for label, column in zip(design.trajectory.labels, np.asarray(design.delta).T, strict=True)
+    ]
+    return Table("Coefficients δ of every joint [SI units]", ("coefficient", *names), rows)
+
 
 DRAWN_RATE = 500.0  #: [Hz]
 MOST_STARTS = 24  #: starts whose history is drawn, the best ones

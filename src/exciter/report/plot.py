@@ -1,4 +1,4 @@
-"""Data of interactive line plots: what is drawn, in which unit, and between which limits."""
+"""Data of interactive plots: lines, with units and limits, and a matrix of correlations as a coloured square."""
 
 from __future__ import annotations
 
@@ -136,3 +136,32 @@ def staircases(histories: Sequence[Sequence[tuple[float, float]]], ends: Sequenc
             inside = (held >= 0) & (x <= end)
             row[inside] = np.where(np.isfinite(best), best, np.nan)[held[inside]]
     return x, values
+
+
+# -- a matrix of correlations as a coloured square -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class HeatMap:
+    """values (p, p) from −1 to 1, rows and columns by the same names."""
+
+    title: str
+    names: Sequence[str]
+    values: Array
+
+    def html(self) -> Markup:
+        label = f"{self.title}: hover over a cell, or move with the arrow keys, to read it"
+        ends = (element("span", text) for text in ("−1", "0", "1"))
+        return element(
+            "figure",
+            element("figcaption", self.title),
+            element("div", element("canvas", tabindex=0, role="application", aria_label=label), class_="square"),
+            element(
+                "div",
+                element("span", *ends, class_="scale"),
+                element("output", "Hover over a cell, or use the arrow keys, to read it.", aria_live="polite"),
+                class_="told",
+            ),
+            data_block({"names": list(self.names), "values": packed(self.values)}),
+            class_="heat",
+        )

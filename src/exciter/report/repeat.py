@@ -8,12 +8,20 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
+import yaml
+
 from exciter import __version__
 from exciter.dynamics.model import DynamicModel
-from exciter.report.markup import Markup, number
+from exciter.report.markup import Markup, element, joined, number
 from exciter.report.plain_words import listed
 from exciter.report.section import Section, settings_list
-from exciter.report.settings_file import yaml_file
+
+
+def yaml_file(settings: Mapping[str, Any], name: str) -> Markup:
+    plain = json.loads(json.dumps(settings, default=str))  # lists and text only, as YAML's safe half knows them
+    text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100)
+    title = f"Save this as {name} and give it to --config:"
+    return joined(element("p", title, class_="note"), element("pre", text, class_="file", tabindex=0))
 
 
 def repeat_section(

@@ -1,8 +1,8 @@
-"""A section: a heading, a sentence of explanation, and figures or tables."""
+"""A section: a heading, a sentence of explanation, and figures or tables; and what sections share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,3 +39,14 @@ def settings_list(settings: Mapping[str, Any]) -> Markup:
     """Names and values, one below the other."""
     pairs = (joined(element("dt", name), element("dd", value)) for name, value in settings.items())
     return element("dl", *pairs, class_="settings")
+
+
+# -- buttons that show all joints or one of them, on every plot of the page at once ----------------------------------
+
+
+def joint_choice(joints: Sequence[str]) -> Markup:
+    buttons = (
+        element("button", name, type="button", aria_pressed="true" if k == 0 else "false", data_joint=k - 1)
+        for k, name in enumerate(["all", *joints])
+    )
+    return element("div", *buttons, class_="joints", role="group", aria_label="Joints shown")

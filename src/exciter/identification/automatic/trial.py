@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exciter.identification.compressed import Compressed
 from exciter.identification.cross_validation import Score, cross_validate
-from exciter.identification.estimators.nonnegative import bounded
+from exciter.identification.estimators.weighted import bounded
 from exciter.identification.information import Information
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import base_prior

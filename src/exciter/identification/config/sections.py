@@ -33,8 +33,12 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.physical.settle import PhysicalEstimate
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.identification.uncertainty.correlated import CorrelatedErrors, StationaryErrors, with_correlated_errors
-from exciter.identification.uncertainty.hac import HeteroscedasticErrors
+from exciter.identification.uncertainty.correlated import (
+    CorrelatedErrors,
+    HeteroscedasticErrors,
+    StationaryErrors,
+    with_correlated_errors,
+)
 from exciter.identification.uncertainty.pulled import with_correlated_errors_and_prior
 from exciter.notes import note
 from exciter.parameters.terms.term import PerJoint

@@ -18,12 +18,16 @@ from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.instrumental import InstrumentalVariables
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
-from exciter.identification.estimators.nonnegative import NonNegative
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
 from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, StaticThenDynamic, TwoStep
 from exciter.identification.estimators.total import TotalLeastSquares
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
+from exciter.identification.estimators.weighted import (
+    NonNegative,
+    OrdinaryLeastSquares,
+    Sequential,
+    WeightedLeastSquares,
+)
 from exciter.settings import Registry
 
 ESTIMATORS = Registry[Estimator](

@@ -1,4 +1,5 @@
-"""How well the motion tells parameters apart: singular values of W, and correlations of the estimates."""
+"""How well the motion tells parameters apart: singular values of W, correlations of the estimates, and why a parameter
+is not well identified: its share of the torque is small, or another one does the same."""
 
 from __future__ import annotations
 
@@ -6,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from exciter.errors import ParameterError
 from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import Estimate
+from exciter.identification.estimate import WELL, Estimate
+from exciter.notes import Note, note
 from exciter.typing import Array
 
 CORRELATED_PAIR = 0.9  #: correlation of two estimates beyond which they are listed
@@ -33,3 +36,55 @@ class Conditioning:
         at = [np.unravel_index(k, upper.shape) for k in strongest]
         pairs = [(estimate.names[a], estimate.names[b], float(upper[a, b])) for a, b in at]
         return cls(np.asarray(values), tuple(pair for pair in pairs if abs(pair[2]) > CORRELATED_PAIR))
+
+
+# -- why a parameter is not well identified, in one sentence ---------------------------------------------------------
+
+
+SHARED = 3.0  # times: σ over what it would be with all others known, from which on others are the reason
+ALIKE = 0.5  # correlation of estimates, from which on a parameter is named
+NAMED = 3  # at most
+
+
+def explain(compressed: Compressed, estimate: Estimate) -> tuple[Note, ...]:
+    """A note on every parameter that is not well identified, from the equations it was estimated with."""
+    if estimate.names != compressed.parameters:
+        raise ParameterError("the estimate is of other parameters than the equations")
+    weak = [k for k, status in enumerate(estimate.status) if status != WELL]
+    return tuple(note(estimate.names[k], _sentence(compressed, estimate, k)) for k in weak)
+
+
+def _sentence(compressed: Compressed, estimate: Estimate, k: int) -> str:
+    name, status = estimate.names[k], estimate.status[k]
+    if estimate.std[k] == 0.0:
+        return f"{name} is {status}: it was not estimated"
+    if (reason := _others(estimate, k)) is None:
+        reason = _share(compressed, estimate, k)
+    return f"{name} is {status} (σ {estimate.std[k]:.2g} {estimate.units[k]}): {reason}".replace(" )", ")")
+
+
+def _others(estimate: Estimate, k: int) -> str | None:
+    """σ with all others known is 1/√(C⁻¹)_kk."""
+    free = np.flatnonzero(estimate.std > 0.0)
+    scale = estimate.std[free]
+    correlation = estimate.covariance[np.ix_(free, free)] / np.outer(scale, scale)
+    at = int(np.searchsorted(free, k))
+    alone = 1.0 / np.sqrt(max(float(np.linalg.pinv(correlation, hermitian=True)[at, at]), 1.0))
+    if alone * SHARED > 1.0:
+        return None
+    order = [int(i) for i in np.argsort(-np.abs(correlation[at])) if i != at][:NAMED]
+    named = [i for i in order if abs(correlation[at, i]) >= ALIKE] or order[:1]
+    list_of = ", ".join(f"{estimate.names[free[i]]} (correlation {correlation[at, i]:.2f})" for i in named)
+    return (
+        f"the motion hardly tells it from {list_of}; with the others known its σ would be {1.0 / alone:.3g} times less"
+    )
+
+
+def _share(compressed: Compressed, estimate: Estimate, k: int) -> str:
+    rows = np.maximum(compressed.rows.sum(axis=0), 1)
+    effect = np.sqrt((compressed.factors[..., k] ** 2).sum(axis=(0, 2)) / rows) * abs(estimate.values[k])
+    joint = int(np.argmax(effect / estimate.noise))
+    return (
+        f"its part of the equations of {compressed.joints[joint]} is {effect[joint]:.2g} (rms), "
+        f"the noise {estimate.noise[joint]:.2g}; move more of what shows it, or record longer"
+    )

@@ -1,12 +1,13 @@
 """The covariance of a linear estimate whose errors are correlated in time and between joints.
 
 θ̂ = A⁻¹ Wᵀ Σ⁻¹ y has the covariance A⁻¹ B A⁻¹ with B = Wᵀ Σ⁻¹ C Σ⁻¹ W, whatever the errors' covariance C is. What C is,
-is an assumption: one object for each (``StationaryErrors``; ``hac.HeteroscedasticErrors``).
+is an assumption: one object for each (``StationaryErrors``; ``HeteroscedasticErrors``).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -220,3 +221,51 @@ def with_correlated_errors(
         assumptions=errors.assumptions,
         notes=(*estimate.notes, *notes),
     )
+
+
+# -- Newey and West's covariance -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HeteroscedasticErrors(CorrelatedErrors):
+    """Errors of any size at any time, alike within ``lags`` samples at most, in time and between joints."""
+
+    word, title = "hac", "errors that change their size"
+
+    @property
+    def assumptions(self) -> tuple[Note, ...]:
+        text = "errors may change their size and be alike for a while, in time and between joints, and W is exact"
+        return assumed(text)
+
+    def taper(self, lags: int) -> Taper:
+        return Taper.bartlett(lags)
+
+    def meat(self, equations: Equations, residuals: Residuals) -> Array:
+        fit = residuals.fit
+        f = len(fit.free)
+        total = np.zeros((f, f))
+        width = {c.rate: taper.lags + 1 for c, taper in residuals.tapered}
+        scale = {c.rate: 1.0 / (fit.weights**2 * np.sqrt(c.left(taper))) for c, taper in residuals.tapered}
+        residual = np.append(-fit.values, 1.0)
+        for rate, parts in stretches(equations, residuals.block):
+            scores = (_scores(by_time(rows), residual, scale[rate], fit.free) for rows in parts)
+            for window in _windows(scores, width[rate], f):
+                total += window @ window.T / width[rate]
+        return total[None, None]
+
+
+def _scores(sides: Array, residual: Array, scale: Array, free: NDArray[np.int64]) -> Array:
+    """(f, M)."""
+    errors = (residual @ sides) * scale[:, None]
+    return np.asarray(np.einsum("jfm,jm->fm", sides[:, free], errors))
+
+
+def _windows(scores: Iterator[Array], width: int, f: int) -> Iterator[Array]:
+    """(f, M) sums over ``width`` instants, also of those that hang over the ends of the stretch."""
+    before = np.zeros((f, width))
+    for piece in scores:
+        whole = np.cumsum(np.concatenate([before, piece], axis=1), axis=1)
+        yield whole[:, width:] - whole[:, :-width]
+        before = np.concatenate([before, piece], axis=1)[:, piece.shape[1] :]
+    whole = np.cumsum(before, axis=1)
+    yield whole[:, -1:] - whole[:, :-1]

@@ -8,11 +8,10 @@ from pathlib import PurePath
 
 from exciter.identification.payload_estimate import QUANTITIES, UNITS
 from exciter.report.identification.answers import quantity_words, said
-from exciter.report.identification.drawn import per_joint
-from exciter.report.joint_choice import joint_choice
+from exciter.report.identification.runs import per_joint
 from exciter.report.markup import Markup, element, number, percent
 from exciter.report.plot import Line, Plot
-from exciter.report.section import Section
+from exciter.report.section import Section, joint_choice
 from exciter.report.table import Bar, Cell, Table, Word
 from exciter.validation.comparison import Comparison
 from exciter.validation.followed import Followed

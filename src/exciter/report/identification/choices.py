@@ -10,11 +10,10 @@ import yaml
 
 from exciter.identification.automatic.trial import Choice
 from exciter.identification.friction_choice import NOTHING, UNSETTLED, FrictionChoice, JointFriction
-from exciter.report.identification.drawn import per_joint
 from exciter.report.identification.parameters import listed
-from exciter.report.joint_choice import joint_choice
+from exciter.report.identification.runs import per_joint
 from exciter.report.markup import element, number, percent
-from exciter.report.section import Section, folded
+from exciter.report.section import Section, folded, joint_choice
 from exciter.report.table import Bar, Cell, Table, Word
 
 ESTIMATOR = "estimator"

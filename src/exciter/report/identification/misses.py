@@ -8,13 +8,11 @@ from itertools import groupby
 
 import numpy as np
 
-from exciter.report.heat_map import HeatMap
-from exciter.report.identification.drawn import Drawn, drawn_runs, per_joint
 from exciter.report.identification.parameters import listed
-from exciter.report.joint_choice import joint_choice
+from exciter.report.identification.runs import Drawn, drawn_runs, per_joint
 from exciter.report.markup import Markup, chance, number, percent
-from exciter.report.plot import Line, Plot
-from exciter.report.section import Section, folded
+from exciter.report.plot import HeatMap, Line, Plot
+from exciter.report.section import Section, folded, joint_choice
 from exciter.report.table import Bar, Cell, Table, Word
 from exciter.validation.histogram import Histogram
 from exciter.validation.structure import Structure

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.identification import Identification
 from exciter.identification.problem import Problem
+from exciter.identification.uncertainty.conditioning import CORRELATED_PAIR
 from exciter.notes import texts
 from exciter.parameters.parameter_words import meaning, reading_order
 from exciter.report.markup import Markup, element, number, percent
+from exciter.report.plot import HeatMap, Line, Plot
 from exciter.report.section import Section, folded
 from exciter.report.table import Bar, Table, Word
 from exciter.typing import Array
@@ -77,3 +81,30 @@ def standard_table(problem: Problem, standard: Array) -> Table:
     ]
     caption = "One set of many with the same torques, chosen so that bodies can have it"
     return Table(caption, ("parameter", "value", "unit", "description"), rows)
+
+
+# -- how well the motion tells parameters apart ----------------------------------------------------------------------
+
+
+def conditioning_section(found: Identification) -> Section:
+    estimate, values, pairs = found.estimate, found.conditioning.singular_values, found.conditioning.pairs
+    plot = Plot(
+        "Singular values of W with columns of length one",
+        np.arange(1.0, len(values) + 1.0),
+        "number",
+        "singular value",
+        [Line("singular value", values)],
+        bars=True,
+        log=True,
+    )
+    text = (
+        f"Condition number of W {number(estimate.condition_number)}, with columns of length one "
+        f"{number(estimate.condition_number_normalized)}. Small singular values are combinations of parameters "
+        "that this motion hardly shows. Two parameters whose estimates correlate by nearly 1 or −1 are hard to tell "
+        "apart: only their sum or difference is well known."
+    )
+    matrix = HeatMap("Correlation of the estimates", estimate.names, estimate.correlation)
+    caption = "Estimates" if pairs else "No two estimates are"
+    caption = f"{caption} correlated by more than {CORRELATED_PAIR:g}"
+    table = Table(caption, ("parameter", "and", "correlation"), pairs)
+    return Section("conditioning", "Conditioning", text, (plot.html(), matrix.html(), table.html()))

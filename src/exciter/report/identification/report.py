@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from exciter.experiment.quality.quality import Quality
@@ -13,6 +14,7 @@ from exciter.identification.friction_choice import FrictionChoice
 from exciter.identification.identification import Identification
 from exciter.identification.payload_estimate import PayloadEstimate
 from exciter.identification.problem import Problem
+from exciter.identification.run import Run
 from exciter.notes import Note, texts
 from exciter.report.identification.answers import gains_section, payload_section
 from exciter.report.identification.checks import (
@@ -22,14 +24,15 @@ from exciter.report.identification.checks import (
     simulation_section,
 )
 from exciter.report.identification.choices import choices_section, friction_choice_section
-from exciter.report.identification.conditioning import conditioning_section
 from exciter.report.identification.headline import headline
 from exciter.report.identification.misses import misses
-from exciter.report.identification.parameters import parameters_section
+from exciter.report.identification.parameters import conditioning_section, listed, parameters_section
 from exciter.report.identification.quality import quality_section
 from exciter.report.identification.runs import friction_sections, run_sections
-from exciter.report.identification.settings import done_section, settings_section
+from exciter.report.markup import number
 from exciter.report.page import Page
+from exciter.report.plain_words import in_full
+from exciter.report.repeat import repeat_section
 from exciter.report.section import Section
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
@@ -37,6 +40,30 @@ from exciter.validation.known_load import KnownLoad
 from exciter.validation.simulation import SimulatedRun
 from exciter.validation.validation import Validation
 from exciter.validation.verdict import Verdict
+
+
+def done_section(words: Sequence[str], runs: Sequence[Run]) -> Section:
+    items = [*words, *(f"{PurePath(run.name).name}: {word}" for run in runs for word in texts(run.notes))]
+    return Section("done", "What was done", "", (listed(items),))
+
+
+def hashes(runs: Sequence[Run]) -> str:
+    sources = [source for run in runs for source in run.sources]
+    return "; ".join(f"{source.name} (SHA-256 {source.sha256})" for source in sources) or "not from files"
+
+
+def settings_section(found: Identification, settings: Mapping[str, Any], validation: Sequence[Run]) -> Section:
+    problem = found.problem
+    values = {
+        "formulation": in_full(problem.formulation),
+        "estimator": in_full(found.estimator),
+        "folds of cross-validation": problem.folds,
+        "equations": int(problem.compressed.rows.sum()),
+        "logs identified from": hashes(problem.runs),
+        "logs for validation": hashes(validation) if validation else "none",
+        "seconds": number(found.seconds),
+    }
+    return repeat_section(values, settings, "identify.yaml", model=problem.model)
 
 
 @dataclass(frozen=True, eq=False)

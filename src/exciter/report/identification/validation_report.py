@@ -12,8 +12,8 @@ from exciter.report.identification.checks import inertia_section, simulation_sec
 from exciter.report.identification.headline import many, summary, unseen_sentence, worst_joint
 from exciter.report.identification.misses import misses
 from exciter.report.identification.quality import quality_section
+from exciter.report.identification.report import done_section, hashes
 from exciter.report.identification.runs import friction_sections, run_sections
-from exciter.report.identification.settings import done_section, hashes
 from exciter.report.markup import Markup, number
 from exciter.report.page import Page
 from exciter.report.repeat import repeat_section
