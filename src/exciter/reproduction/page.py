@@ -17,7 +17,6 @@ from exciter.reproduction.run import Reproduced
 
 # -- the report of a paper ---------------------------------------------------------------------------------------------
 
-
 TONES = {
     Verdict.MET: "good",
     Verdict.BEATEN: "good",
@@ -111,7 +110,6 @@ def how_section(reproduced: Reproduced, versions: Mapping[str, str]) -> Section:
 
 
 # -- docs/papers.md ----------------------------------------------------------------------------------------------------
-
 
 INTRODUCTION = """# The papers, run again
 

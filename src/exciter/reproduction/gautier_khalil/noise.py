@@ -273,7 +273,6 @@ def _differences(noise: str, optimum: Experiment, random: Experiment) -> str:
 
 # -- Tables 6, 7, 11 and 12 --------------------------------------------------------------------------------------------
 
-
 ALARM = 1e-3  # chance of a false alarm of each test of a distribution
 TWO_SIGMA = float(2 * stats.norm.cdf(2.0) - 1.0)
 

@@ -160,7 +160,6 @@ def _norm(matrices: Array) -> Array:
 
 # -- what the optimum gains --------------------------------------------------------------------------------------------
 
-
 Made = dict[tuple[int, str], tuple[Array, Draws]]
 SEED = 0  # of the pairs
 CALM = 0.1  # relative change of cond(W) that counts as none
@@ -259,7 +258,6 @@ def _sensitivity(made: Made) -> list[Finding]:
 
 
 # -- what noise on W may have been -------------------------------------------------------------------------------------
-
 
 READINGS = (
     TEXT,

@@ -225,7 +225,6 @@ def _identified(pools: Sequence[Pool], effort: Effort) -> Part:
 
 # -- the joint limits --------------------------------------------------------------------------------------------------
 
-
 STARTS = (0, 4)  # of the optimum, quick and full
 SLOWEST, FASTEST = 0.1, 3.0  # [rad/s], between which the velocity limit is sought
 DRAWS = {"uniform": sequences.uniform_points, "normal x": sequences.starting_points}

@@ -142,7 +142,6 @@ def inverse(variables: PointVariables, points: OptimalPoints) -> Array:
 
 # -- many sequences of one kind ----------------------------------------------------------------------------------------
 
-
 STARTS = 3  #: of the search for one optimum; after ``EXPLORE`` iterations the best of them is chosen
 EXPLORE, ITERATIONS = 60, 100  #: at first, and then in every stage
 WEIGHT = 0.3  #: w of log cond + w log S

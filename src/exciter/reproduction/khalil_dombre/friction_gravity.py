@@ -43,7 +43,6 @@ from exciter.typing import Array
 
 # -- friction first ----------------------------------------------------------------------------------------------------
 
-
 SETTINGS = DATA["friction"]
 RATE = float(SETTINGS["rate"])
 Cases = Mapping[tuple[str, float], Repeated]  #: by motion of the second step, and factor of friction there

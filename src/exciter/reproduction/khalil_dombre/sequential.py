@@ -274,7 +274,6 @@ def printed_links(problem: Problem) -> set_up.Found:
 
 # -- wrist first, then the shoulder with the wrist locked and known ----------------------------------------------------
 
-
 WRIST = set_up.DATA["wrist"]
 FAMILY = ex.Fourier(float(WRIST["period"]), int(WRIST["harmonics"]))
 

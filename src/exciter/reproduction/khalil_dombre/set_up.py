@@ -153,7 +153,6 @@ def relative_error(values: ArrayLike) -> float:
 
 # -- methods on many logs ----------------------------------------------------------------------------------------------
 
-
 IntArray = NDArray[np.int64]
 DATA = published("khalil_dombre", "published_procedures")
 RARE = 3.29  #: standard errors that chance alone exceeds once in a thousand

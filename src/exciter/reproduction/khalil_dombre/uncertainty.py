@@ -18,7 +18,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import with_correlated_errors
 from exciter.reproduction.khalil_dombre import set_up
-from exciter.reproduction.khalil_dombre.four_models import DECIMATE, GIVEN, SAID
+from exciter.reproduction.khalil_dombre.four_models import DECIMATE, GIVEN, SAID, estimate
 from exciter.reproduction.khalil_dombre.set_up import DATA, percent
 from exciter.reproduction.paper import DataTable, Effort, Finding, Part, claim, shown
 from exciter.typing import Array
@@ -71,7 +71,8 @@ def run(effort: Effort) -> Part:
     percent = GIVEN["noise"]["usual"]["torque"]
     words = f"{repetitions} repetitions × {len(set_up.true_values())} parameters"
     theory = {way: np.median(found[RAW].std[way] / expected_std(), axis=1) for way in WAYS}
-    poorly = _status().count("poorly identified")
+    decimated = estimate(set_up.noisy_torque((SEED, 0), percent), ex.InverseDynamic(DECIMATE))
+    poorly = decimated.status.count("poorly identified")
     findings = (
         claim(
             SAID["careful"],
@@ -144,12 +145,6 @@ def expected_std() -> Array:
     return np.asarray(np.sqrt(((solve * set_up.torque_noise(GIVEN["noise"]["usual"]["torque"])) ** 2).sum(axis=(0, 2))))
 
 
-def _status() -> tuple[str, ...]:
-    part = set_up.noisy_torque((SEED, 0), GIVEN["noise"]["usual"]["torque"])
-    problem = Problem(set_up.model(), (Run((part,)),), ex.InverseDynamic(DECIMATE))
-    return ex.OrdinaryLeastSquares().estimate(problem).status
-
-
 def _table(found: dict[str, Deviations]) -> DataTable:
     headings = ["rows", "equations", "worth independent ones"]
     headings += [f"error over σ, {way}" for way in WAYS] + [
@@ -163,7 +158,6 @@ def _table(found: dict[str, Deviations]) -> DataTable:
 
 
 # -- relative standard deviations and essential parameters -------------------------------------------------------------
-
 
 ESSENTIAL = DATA["essential"]
 TIMES_SMALLEST = float(DATA["printed"]["poorly"])

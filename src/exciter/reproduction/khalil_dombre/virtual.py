@@ -131,7 +131,6 @@ def logged(simulated: ex.Simulated, seed: int) -> ex.Recording:
 
 # -- torque gains of the drives ----------------------------------------------------------------------------------------
 
-
 FIRST = 5000  # seed of the first log
 
 

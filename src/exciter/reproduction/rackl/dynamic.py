@@ -74,7 +74,23 @@ def optimised(effort: Effort, found: Design, reached: Weighted, plain: dict[int,
             shown("condition number, the sixteen columns of Table I without weights", plain[16].condition_number),
             shown("condition number, all 31 inertia columns without weights", plain[31].condition_number),
         ),
-        (starts_table(found), ratios_table(reached, lowest, readings)),
+        (
+            DataTable(
+                "starts",
+                "Every start of the optimisation",
+                ("start", "criterion (15)", "duration [s]", "all limits kept"),
+                [(one.number, one.value, one.trajectory.duration, one.feasible) for one in found.attempts],
+            ),
+            DataTable(
+                "bounds",
+                "Weighted condition numbers and their lower bounds",
+                ("optimised for", "λ", "lower bound of λ", "longest column", "shortest column"),
+                [
+                    (words, one.condition, one.bound, one.longest, one.shortest)
+                    for words, one in {"Table I as weights": reached, "smallest bound": lowest, **readings}.items()
+                ],
+            ),
+        ),
         figures_3(found),
         differences(readings),
     )
@@ -103,21 +119,6 @@ def differences(readings: dict[str, Weighted]) -> str:
 def ends_at_rest(found: Design) -> bool:
     ends = found.curve.motion(np.array([0.0, found.curve.duration]))
     return bool(max(np.abs(ends.qd).max(), np.abs(ends.qdd).max()) < 1e-9)
-
-
-def starts_table(found: Design) -> DataTable:
-    rows = [(one.number, one.value, one.trajectory.duration, one.feasible) for one in found.attempts]
-    headings = ("start", "criterion (15)", "duration [s]", "all limits kept")
-    return DataTable("starts", "Every start of the optimisation", headings, rows)
-
-
-def ratios_table(reached: Weighted, lowest: Weighted, readings: dict[str, Weighted]) -> DataTable:
-    rows = [
-        (words, one.condition, one.bound, one.longest, one.shortest)
-        for words, one in {"Table I as weights": reached, "smallest bound": lowest, **readings}.items()
-    ]
-    headings = ("optimised for", "λ", "lower bound of λ", "longest column", "shortest column")
-    return DataTable("bounds", "Weighted condition numbers and their lower bounds", headings, rows)
 
 
 def figures_3(found: Design) -> tuple[Plot, ...]:
@@ -149,7 +150,6 @@ def figures_3(found: Design) -> tuple[Plot, ...]:
 
 
 # -- the torque term and the free duration -----------------------------------------------------------------------------
-
 
 SLOWER = 2.0  # times as long: how far the duration is changed
 
@@ -203,7 +203,6 @@ def torque_term_part(effort: Effort, found: Design, reached: Weighted) -> Part:
 
 
 # -- random trajectories -----------------------------------------------------------------------------------------------
-
 
 RATE = 25.0  # [1/s] samples
 #: Segments and durations [s], for the paper gives neither

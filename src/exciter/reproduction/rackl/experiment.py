@@ -145,7 +145,6 @@ def loaded_run(model: ex.DynamicModel, motions: Motions, seed: int) -> Run:
 
 # -- estimated model over CAD, by the noise ----------------------------------------------------------------------------
 
-
 ROBOTS = 200  # seeds 1 … 200
 INSTANTS = 200  # of the trajectory
 CLEARLY = 0.9  # of the CAD model's error: less is clearly smaller

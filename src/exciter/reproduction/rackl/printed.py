@@ -24,7 +24,6 @@ from exciter.typing import Array
 
 # -- how many parameters -----------------------------------------------------------------------------------------------
 
-
 SEED, STATES = 0, 200
 #: Links 2 to 7 mirror-symmetric about their y–z plane, 6 and 7 about a second plane, 7 of equal moments across its axis
 MIRRORED, TWICE, ROUND = tuple(range(2, 8)), (6, 7), 7
@@ -127,7 +126,6 @@ def rank_of(rows: Array, matrix: Array) -> int:
 
 # -- Table I as printed ------------------------------------------------------------------------------------------------
 
-
 LINKS = (2, 3, 4, 5, 6)
 
 
@@ -218,7 +216,6 @@ def _others(readings: Mapping[str, tuple[int, ...]]) -> str:
 
 
 # -- the B-spline ------------------------------------------------------------------------------------------------------
-
 
 POINTS, MANY = 6, 20  # n of the example, of n + 1 way-points; and of a longer one
 ROUNDING = 1e-9  # of the largest derivative: less is no jump, and no change

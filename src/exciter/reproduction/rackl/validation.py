@@ -162,7 +162,6 @@ def plot(joint: int, one: Histogram) -> Plot:
 
 # -- Table I -----------------------------------------------------------------------------------------------------------
 
-
 CHANCE = 0.01  # of a false alarm, of every test
 LEVEL = 0.95
 LIGHTEST = "ZZ7"
@@ -313,7 +312,6 @@ def layout(model: DynamicModel, moments: Moments) -> DataTable:
 
 
 # -- a known payload ---------------------------------------------------------------------------------------------------
-
 
 DISTAL = 5  # parameters of links from this one on
 

@@ -298,7 +298,6 @@ def _scaling(effort: Effort) -> Part:
 
 # -- Figures 2 and 3 ---------------------------------------------------------------------------------------------------
 
-
 OURS, TABLE = "ours, with friction", "Table 1, a and b swapped"
 DRAWN = 500  # samples of a plot
 PERIODS = 2  # of the check that a motion repeats

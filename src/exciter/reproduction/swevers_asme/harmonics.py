@@ -228,7 +228,6 @@ def _torque_plot(found: Optimum, shown_lines: int = 40) -> Plot:
 
 # -- averaging over periods --------------------------------------------------------------------------------------------
 
-
 PERIODS = (1, 4, 16)
 TORQUE_NOISE = 5.0  # [N·m] σ of one sample, about that of the authors' IEEE paper
 POSITION_NOISE = 1e-4  # [rad]

@@ -144,7 +144,6 @@ def torque(robot: ex.Robot, motion: ex.Motion, wrong: Collection[Misprint] = NON
 
 # -- against the dynamics of the robot ---------------------------------------------------------------------------------
 
-
 ROUNDING = 1e-9  # [N·m, J] above which a difference is an error
 
 

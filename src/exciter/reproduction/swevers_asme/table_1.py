@@ -20,7 +20,6 @@ from exciter.typing import Array
 
 # -- readings ----------------------------------------------------------------------------------------------------------
 
-
 MEASURES = ("friction", "friction, unit columns", "inertial", "inertial, unit columns")
 PUBLISHED: float = set_up.PAPER["condition_number"]["friction"]
 PRINTED = 0.005  # half a unit of its last digit
@@ -153,10 +152,8 @@ def search() -> Part:
     """The readings, and how near to the published figure each comes."""
     found = {one.name: one.condition_numbers() for one in readings()}
     patterns = {  # thousands, so that some come near any number by chance
-        f"joint {j + 1}: signs of its ten amplitudes, a and b swapped": Reading(
-            "", coefficient_signs(j)
-        ).condition_numbers()
-        for j in range(3)
+        f"joint {j}: signs of its ten amplitudes, a and b swapped": Reading("", signs).condition_numbers()
+        for j, signs in enumerate(map(coefficient_signs, range(3)), start=1)
     }
     slack = rounding()
     values = [np.concatenate(list(group.values()), axis=1) for group in (found, patterns)]
@@ -212,7 +209,6 @@ def _row(name: str, values: Array, slack: Array) -> tuple[Value, ...]:
 
 
 # -- as printed and swapped --------------------------------------------------------------------------------------------
-
 
 ORDERS = {"velocity": 1, "acceleration": 2}  # of the derivative
 FINE = 20_000  # samples that show the tool's reach

@@ -101,7 +101,6 @@ def variance_part(case: experiment.Case) -> Part:
 
 # -- maximum likelihood against weighted least squares -----------------------------------------------------------------
 
-
 ANGLES = (1e-10, 1e-8, 1e-6, 1e-4)  # [rad²] of the average; the last lies beyond any encoder
 LOUD = 1e-6  # [rad²], of these: the largest that an encoder may have
 QUIET = 0.1  # of the paper's torque noise: what angles then matter beside
@@ -271,7 +270,6 @@ def _plot(cases: tuple[experiment.Case, ...]) -> Plot:
 
 
 # -- the Cramér–Rao bound ----------------------------------------------------------------------------------------------
-
 
 WRONG = (0.5, 2.0)  # times the true parameters: believed when a motion is designed
 

@@ -24,7 +24,6 @@ from exciter.typing import Array
 
 # -- records of exact motion and noisy torque --------------------------------------------------------------------------
 
-
 TABLE = PAPER["table_2"]
 RUNS: int = TABLE["runs"]  #: N_s, estimates of one Monte Carlo
 
@@ -129,7 +128,6 @@ def ratio_probability(low: float, high: float) -> float:
 
 
 # -- Table II ----------------------------------------------------------------------------------------------------------
-
 
 SLOW = "Fv3"  # the larger its σ, the slower joint 3
 FAR = 3.0  # standard deviations beyond which a parameter stands out
@@ -291,7 +289,6 @@ def _table(mean: Array, sigma_c1: Array, sigma_c2: Array, sigma_e: Array) -> Dat
 
 
 # -- the Monte Carlo, repeated -----------------------------------------------------------------------------------------
-
 
 SHORT: int = TABLE["short_record"]
 REPETITIONS = (40, 1000)  #: quick, full

@@ -28,7 +28,6 @@ from exciter.typing import Array
 
 # -- Table I -----------------------------------------------------------------------------------------------------------
 
-
 LINES: list[dict[str, Any]] = PAPER["table_1"]["rows"]
 SEED = 0  #: of random inertias
 

@@ -34,7 +34,6 @@ from exciter.validation.inertia_matrix import base_chi
 
 # -- virtual robots ----------------------------------------------------------------------------------------------------
 
-
 FITTED: Array = np.array(PRINTED["estimation_residual"])  #: (3,) [(N·m)²]
 POINTS = ex.RandomPoints(points=PRINTED["validation"]["points"], rest=0.0)
 LOW_PASS = ParallelFilter(Butterworth(float(PRINTED["validation"]["cutoff"])), 1)
@@ -198,7 +197,6 @@ def _noise(motion: ex.Motion, rng: np.random.Generator) -> Array:
 
 
 # -- what comes of them ------------------------------------------------------------------------------------------------
-
 
 UNSEEN: Array = np.array(PRINTED["validation"]["residual"])  #: (3,) [(N·m)²]
 LARGER: float = PRINTED["validation"]["model_1_over_model_2"]
