@@ -17,17 +17,6 @@ from exciter.parameters import inertial
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.paper import DataTable, Effort, Part, claim, closed, published, same, shown, text_of
 from exciter.reproduction.rackl import experiment, set_up
-from exciter.reproduction.rackl.experiment import (
-    LOADED,
-    VALIDATION,
-    VALIDATION_SEED,
-    Experiment,
-    Motions,
-    Repetition,
-    judged,
-    repetition,
-    virtual_experiment,
-)
 from exciter.typing import Array
 from exciter.validation.baselines import DESCRIPTION, IDENTIFIED, Baselines, baselines
 from exciter.validation.histogram import Histogram, histograms
@@ -40,16 +29,18 @@ APART = 3.0  # times more and less noise, to see what hangs on it
 
 def run(effort: Effort) -> Sequence[Part]:
     model = set_up.paper_model()
-    motions = Motions.of(model)
-    virtual = virtual_experiment(model, motions, ROBOT)
-    repeated = [repetition(model, motions, seed) for seed in range(1, 1 + effort.pick(4, 40))]
+    motions = experiment.Motions.of(model)
+    virtual = experiment.virtual_experiment(model, motions, ROBOT)
+    repeated = [experiment.repetition(model, motions, seed) for seed in range(1, 1 + effort.pick(4, 40))]
     return (table_1_part(virtual, repeated, ROBOT), figure_4(motions, virtual, repeated), payload_part(model, repeated))
 
 
-def figure_4(motions: Motions, virtual: Experiment, repeated: Sequence[Repetition]) -> Part:
+def figure_4(
+    motions: experiment.Motions, virtual: experiment.Experiment, repeated: Sequence[experiment.Repetition]
+) -> Part:
     said = published("rackl")["figure_4"]
     better, (last,) = np.array(said["better"]) - 1, np.array(said["equal"]) - 1
-    problem = judged(virtual)
+    problem = experiment.judged(virtual)
     drawn = histograms(Prediction.join(list(predictions(problem, virtual.two_steps))))
     errors = baselines(problem, virtual.two_steps)
     noise, cad = set_up.repeated_noise(), experiment.cad_errors(virtual.model, motions.validation.curve)
@@ -62,15 +53,16 @@ def figure_4(motions: Motions, virtual: Experiment, repeated: Sequence[Repetitio
     return Part(
         "Section IV-B, Figure 4",
         "Torque errors on a random validation trajectory: estimated model and CAD",
-        f"A random B-spline of {VALIDATION.duration:g} s (seed {VALIDATION_SEED}), certified within all limits, that "
-        "no parameter was estimated from. Measured and predicted torques through the filter of MATLAB's decimate, "
-        f"factor {DECIMATION}. Histograms and table: the virtual robot of Table I. Shares and medians: {len(cad)} "
-        f"robots (seeds 1 … {len(cad)}), whose noise and model errors are added as squares; the {len(repeated)} of "
-        f"Table I that were identified are the check. CAD: the description, about {set_up.cad_error():g} % off. The "
-        "noise of Table I for all joints and findings. Neither it nor the error of CAD is published, and the findings "
-        f"depend on both. The band matters: were the noise of the source white within its own "
-        f"{published('rackl')['repeatability']['band']:g} Hz, σ of a sample would be {experiment.wider():.1f} times as "
-        f"large; not clearly better would then be: {experiment.hidden(scan[experiment.wider()], better)}.",
+        f"A random B-spline of {experiment.VALIDATION.duration:g} s (seed {experiment.VALIDATION_SEED}), certified "
+        "within all limits, that no parameter was estimated from. Measured and predicted torques through the filter of "
+        f"MATLAB's decimate, factor {DECIMATION}. Histograms and table: the virtual robot of Table I. Shares and "
+        f"medians: {len(cad)} robots (seeds 1 … {len(cad)}), whose noise and model errors are added as squares; the "
+        f"{len(repeated)} of Table I that were identified are the check. CAD: the description, about "
+        f"{set_up.cad_error():g} % off. The noise of Table I for all joints and findings. Neither it nor the error of "
+        "CAD is published, and the findings depend on both. The band matters: were the noise of the source white "
+        f"within its own {published('rackl')['repeatability']['band']:g} Hz, σ of a sample would be "
+        f"{experiment.wider():.1f} times as large; not clearly better would then be: "
+        f"{experiment.hidden(scan[experiment.wider()], better)}.",
         (
             claim(
                 f"for {named} torque errors are clearly smaller with the estimated model",
@@ -168,7 +160,7 @@ LIGHTEST = "ZZ7"
 EXTENT = 3.0  # σ, were an error level the extent of a histogram and not an rms
 
 
-def table_1_part(virtual: Experiment, repeated: Sequence[Repetition], robot_seed: int) -> Part:
+def table_1_part(virtual: experiment.Experiment, repeated: Sequence[experiment.Repetition], robot_seed: int) -> Part:
     estimate, model = virtual.two_steps, virtual.model
     rows = {row[0]: row[1:] for row in published("rackl")["table_1"]}
     moments = second_moments(model, virtual.chi, estimate)
@@ -241,7 +233,7 @@ def table_1_part(virtual: Experiment, repeated: Sequence[Repetition], robot_seed
     )
 
 
-def samples_needed(virtual: Experiment, error: float, printed: Sequence[float]) -> float:
+def samples_needed(virtual: experiment.Experiment, error: float, printed: Sequence[float]) -> float:
     """Instants after which σ of LIGHTEST is as printed (value, σ %): σ ≥ error / ‖column‖."""
     motion = virtual.problem.runs[1].parts
     model, column = virtual.model, virtual.model.standard.index(LIGHTEST)
@@ -250,14 +242,14 @@ def samples_needed(virtual: Experiment, error: float, printed: Sequence[float]) 
     return float((error / sigma) ** 2 / (rows**2).sum(axis=1).max())
 
 
-def distance(one: Repetition) -> float:
+def distance(one: experiment.Repetition) -> float:
     """eᵀC⁻¹e of the fit of all equations."""
     error = one.one_step.values - one.truth
     scale = one.one_step.std
     return float((error / scale) @ np.linalg.solve(one.one_step.covariance / np.outer(scale, scale), error / scale))
 
 
-def misses(repeated: Sequence[Repetition]) -> Array:
+def misses(repeated: Sequence[experiment.Repetition]) -> Array:
     """(p,) how often the interval of each parameter does not contain the truth."""
     found = []
     for one in repeated:
@@ -316,7 +308,7 @@ def layout(model: DynamicModel, moments: Moments) -> DataTable:
 DISTAL = 5  # parameters of links from this one on
 
 
-def payload_part(model: DynamicModel, used: Sequence[Repetition]) -> Part:
+def payload_part(model: DynamicModel, used: Sequence[experiment.Repetition]) -> Part:
     distal = [k for k, name in enumerate(model.base.names) if int(name[-1]) >= DISTAL]
     recovered = [one.load for one in used]
     errors = [(one.loaded.values - one.truth) / one.loaded.std for one in used]
@@ -329,9 +321,9 @@ def payload_part(model: DynamicModel, used: Sequence[Repetition]) -> Part:
     return Part(
         "Section IV, payload (experiment)",
         "The same trajectory with a known payload and without",
-        f"The {len(used)} robots of Table I (seeds 1 … {len(used)}) execute the optimised trajectory without and "
-        f"with a steel cylinder of {payload.mass:.2f} kg (noise seeds 3 k + 1 and 3 k + {LOADED}); its torque is taken "
-        "off, and all base parameters are fitted to each log alone, joints weighted by their noise. Then the "
+        f"The {len(used)} robots of Table I (seeds 1 … {len(used)}) execute the optimised trajectory without and with "
+        f"a steel cylinder of {payload.mass:.2f} kg (noise seeds 3 k + 1 and 3 k + {experiment.LOADED}); its torque is "
+        "taken off, and all base parameters are fitted to each log alone, joints weighted by their noise. Then the "
         "payload is forgotten, and found again from the two fits.",
         (
             shown(

@@ -13,21 +13,10 @@ import numpy as np
 
 import exciter as ex
 from exciter.reproduction.paper import DataTable, Effort, Finding, Part, claim, same, shown
-from exciter.reproduction.swevers_asme.set_up import (
-    ALL,
-    EXPERIMENT,
-    FAMILY,
-    PAPER,
-    SAMPLES,
-    columns,
-    model,
-    robot,
-    sampled,
-    table_1,
-)
+from exciter.reproduction.swevers_asme import set_up
 from exciter.typing import Array
 
-L: float = EXPERIMENT["joint_distance"]  #: [m] l_z^23
+L: float = set_up.EXPERIMENT["joint_distance"]  #: [m] l_z^23
 G = 9.81  #: [m/s²]
 NAMES = (
     "kzz1",
@@ -106,15 +95,15 @@ def regressor(
     return phi, known
 
 
-def barycentric(robot: ex.Robot, wrong: Collection[Misprint] = NONE) -> Array:
+def barycentric(arm: ex.Robot, wrong: Collection[Misprint] = NONE) -> Array:
     """θ (15,) of a robot with symmetric bodies, in the order of ``NAMES``: the paper's formulas, friction last."""
-    m, ly, lz, xx, yy, zz = (np.array(x) for x in zip(*(_body(phi) for phi in robot.inertias[1:]), strict=True))
+    m, ly, lz, xx, yy, zz = (np.array(x) for x in zip(*(_body(phi) for phi in arm.inertias[1:]), strict=True))
     xx_about, zz_about = xx + m * (ly**2 + lz**2), zz + ly**2 * m  # about the joint
     carried = m[1] * L**2
     kyz2 = -ly[0] * lz[0] * m[0] - (1.0 if Misprint.KYZ2 in wrong else L) * ly[1] * m[1]
     lost = xx[0] - carried - m[0] * (ly[0] ** 2 + lz[0] ** 2) if Misprint.KD2 in wrong else xx_about[0] + carried
     inertial = [
-        robot.inertias[0, 9] + 0.5 * (xx_about.sum() + carried + zz_about.sum()),
+        arm.inertias[0, 9] + 0.5 * (xx_about.sum() + carried + zz_about.sum()),
         kyz2,
         0.5 * (zz_about[0] - lost),
         yy[0] + carried + lz[0] ** 2 * m[0],
@@ -124,7 +113,7 @@ def barycentric(robot: ex.Robot, wrong: Collection[Misprint] = NONE) -> Array:
         yy[1] + lz[1] ** 2 * m[1],
         lz[1] * m[1],
     ]
-    return np.array([*inertial, *robot.friction["coulomb"], *robot.friction["viscous"]])
+    return np.array([*inertial, *arm.friction["coulomb"], *arm.friction["viscous"]])
 
 
 def _body(phi: Array) -> tuple[float, float, float, float, float, float]:
@@ -133,10 +122,10 @@ def _body(phi: Array) -> tuple[float, float, float, float, float, float]:
     return m, ly, lz, phi[6] - m * (ly**2 + lz**2), phi[9] - m * lz**2, phi[4] - m * ly**2
 
 
-def torque(robot: ex.Robot, motion: ex.Motion, wrong: Collection[Misprint] = NONE, friction: bool = True) -> Array:
+def torque(arm: ex.Robot, motion: ex.Motion, wrong: Collection[Misprint] = NONE, friction: bool = True) -> Array:
     """τ (N, 3) [N·m] by the paper's equations."""
     phi, known = regressor(motion.q, motion.qd, motion.qdd, wrong)
-    theta = barycentric(robot, wrong)
+    theta = barycentric(arm, wrong)
     if not friction:
         theta[9:] = 0.0
     return np.asarray(phi @ theta + known)
@@ -148,15 +137,15 @@ ROUNDING = 1e-9  # [N·m, J] above which a difference is an error
 
 
 def run(effort: Effort) -> Sequence[Part]:
-    motion = sampled(table_1(swapped=True))
+    motion = set_up.sampled(set_up.table_1(swapped=True))
     return [_corrected(motion), _printed(motion)]
 
 
 def _set_up() -> str:
-    masses = robot().inertias[:, 0]
+    masses = set_up.robot().inertias[:, 0]
     return (
-        f"States: the {SAMPLES} samples of Table 1 with a and b swapped. The paper gives no masses; the robot has "
-        f"plausible symmetric bodies (link 2: {masses[1]:g} kg, link 3: {masses[2]:g} kg) and the friction of the "
+        f"States: the {set_up.SAMPLES} samples of Table 1 with a and b swapped. The paper gives no masses; the robot "
+        f"has plausible symmetric bodies (link 2: {masses[1]:g} kg, link 3: {masses[2]:g} kg) and the friction of the "
         "authors' IEEE paper, so errors in N·m are of the right size, not the paper's. The work of the torques without "
         "friction over one period is zero for every true model, because the motion ends in the state it began in. Each "
         "misprint is taken alone."
@@ -165,32 +154,32 @@ def _set_up() -> str:
 
 def work(motion: ex.Motion, tau: Array) -> float:
     """∮ q̇ᵀτ dt [J] of one period; the sum over even samples is exact but for rounding."""
-    return float((motion.qd * tau).sum() * FAMILY.period / len(motion))
+    return float((motion.qd * tau).sum() * set_up.FAMILY.period / len(motion))
 
 
 def _corrected(motion: ex.Motion) -> Part:
     phi, _ = regressor(motion.q, motion.qd, motion.qdd)
-    ours = columns().rows(model().regressor(motion)[:, :, columns().selected])
+    ours = set_up.columns().rows(set_up.model().regressor(motion)[:, :, set_up.columns().selected])
     difference = float(np.abs(phi - ours).max())
-    tau = model().torque(motion)
-    error = float(np.abs(torque(robot(), motion) - tau).max())
-    gained = work(motion, torque(robot(), motion, friction=False))
+    tau = set_up.model().torque(motion)
+    error = float(np.abs(torque(set_up.robot(), motion) - tau).max())
+    gained = work(motion, torque(set_up.robot(), motion, friction=False))
     rank = int(np.linalg.matrix_rank(phi.reshape(-1, len(NAMES))))
-    listed = PAPER["parameter_list"]
+    listed = set_up.PAPER["parameter_list"]
     return Part(
         "Equations (7)–(9)",
         "The model, corrected",
         _set_up(),
         (
             claim(
-                f"the corrected equations are linear in {ALL} and give the robot's torques",
+                f"the corrected equations are linear in {set_up.ALL} and give the robot's torques",
                 difference < ROUNDING and error < ROUNDING,
                 f"regressor of 3 × {len(NAMES)} entries: differs by {difference:.1e} at most from that of the general "
                 f"recursive dynamics; torques by {error:.1e} N·m (largest torque {np.abs(tau).max():.0f} N·m)",
             ),
             same(
                 "independent parameters",
-                EXPERIMENT["parameters"],
+                set_up.EXPERIMENT["parameters"],
                 rank,
                 0,
                 f"rank of A; the paper's list has {len(listed)} names, {len(set(listed))} of them different",
@@ -206,12 +195,12 @@ def _corrected(motion: ex.Motion) -> Part:
 
 
 def _printed(motion: ex.Motion) -> Part:
-    truth = model().torque(motion)
+    truth = set_up.model().torque(motion)
     rows = []
     errors, works = {}, {}
     for misprint in Misprint:
-        error = np.abs(torque(robot(), motion, {misprint}) - truth).max(axis=0)
-        rigid = torque(robot(), motion, {misprint}, friction=False)
+        error = np.abs(torque(set_up.robot(), motion, {misprint}) - truth).max(axis=0)
+        rigid = torque(set_up.robot(), motion, {misprint}, friction=False)
         errors[misprint], works[misprint] = float(error.max()), work(motion, rigid)
         rows.append((str(misprint), *(_rounded(float(x)) for x in (*error, works[misprint]))))
     breaking = [misprint for misprint in Misprint if abs(works[misprint]) > ROUNDING]

@@ -11,41 +11,30 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.reproduction.paper import DataTable, Effort, Finding, Part, claim, same, shown
+from exciter.reproduction.swevers_ieee import set_up
 from exciter.reproduction.swevers_ieee.monte_carlo import RUNS, Record, ratio_probability
-from exciter.reproduction.swevers_ieee.set_up import (
-    MOTION_SEED,
-    NOISE,
-    PAPER,
-    SIMULATION,
-    chi,
-    model,
-    order,
-    sampled,
-    some_motion,
-    theta,
-)
 from exciter.typing import Array
 
 # -- Table I -----------------------------------------------------------------------------------------------------------
 
-LINES: list[dict[str, Any]] = PAPER["table_1"]["rows"]
+LINES: list[dict[str, Any]] = set_up.PAPER["table_1"]["rows"]
 SEED = 0  #: of random inertias
 
 
 def groupings(corrected: bool) -> Array:
     """(21, 36) Table I as combinations of standard parameters: as printed, or with its misprint corrected."""
-    distance = PAPER["table_1"]["distance"]
+    distance = set_up.PAPER["table_1"]["distance"]
     symbols = {"l": distance, "l²": distance**2, "−l": -distance, "−l²": -(distance**2)}
-    found = np.zeros((len(LINES), len(model().standard)))
+    found = np.zeros((len(LINES), len(set_up.model().standard)))
     for row, line in zip(found, LINES, strict=True):
         for name, factor in (line.get("corrected", line["is"]) if corrected else line["is"]).items():
-            row[model().standard.index(name)] = symbols.get(factor, factor)
+            row[set_up.model().standard.index(name)] = symbols.get(factor, factor)
     return found
 
 
 def table_1_part() -> Part:
     """Nothing of it depends on a motion."""
-    base, ours = model().base, model().base.grouping[order()]
+    base, ours = set_up.model().base, set_up.model().base.grouping[set_up.order()]
     wrong = [k + 1 for k in np.flatnonzero(np.abs(groupings(corrected=False) - ours).max(axis=1) > 1e-12)]
     still = np.count_nonzero(np.abs(groupings(corrected=True) - ours).max(axis=1) > 1e-12)
     errors = {corrected: _torque_error(corrected) for corrected in (False, True)}
@@ -53,8 +42,8 @@ def table_1_part() -> Part:
     rows = [
         (
             k + 1,
-            base.names[order()[k]],
-            base.expression(int(order()[k])),
+            base.names[set_up.order()[k]],
+            base.expression(int(set_up.order()[k])),
             line["value"],
             line["unit"],
             "misprint" if "corrected" in line else "",
@@ -64,10 +53,10 @@ def table_1_part() -> Part:
     return Part(
         "Table I",
         "The minimal model",
-        f"Base parameters of a chain with α = (0, 90°, 0), d₃ = {PAPER['table_1']['distance']:g} m, θ = (q1, q2 + 90°, "
-        "q3), found by closed-form rules and confirmed by rank; b and c of the paper are Fv and Fs. The distance of "
-        "joints 2 and 3 is not in this paper, but in the authors' ASME paper on this robot. Random inertias: standard "
-        f"normal, seed {SEED}, along a drawn motion of seed {MOTION_SEED}.",
+        f"Base parameters of a chain with α = (0, 90°, 0), d₃ = {set_up.PAPER['table_1']['distance']:g} m, θ = (q1, q2 "
+        "+ 90°, q3), found by closed-form rules and confirmed by rank; b and c of the paper are Fv and Fs. The "
+        "distance of joints 2 and 3 is not in this paper, but in the authors' ASME paper on this robot. Random "
+        f"inertias: standard normal, seed {SEED}, along a drawn motion of seed {set_up.MOTION_SEED}.",
         (
             same("number of independent parameters", len(LINES), len(base), 0.0, base.decision.words),
             same(
@@ -81,9 +70,9 @@ def table_1_part() -> Part:
             ),
             shown(
                 "the embedded robot has the values of Table I",
-                np.allclose(base.base_values(model().nominal), theta(), rtol=0, atol=1e-12),
-                "largest difference "
-                f"{np.abs(base.base_values(model().nominal) - theta()).max():.1g} over its {len(base)} base parameters",
+                np.allclose(base.base_values(set_up.model().nominal), set_up.theta(), rtol=0, atol=1e-12),
+                f"largest difference {np.abs(base.base_values(set_up.model().nominal) - set_up.theta()).max():.1g} "
+                f"over its {len(base)} base parameters",
             ),
             shown("the embedded robot has the joint limits of section IV-B", _limits_agree()),
             shown(
@@ -113,25 +102,25 @@ def _of_a_body(values: dict[str, float]) -> bool:
 def _torque_error(corrected: bool) -> float:
     """[N·m] Largest difference between the torques of random standard parameters and those of the 21 of Table I."""
     rng = np.random.default_rng(SEED)
-    chi = rng.standard_normal(len(model().standard))
-    motion = sampled(some_motion())
+    drawn = rng.standard_normal(len(set_up.model().standard))
+    motion = set_up.sampled(set_up.some_motion())
     values = np.empty(len(LINES))
-    values[order()] = groupings(corrected) @ chi
-    exact = model().torque(motion, chi)
-    return float(np.abs(model().base.project(model().regressor(motion)) @ values - exact).max())
+    values[set_up.order()] = groupings(corrected) @ drawn
+    exact = set_up.model().torque(motion, drawn)
+    return float(np.abs(set_up.model().base.project(set_up.model().regressor(motion)) @ values - exact).max())
 
 
 def _limits_agree() -> bool:
-    limits = [joint.limits for joint in model().robot.joints]
+    limits = [joint.limits for joint in set_up.model().robot.joints]
     return all(
         (limit.lower, limit.upper, limit.velocity, limit.acceleration)
-        == (-position, position, SIMULATION["velocity_limit"], SIMULATION["acceleration_limit"])
-        for limit, position in zip(limits, SIMULATION["position_limits"], strict=True)
+        == (-position, position, set_up.SIMULATION["velocity_limit"], set_up.SIMULATION["acceleration_limit"])
+        for limit, position in zip(limits, set_up.SIMULATION["position_limits"], strict=True)
     )
 
 
 TABLE: dict[str, Any] = {
-    key: np.array(value) if isinstance(value, list) else value for key, value in PAPER["table_2"].items()
+    key: np.array(value) if isinstance(value, list) else value for key, value in set_up.PAPER["table_2"].items()
 }
 DIGIT = 5e-5  #: half a unit of the last digit of Table II
 DRAWS = 2000
@@ -189,7 +178,7 @@ def _listed(numbers: NDArray[np.int64]) -> str:
 
 def _hadamard(name: str) -> Finding:
     product = 2.0 * float(np.log10(TABLE[f"sigma_{name}"]).sum())
-    determinant = float(np.log10(PAPER["designs"][name]["determinant"]))
+    determinant = float(np.log10(set_up.PAPER["designs"][name]["determinant"]))
     return claim(
         f"{name}: the printed determinant is at most the product of the printed variances (Hadamard)",
         determinant <= product,
@@ -280,10 +269,13 @@ def _range(ends: Array) -> str:
 
 
 def _equations() -> Part:
-    large, small = Record(sampled(some_motion())), Record(sampled(0.5 * some_motion()))
+    large, small = Record(set_up.sampled(set_up.some_motion())), Record(set_up.sampled(0.5 * set_up.some_motion()))
     deviation = float(np.median(small.sigma / large.sigma))
     wanted, other = (-float(np.linalg.slogdet(record.covariance)[1]) for record in (large, small))
-    gradient = large.rows.T @ (large.rows @ theta() - (model().torque(sampled(some_motion()), chi()) / NOISE).ravel())
+    gradient = large.rows.T @ (
+        large.rows @ set_up.theta()
+        - (set_up.model().torque(set_up.sampled(set_up.some_motion()), set_up.chi()) / set_up.NOISE).ravel()
+    )
     information = large.information.gram()
     product = float(np.linalg.norm(np.outer(gradient, gradient)) / np.linalg.norm(information))
     scores = np.random.default_rng(SEED).standard_normal((DRAWS, len(large.rows))) @ large.rows
@@ -291,8 +283,8 @@ def _equations() -> Part:
     return Part(
         "Equations (6) and (9)",
         "Fisher information and the sign of the criterion",
-        f"A drawn motion (seed {MOTION_SEED}) and the same with half its coefficients; {DRAWS} draws of torque noise, "
-        f"seed {SEED}.",
+        f"A drawn motion (seed {set_up.MOTION_SEED}) and the same with half its coefficients; {DRAWS} draws of torque "
+        f"noise, seed {SEED}.",
         (
             claim(
                 "(6): the Fisher information is the product of the gradients at exact data",
