@@ -13,7 +13,7 @@ from exciter.excitation.criteria import Columns, EnergyRows, Equilibrium, Observ
 from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.points import Powell
-from exciter.reproduction.gautier_khalil import appendix, methods, optimum, random_sequences
+from exciter.reproduction.gautier_khalil import appendix, methods, optimum, random_sequences, sequences
 from exciter.reproduction.gautier_khalil.methods import PointProblem, descend
 from exciter.reproduction.gautier_khalil.paper import PAPER
 from exciter.reproduction.gautier_khalil.sequences import (
@@ -209,7 +209,7 @@ def test_the_misfit_counts_every_r_and_the_text_names_better_fits(parts: dict[st
 
 def test_condition_of_scaled_velocities_is_that_of_the_scaled_robot() -> None:
     drawn = random_sequences.Parts.drawn("±90°", "normal x", 20, 5)
-    slow = random_sequences.limited(-0.5 * np.pi, 0.5 * np.pi, velocity=0.7)
+    slow = sequences.limited(-0.5 * np.pi, 0.5 * np.pi, velocity=0.7)
     w = chained(energies(slow, starting_points(slow, 5 * 21, 20)), 20)
     assert drawn.cond(0.7) == pytest.approx(np.linalg.cond(w), rel=1e-8)
 

@@ -108,13 +108,13 @@ def thinned(repetitions: int) -> Counted:
 
 def _findings(found: Counted, filtered: Counted) -> tuple[Finding, ...]:
     every, below, above = found.slopes(), found.slopes(most=RULE), found.slopes(least=RULE)
-    p_break, p_half = stats.ttest_rel(below, above).pvalue, stats.ttest_1samp(every, -0.5).pvalue
+    (different, p_break), p_half = _differ(below, above), stats.ttest_1samp(every, -0.5).pvalue
     at = dict(zip(found.counts, found.typical, strict=True))
     many = float(filtered.typical[0] / filtered.typical[-1])
     return (
         claim(
             SAID["enough"],
-            too_few(bool(p_break < CHANCE), found.covered[0]),
+            too_few(different, found.covered[0]),
             f"slope of log error over log number {below.mean():.3f} up to {RULE}, {above.mean():.3f} beyond "
             f"(p = {p_break:.2g} of no difference); with {found.counts[0]} equations per parameter "
             f"{100 * found.covered[0]:.0f} % of the 95 % intervals hold; with {FEWER} the error is "
@@ -139,6 +139,11 @@ def _findings(found: Counted, filtered: Counted) -> tuple[Finding, ...]:
 def too_few(different: bool, covered: float) -> bool:
     """Whether anything but variance speaks against few equations: another slope, or intervals that do not hold."""
     return different or bool(covered < LEAST_COVERED)
+
+
+def _differ(first: Array, second: Array) -> tuple[bool, float]:
+    p = float(stats.ttest_rel(first, second).pvalue)
+    return p < CHANCE, p
 
 
 def _table(found: Counted) -> DataTable:

@@ -18,7 +18,7 @@ from exciter.typing import Array
 # -- Table I -----------------------------------------------------------------------------------------------------------
 
 LINES: list[dict[str, Any]] = set_up.PAPER["table_1"]["rows"]
-SEED = 0  #: of random inertias
+SEED = 0  #: of random inertias, and of the noise
 
 
 def groupings(corrected: bool) -> Array:
