@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from exciter.reproduction.finding import text_of
-from exciter.reproduction.markdown import plain
-from exciter.reproduction.paper import Part
+from exciter.reproduction.page import plain
+from exciter.reproduction.paper import Part, text_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "papers.md"
 

@@ -13,8 +13,13 @@ from exciter.cli import main
 from exciter.errors import ExciterError
 from exciter.report.plot import Line, Plot
 from exciter.reproduction import FOLDERS, NAMES
-from exciter.reproduction.finding import (
+from exciter.reproduction.paper import (
+    DataTable,
+    Effort,
     Finding,
+    Paper,
+    Part,
+    Study,
     Verdict,
     at_least,
     at_most,
@@ -26,9 +31,7 @@ from exciter.reproduction.finding import (
     typeset,
     typical,
 )
-from exciter.reproduction.paper import DataTable, Effort, Paper, Part, Study
-from exciter.reproduction.papers import paper
-from exciter.reproduction.run import reproduce
+from exciter.reproduction.run import paper, reproduce
 
 # -- judges ----------------------------------------------------------------------------------------------------------
 

@@ -13,12 +13,12 @@ from exciter.excitation.criteria import Columns, EnergyRows, Equilibrium, Observ
 from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.points import Powell
-from exciter.reproduction.finding import Finding, Verdict
-from exciter.reproduction.gautier_khalil import appendix, limits, methods, optimum, random_sequences
+from exciter.reproduction.gautier_khalil import appendix, methods, optimum, random_sequences, sequences
+from exciter.reproduction.gautier_khalil.methods import PointProblem, descend
 from exciter.reproduction.gautier_khalil.paper import PAPER
-from exciter.reproduction.gautier_khalil.search import PointProblem, descend
 from exciter.reproduction.gautier_khalil.sequences import (
     PUBLISHED,
+    SoftEquilibrium,
     chained,
     energies,
     equilibria,
@@ -27,14 +27,14 @@ from exciter.reproduction.gautier_khalil.sequences import (
     starting_points,
     uniform_points,
 )
-from exciter.reproduction.gautier_khalil.soft_equilibrium import SoftEquilibrium
-from exciter.reproduction.paper import Effort, Part
+from exciter.reproduction.paper import Effort, Finding, Part, Verdict
+from exciter.reproduction.run import run_study
 from exciter.robot.motion import Motion
 from test_points import closed_form_w
 
 MINE = {
     "random-sequences": random_sequences.run,
-    "limits": limits.run,
+    "limits": random_sequences.run_limits,
     "optimum": optimum.run,
     "methods": methods.run,
     "appendix": appendix.run,
@@ -53,7 +53,8 @@ MEDIANS = {
 
 @pytest.fixture(scope="module")
 def parts() -> dict[str, Part]:
-    return {part.item: part for run in MINE.values() for part in run(Effort(quick=True))}
+    found = (run_study("gautier-khalil-1992", key, Effort(quick=True))[1] for key in MINE)
+    return {part.item: part for study in found for part in study}
 
 
 def finding(part: Part, start: str) -> Finding:
@@ -197,18 +198,18 @@ def test_the_fitted_velocity_is_fifty_degrees_a_second(parts: dict[str, Part]) -
 def test_the_misfit_counts_every_r_and_the_text_names_better_fits(parts: dict[str, Part]) -> None:
     ratios = np.ones(8)
     ratios[-1] = np.e
-    fit = limits.Fit("±45°", "uniform", 1.0, ratios, np.nan)
+    fit = random_sequences.Fit("±45°", "uniform", 1.0, ratios, np.nan)
     assert fit.misfit == pytest.approx(np.sqrt(1 / 8))
-    better = limits.Fit("±30°", "normal x", 1.0, np.ones(8), np.nan)
-    part = limits._part([fit, better])
+    better = random_sequences.Fit("±30°", "normal x", 1.0, np.ones(8), np.nan)
+    part = random_sequences._limits_part([fit, better])
     assert finding(part, "other ranges").reached == 1.0
     assert "±30°, normal x: 0.000" in part.differences
     assert "not determine the limits" in parts["Table 2, limits"].differences
 
 
 def test_condition_of_scaled_velocities_is_that_of_the_scaled_robot() -> None:
-    drawn = limits.Parts.drawn("±90°", "normal x", 20, 5)
-    slow = limits.limited(-0.5 * np.pi, 0.5 * np.pi, velocity=0.7)
+    drawn = random_sequences.Parts.drawn("±90°", "normal x", 20, 5)
+    slow = sequences.limited(-0.5 * np.pi, 0.5 * np.pi, velocity=0.7)
     w = chained(energies(slow, starting_points(slow, 5 * 21, 20)), 20)
     assert drawn.cond(0.7) == pytest.approx(np.linalg.cond(w), rel=1e-8)
 

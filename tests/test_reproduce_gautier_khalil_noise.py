@@ -10,17 +10,21 @@ from scipy import stats
 
 from documented import assert_documented
 from exciter.errors import ParameterError
-from exciter.reproduction.finding import Finding, Verdict
-from exciter.reproduction.gautier_khalil.arithmetic import disagreements
-from exciter.reproduction.gautier_khalil.deviations import ordinary
-from exciter.reproduction.gautier_khalil.improvement import improvement_part
-from exciter.reproduction.gautier_khalil.noise import columns
-from exciter.reproduction.gautier_khalil.perturbed import LeftDraws, Reading, draws, left_draws, solve
-from exciter.reproduction.gautier_khalil.point_sequences import Sequences, random_sequences, true_parameters
-from exciter.reproduction.gautier_khalil.printed import ParameterTable, Printed, data
-from exciter.reproduction.gautier_khalil.readings import READINGS, row
+from exciter.reproduction.gautier_khalil.noise import columns, ordinary
+from exciter.reproduction.gautier_khalil.perturbed import (
+    READINGS,
+    LeftDraws,
+    Reading,
+    draws,
+    improvement_part,
+    left_draws,
+    row,
+    solve,
+)
+from exciter.reproduction.gautier_khalil.printed import ParameterTable, Printed, data, disagreements
 from exciter.reproduction.gautier_khalil.segments import TIMES, peaks, random_segments
-from exciter.reproduction.paper import Effort, Part
+from exciter.reproduction.gautier_khalil.sequences import Sequences, random_sequences, true_parameters
+from exciter.reproduction.paper import Effort, Finding, Part, Verdict
 from exciter.reproduction.run import run_study
 from test_points import closed_form_w, energy_row
 

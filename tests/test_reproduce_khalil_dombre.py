@@ -18,11 +18,10 @@ from exciter.identification.estimators.weighted import OrdinaryLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.reproduction.finding import Finding, Verdict
 from exciter.reproduction.khalil_dombre import criteria, equations, filters, four_models, noise, set_up, uncertainty
 from exciter.reproduction.khalil_dombre.four_models import SAID
-from exciter.reproduction.khalil_dombre.steps import DATA
-from exciter.reproduction.paper import Effort, Part
+from exciter.reproduction.khalil_dombre.set_up import DATA
+from exciter.reproduction.paper import Effort, Finding, Part, Verdict
 from exciter.reproduction.run import run_study
 
 STUDIES = ("four-models", "noise", "uncertainty", "filters", "equations", "criteria")

@@ -10,21 +10,19 @@ from numpy.testing import assert_allclose
 from documented import assert_documented
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.reproduction.finding import UNEXPLAINED, Finding, Verdict
 from exciter.reproduction.khalil_dombre import (
-    drive_gains,
-    essential,
-    gravity,
+    friction_gravity,
     sequential,
     set_up,
+    uncertainty,
     validation,
     vandanjon,
-    wrist,
+    virtual,
 )
-from exciter.reproduction.khalil_dombre.friction import RATE, SETTINGS, exciting
-from exciter.reproduction.khalil_dombre.steps import DATA, Repeated, Step, as_printed, link_of, recovered
+from exciter.reproduction.khalil_dombre.friction_gravity import RATE, SETTINGS, exciting
+from exciter.reproduction.khalil_dombre.set_up import DATA, Repeated, Step, as_printed, link_of, recovered
 from exciter.reproduction.khalil_dombre.virtual import payload
-from exciter.reproduction.paper import Effort, Part
+from exciter.reproduction.paper import UNEXPLAINED, Effort, Finding, Part, Verdict
 from exciter.reproduction.run import run_study
 
 STUDIES = ("sequential", "wrist", "friction", "gravity", "vandanjon", "essential", "validation")
@@ -178,22 +176,22 @@ def test_known_values_are_recovered_or_not():
     assert not recovered(2, 50, -4.0)[0]
     assert recovered(2, 50, 0.0)[1] == pytest.approx(1.0, abs=0.3)
     errors = np.array([[1.0, -3.0], [1.0, -1.0], [1.0, -2.0], [1.0, -2.0]])
-    assert drive_gains.standard_errors(errors) == pytest.approx(4.0)
+    assert virtual.standard_errors(errors) == pytest.approx(4.0)
 
 
 def test_rule_of_ten_can_hold():
-    assert essential.rule_holds(np.array([15.0, 40.0]))
-    assert essential.rule_holds(np.zeros(0))
-    assert not essential.rule_holds(np.array([2.0, 40.0]))
+    assert uncertainty.rule_holds(np.array([15.0, 40.0]))
+    assert uncertainty.rule_holds(np.zeros(0))
+    assert not uncertainty.rule_holds(np.array([2.0, 40.0]))
 
 
 def test_conditions_of_wrist_and_shoulder(parts):
     """cond(W) of each step from its own rows and columns, by singular values."""
-    model, rng = wrist.arm(), np.random.default_rng(0)
+    model, rng = sequential.arm(), np.random.default_rng(0)
     link = link_of(model.base.names)
     moving, locked = rng.standard_normal((2, 60, 6, len(link)))
     hand, shoulder = np.flatnonzero(link > 3), np.flatnonzero(link <= 3)
-    whole, first, second = wrist.conditions(moving, locked, (hand, shoulder))
+    whole, first, second = sequential.conditions(moving, locked, (hand, shoulder))
     blocks = (
         np.vstack([moving.reshape(-1, len(link)), locked.reshape(-1, len(link))]),
         np.vstack([moving[:, j][:, link > 3] for j in (3, 4, 5)]),
@@ -264,12 +262,12 @@ def test_poses_held_by_friction(parts):
 def test_every_log_is_held_by_other_torques():
     """Constant in a pose, within ±Fc, and drawn anew for every pose, joint and log."""
     still = np.repeat([True, False, True, True, False], 10)
-    one, other = gravity._holding(still, 0), gravity._holding(still, 1)
+    one, other = friction_gravity._holding(still, 0), friction_gravity._holding(still, 1)
     assert (one[~still] == 0.0).all()
     assert (one[:10] == one[0]).all()
     assert (one[20:40] == one[20]).all()
     assert len(np.unique(np.concatenate([one[[0, 20]], other[[0, 20]]]))) == 12
-    drawn = np.array([gravity._holding(still, seed)[0] for seed in range(300)])
+    drawn = np.array([friction_gravity._holding(still, seed)[0] for seed in range(300)])
     limits = np.array(set_up.SET_UP["Fc"])
     assert (np.abs(drawn) <= limits).all()
     assert_allclose((drawn**2).mean(axis=0), limits**2 / 3.0, rtol=0.2)

@@ -16,25 +16,9 @@ from exciter.dynamics.base import inertia_base
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.signals.rows import ParallelFilter, filtered_pair
 from exciter.parameters import inertial
-from exciter.reproduction.finding import UNEXPLAINED, Verdict
-from exciter.reproduction.paper import Effort
-from exciter.reproduction.papers import paper
-from exciter.reproduction.published import published
-from exciter.reproduction.rackl import (
-    bound,
-    designs,
-    experiment,
-    labels,
-    ranks,
-    ratios,
-    repetition,
-    set_up,
-    spline,
-    static,
-    table_1,
-    validation,
-)
-from exciter.reproduction.run import run_study
+from exciter.reproduction.paper import UNEXPLAINED, Effort, Verdict, published
+from exciter.reproduction.rackl import designs, experiment, printed, set_up, static, validation
+from exciter.reproduction.run import paper, run_study
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.validation.baselines import Sums, baselines
 from exciter.validation.histogram import histograms
@@ -204,7 +188,7 @@ def test_symmetries_by_pinocchio():
     keep = [name for name in keep if name not in ("XX7", "YY7")]
     columns = np.column_stack([rows[:, [at[name] for name in keep]], rows[:, at["XX7"]] + rows[:, at["YY7"]]])
     assert np.linalg.matrix_rank(columns, 1e-9 * np.linalg.norm(columns, 2)) == 16
-    assert sorted(ranks.symmetric_names(set_up.paper_model())) == sorted(set_up.names_16())
+    assert sorted(printed.symmetric_names(set_up.paper_model())) == sorted(set_up.names_16())
 
 
 # -- splines -----------------------------------------------------------------------------------------------------------
@@ -228,7 +212,7 @@ def test_knots_by_scipy(parts):
 def test_smoothness_and_start_jerk(parts):
     family = set_up.spline(6)
     delta = family.interpolate(np.random.default_rng(1).standard_normal((1, 7)))
-    assert spline.jump(family, delta, 3) < 1e-9 < 1e-3 < spline.jump(family, delta, 4)
+    assert printed.jump(family, delta, 3) < 1e-9 < 1e-3 < printed.jump(family, delta, 4)
     assert abs(found(parts, "Section III-B", "jerk at the start").reached) > 0.1
 
 
@@ -252,7 +236,7 @@ def test_label_conditions_hold_for_bodies_that_exist():
             moments[f"ZZ{j}"] = inertia[2, 2]
             moments[f"YZ{j}"] = abs(moments[f"YZ{j}"])  # the sign does not matter to the conditions
         values = dict(zip(names, base.base_values([moments[s] for s in base.standard]), strict=True))
-        assert labels.impossible(values) == ()
+        assert printed.impossible(values) == ()
 
 
 def test_printed_labels_are_impossible(parts):
@@ -261,16 +245,16 @@ def test_printed_labels_are_impossible(parts):
     assert needed == pytest.approx(6.8, abs=0.05)
     assert found(parts, "Table I, as printed", "YY2 that YZ2").reached == pytest.approx(needed)
     assert needed > 1000 * rows["ZZ1"]
-    assert labels.impossible(rows) == (2, 3, 4, 5)
+    assert printed.impossible(rows) == (2, 3, 4, 5)
     assert found(parts, "Table I, as printed", "bodies with").reached is False
 
 
 def test_every_label_condition_can_fail():
     """Thin rods and plates: XX ≤ ZZ fails alone, and YY beyond ZZ of the link before fails alone."""
     fair = {f"{name}{j}": 1.0 for j in range(1, 8) for name in ("XX", "ZZ")} | {f"YZ{j}": 0.1 for j in (2, 3, 4, 5)}
-    assert labels.impossible(fair) == ()
-    assert labels.impossible(fair | {"XX4": 1.01}) == (4,)
-    assert labels.impossible(fair | {"YZ3": 1.01}) == (3,)
+    assert printed.impossible(fair) == ()
+    assert printed.impossible(fair | {"XX4": 1.01}) == (4,)
+    assert printed.impossible(fair | {"YZ3": 1.01}) == (3,)
 
 
 # -- the dynamic step --------------------------------------------------------------------------------------------------
@@ -295,7 +279,7 @@ def test_column_ratio_and_its_derivative():
     rng = np.random.default_rng(0)
     w = rng.standard_normal((50, 16))
     weights = tuple(rng.uniform(0.1, 3.0, 16))
-    criterion = bound.ColumnRatio(weights)
+    criterion = designs.ColumnRatio(weights)
     h = w.T @ w
     lengths = np.linalg.norm(w * weights, axis=0)
     exact = np.log(lengths.max() / lengths.min())
@@ -342,7 +326,7 @@ def test_payload_in_torques_criterion_and_limits():
     assert designs.torque_sum(design, chi) == pytest.approx(total[0], rel=1e-6)
     assert designs.torque_sum(design, design.model.nominal) == pytest.approx(total[1], rel=1e-6)
     assert total[0] > 1.1 * total[1]
-    condition = bound.weighted(design, set_up.weights_16()).condition
+    condition = designs.weighted(design, set_up.weights_16()).condition
     assert design.value == pytest.approx(condition + 1.0 / total[0], abs=0.02 / total[0])  # not 1 / total[1]
     limit = design.constraints[-1]
     np.testing.assert_allclose(limit.values(log)[:7], 1.0 - loaded.T / limit.limit[:, None], atol=1e-9)
@@ -399,9 +383,9 @@ def test_intervals_by_hand(once):
     reach = stats.t.ppf(0.975, estimate.freedom) if np.isfinite(estimate.freedom) else stats.norm.ppf(0.975)
     missed = np.abs(estimate.values - once.truth) > reach * estimate.std
     near = np.abs(np.abs(estimate.values - once.truth) / estimate.std - reach) < 0.02
-    assert (table_1.misses([once]) == missed)[~near].all()
+    assert (validation.misses([once]) == missed)[~near].all()
     wide = replace(once, truth=estimate.values + 2.5 * estimate.std)
-    assert table_1.misses([wide]).all()  # 2.5 σ are outside 95 %, not outside 99.5 %
+    assert validation.misses([wide]).all()  # 2.5 σ are outside 95 %, not outside 99.5 %
 
 
 def test_errors_over_sigma(parts):
@@ -411,7 +395,7 @@ def test_errors_over_sigma(parts):
 @pytest.fixture(scope="module")
 def once():
     model = set_up.paper_model()
-    return repetition.repetition(model, motions(), 1)
+    return experiment.repetition(model, motions(), 1)
 
 
 @cache
@@ -423,16 +407,16 @@ def test_model_errors_by_pinocchio(once):
     """What CAD gets wrong on the validation trajectory: two robots, one motion; what is added up as squares holds."""
     model = set_up.paper_model()
     curve = motions().validation.curve
-    log = curve.motion(np.linspace(0.0, curve.duration, ratios.INSTANTS))
+    log = curve.motion(np.linspace(0.0, curve.duration, experiment.INSTANTS))
     true = experiment.truth(model, 1).robot
     wrong = rnea(to_pinocchio(model.robot), log) - rnea(to_pinocchio(true), log)
     cad = np.sqrt((wrong**2).mean(axis=0))
     np.testing.assert_allclose(once.apart[1], cad, rtol=1e-6)
-    np.testing.assert_allclose(ratios.cad_errors(model, curve, 1)[0], cad, rtol=1e-6)
+    np.testing.assert_allclose(experiment.cad_errors(model, curve, 1)[0], cad, rtol=1e-6)
     assert (once.apart[0] < 0.5 * set_up.repeated_noise()).all()
     measured = once.errors.of("identified").rms / once.errors.of("description").rms
     np.testing.assert_allclose(validation.ratio(once.errors), measured)
-    np.testing.assert_allclose(ratios.expected(set_up.repeated_noise(), *once.apart), measured, rtol=0.2)
+    np.testing.assert_allclose(experiment.expected(set_up.repeated_noise(), *once.apart), measured, rtol=0.2)
 
 
 def test_noise_hides_what_cad_gets_wrong(once, monkeypatch):
@@ -440,18 +424,18 @@ def test_noise_hides_what_cad_gets_wrong(once, monkeypatch):
     noise = set_up.torque_noise()
     monkeypatch.setattr(set_up, "torque_noise", lambda: 3.0 * noise)
     again = experiment.synthetic_experiment(set_up.paper_model(), motions(), 1)
-    measured = validation.ratio(baselines(repetition.judged(again), again.two_steps))
-    scaled = ratios.expected(set_up.repeated_noise(), *once.apart, 3.0)
+    measured = validation.ratio(baselines(experiment.judged(again), again.two_steps))
+    scaled = experiment.expected(set_up.repeated_noise(), *once.apart, 3.0)
     np.testing.assert_allclose(scaled, measured, rtol=0.1)
-    assert (scaled > ratios.expected(set_up.repeated_noise(), *once.apart)).all()
+    assert (scaled > experiment.expected(set_up.repeated_noise(), *once.apart)).all()
 
 
 def test_ratio_by_hand():
-    one = ratios.expected(np.array([3.0]), np.array([4.0]), np.array([12.0]), 2.0)
+    one = experiment.expected(np.array([3.0]), np.array([4.0]), np.array([12.0]), 2.0)
     assert one[0] == pytest.approx(10.0 / np.sqrt(36.0 + 144.0))
-    assert ratios.clearly_better(np.array([[0.8], [0.89], [0.91]]))[0] == pytest.approx(2 / 3)
-    assert ratios.hidden(np.array([[0.8, 0.95], [0.8, 0.96]]), np.array([0, 1])) == "joint 2"
-    assert ratios.wider() == pytest.approx(np.sqrt(40.0 / 8.0))
+    assert experiment.clearly_better(np.array([[0.8], [0.89], [0.91]]))[0] == pytest.approx(2 / 3)
+    assert experiment.hidden(np.array([[0.8, 0.95], [0.8, 0.96]]), np.array([0, 1])) == "joint 2"
+    assert experiment.wider() == pytest.approx(np.sqrt(40.0 / 8.0))
 
 
 def test_errors_and_histograms_by_own_arithmetic():

@@ -14,22 +14,10 @@ from scipy import stats
 from conftest import SHARED_DATA
 from documented import assert_documented
 from exciter.dynamics.base import random_states
-from exciter.reproduction.finding import Verdict
-from exciter.reproduction.paper import DataTable, Effort, Part
-from exciter.reproduction.papers import paper
-from exciter.reproduction.run import run_study
-from exciter.reproduction.swevers_asme import (
-    averaging,
-    designs,
-    equations,
-    harmonics,
-    optimum,
-    pictures,
-    readings,
-    set_up,
-    table_1,
-)
-from exciter.reproduction.swevers_asme.equations import Misprint
+from exciter.reproduction.paper import DataTable, Effort, Part, Verdict
+from exciter.reproduction.run import paper, run_study
+from exciter.reproduction.swevers_asme import designs, harmonics, model, optimum, set_up, table_1
+from exciter.reproduction.swevers_asme.model import Misprint
 from exciter.robot import Motion
 from exciter.robot.pinocchio_model import to_pinocchio
 
@@ -182,11 +170,11 @@ def height_and_radius(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def by_pinocchio(delta: np.ndarray, friction: bool, unit: bool = False) -> float:
     """Condition number of A (750 samples) from Pinocchio's regressor and a singular value decomposition."""
-    model = to_pinocchio(set_up.robot())
-    data, rows = model.createData(), []
+    arm = to_pinocchio(set_up.robot())
+    data, rows = arm.createData(), []
     place = {"M": 0, "MX": 1, "MY": 2, "MZ": 3, "XX": 4, "XY": 5, "YY": 6, "XZ": 7, "YZ": 8, "ZZ": 9}
     for q, qd, qdd in zip(*series(delta, np.arange(750) / 75.0), strict=True):
-        phi = np.array(pin.computeJointTorqueRegressor(model, data, q, qd, qdd))
+        phi = np.array(pin.computeJointTorqueRegressor(arm, data, q, qd, qdd))
         inertial = [
             sum(phi[:, 10 * (int(name[-1]) - 1) + place[name[:-1]]] * value for name, value in parts.items())
             for parts in set_up.INERTIAL.values()
@@ -259,7 +247,7 @@ def test_limits_of_table_1_need_every_joint_and_allow_the_rounding(parts):
 
 
 def test_readings_see_what_the_product_sees():
-    found = readings.Reading("both", readings.both()).condition_numbers()
+    found = table_1.Reading("both", table_1.both()).condition_numbers()
     for k, swapped in enumerate((False, True)):
         delta = set_up.table_1(swapped)
         with_friction, without = set_up.figures(delta), set_up.figures(delta, friction=False)
@@ -273,11 +261,11 @@ def test_readings_see_what_the_product_sees():
 
 def test_readings_are_different_readings(parts):
     for deltas, tried in (
-        (readings.joint_signs(), 256),
-        (readings.single_signs(), 66),
-        (readings.offsets(), 32),
-        (readings.rows_exchanged(), 12),
-        (readings.coefficient_signs(1), 1024),
+        (table_1.joint_signs(), 256),
+        (table_1.single_signs(), 66),
+        (table_1.offsets(), 32),
+        (table_1.rows_exchanged(), 12),
+        (table_1.coefficient_signs(1), 1024),
     ):
         assert len(np.unique(deltas.reshape(len(deltas), -1), axis=0)) == tried
     rows = table(parts["Table 1 and 8.66"], "readings").rows
@@ -285,27 +273,27 @@ def test_readings_are_different_readings(parts):
     assert min(row[2] for row in rows) > 10.0  # friction, columns as they are
     assert all(row[-1].startswith("0, ") for row in rows)
     assert sum(map(int, ", ".join(row[-1] for row in rows).split(", "))) > 20  # by chance, by the other measures
-    turns = readings.offsets()[:16] - set_up.table_1(swapped=False)
+    turns = table_1.offsets()[:16] - set_up.table_1(swapped=False)
     assert_allclose(np.exp(4j * turns[:, 1:, 10]), 1.0, atol=1e-12)  # quarter turns
     assert not turns[:, :, :10].any()
-    signed = readings.Reading("", readings.joint_signs()).condition_numbers()[0]
+    signed = table_1.Reading("", table_1.joint_signs()).condition_numbers()[0]
     assert_allclose(signed[128], signed.min(), rtol=1e-9)  # the first pattern of the swapped table: no sign turned
     assert finding(parts["Table 1 and 8.66"], "signs of a, b, q0").reached == 0
 
 
 def test_hits_and_chance():
     values = np.array([[8.6649, 8.6551, 8.6651, 8.6549], [8.66, 9.1, 8.2, 3.0], [8.67, 8.65, 9.0, 12.0], [1.0] * 4])
-    assert readings.hits(values, np.zeros(4)).tolist() == [2, 1, 0, 0]
-    assert readings.hits(values, np.full(4, 0.0052)).tolist() == [4, 1, 2, 0]
-    assert_allclose(readings.by_chance(values, np.zeros(4)), [0.04, 0.03, 0.03, 0.0], rtol=1e-12)
+    assert table_1.hits(values, np.zeros(4)).tolist() == [2, 1, 0, 0]
+    assert table_1.hits(values, np.full(4, 0.0052)).tolist() == [4, 1, 2, 0]
+    assert_allclose(table_1.by_chance(values, np.zeros(4)), [0.04, 0.03, 0.03, 0.0], rtol=1e-12)
 
 
 def test_rounding_of_the_table(parts):
     """Coefficients drawn within their rounding move no condition number by more than the bound."""
-    bound = readings.rounding()
-    swapped = readings.Reading("", readings.both()).condition_numbers()[:, 1]
+    bound = table_1.rounding()
+    swapped = table_1.Reading("", table_1.both()).condition_numbers()[:, 1]
     delta = set_up.table_1(swapped=True) + 5e-5 * np.random.default_rng(0).uniform(-1, 1, (50, 3, 11))
-    moved = np.abs(readings.Reading("", delta).condition_numbers().T - swapped).max(axis=0)
+    moved = np.abs(table_1.Reading("", delta).condition_numbers().T - swapped).max(axis=0)
     assert (moved < bound).all()
     assert (bound < 10 * moved).all()
     assert f"worth {bound[0]:.3f} at most" in finding(parts["Table 1"], "condition number of A, a and b").note
@@ -313,15 +301,15 @@ def test_rounding_of_the_table(parts):
 
 def test_readings_change_the_model():
     """Each misprint, gravity and length is in the matrix that is evaluated; the columns of gravity are linear in g."""
-    table = readings.both()
-    plain = readings.Reading("", table).condition_numbers()
-    assert set(readings.EVERY) == set(Misprint) - {Misprint.KYZ2, Misprint.KD2}
-    tried = {one.name: one for one in readings.readings()}
-    for misprint in readings.EVERY:
+    table = table_1.both()
+    plain = table_1.Reading("", table).condition_numbers()
+    assert set(table_1.EVERY) == set(Misprint) - {Misprint.KYZ2, Misprint.KD2}
+    tried = {one.name: one for one in table_1.readings()}
+    for misprint in table_1.EVERY:
         assert np.abs(tried[f"misprint of {misprint}"].condition_numbers() / plain - 1.0).max() > 1e-4
     for name in ("g = 9.8 m/s²", "g = 10 m/s²", "g = 1 m/s²", "lengths in mm", "480 taken as metres"):
         assert np.abs(tried[name].condition_numbers() / plain - 1.0).max() > 1e-4
-    weightless = readings.Reading("", table, g=0.0).condition_numbers()
+    weightless = table_1.Reading("", table, g=0.0).condition_numbers()
     assert (weightless[0] > 2.0 * plain[0]).all()  # mb_z² is seen through gravity alone
 
 
@@ -336,20 +324,20 @@ def states() -> Motion:
 
 
 def test_corrected_equations_against_pinocchio(states):
-    model = to_pinocchio(set_up.robot())
-    data = model.createData()
+    arm = to_pinocchio(set_up.robot())
+    data = arm.createData()
     moving = zip(states.q, states.qd, states.qdd, strict=True)
-    rigid = np.array([pin.rnea(model, data, q, qd, qdd) for q, qd, qdd in moving])
-    ours = equations.torque(set_up.robot(), states, friction=False)
+    rigid = np.array([pin.rnea(arm, data, q, qd, qdd) for q, qd, qdd in moving])
+    ours = model.torque(set_up.robot(), states, friction=False)
     assert_allclose(ours, rigid, atol=1e-9)
     friction = np.array([35.12, 6.35, 14.51]) * np.sign(states.qd) + np.array([17.76, 33.48, 23.11]) * states.qd
-    assert_allclose(equations.torque(set_up.robot(), states), rigid + friction, atol=1e-9)
+    assert_allclose(model.torque(set_up.robot(), states), rigid + friction, atol=1e-9)
 
 
 @pytest.mark.parametrize("misprint", list(Misprint))
 def test_misprints_change_torques(parts, states, misprint):
-    truth = equations.torque(set_up.robot(), states)
-    assert np.abs(equations.torque(set_up.robot(), states, {misprint}) - truth).max() > 0.5
+    truth = model.torque(set_up.robot(), states)
+    assert np.abs(model.torque(set_up.robot(), states, {misprint}) - truth).max() > 0.5
     row = next(r for r in table(parts["Equations (7)–(9), as printed"], "misprints").rows if r[0] == misprint)
     assert max(row[1:4]) > 1.0  # N·m
     assert (abs(row[4]) > 0.1) == (misprint not in CONSERVING)  # J
@@ -357,13 +345,13 @@ def test_misprints_change_torques(parts, states, misprint):
 
 def test_energy_balance(states):
     """q̇ᵀτ without friction is the rate of the energy, by central differences of Pinocchio's energies."""
-    model = to_pinocchio(set_up.robot())
-    data, h = model.createData(), 1e-5
-    tau = equations.torque(set_up.robot(), states, friction=False)
-    wrong = equations.torque(set_up.robot(), states, {Misprint.FACTOR}, friction=False)
+    arm = to_pinocchio(set_up.robot())
+    data, h = arm.createData(), 1e-5
+    tau = model.torque(set_up.robot(), states, friction=False)
+    wrong = model.torque(set_up.robot(), states, {Misprint.FACTOR}, friction=False)
 
     def energy(q, qd):
-        return pin.computeKineticEnergy(model, data, q, qd) + pin.computePotentialEnergy(model, data, q)
+        return pin.computeKineticEnergy(arm, data, q, qd) + pin.computePotentialEnergy(arm, data, q)
 
     rates = []
     for q, qd, qdd in zip(states.q, states.qd, states.qdd, strict=True):
@@ -384,8 +372,8 @@ def test_the_embedded_robot_has_the_papers_limits():
     assert_allclose(robot.limit("velocity"), 3 * [LIMITS["velocity"]])
     assert_allclose(robot.limit("acceleration"), 3 * [LIMITS["acceleration"]])
     assert np.isinf(set_up.robot(acceleration_limit=False).limit("acceleration")).all()
-    assert tuple({**set_up.INERTIAL, **set_up.FRICTION}) == equations.NAMES
-    assert set(set_up.PAPER["parameter_list"]) == set(equations.NAMES)
+    assert tuple({**set_up.INERTIAL, **set_up.FRICTION}) == model.NAMES
+    assert set(set_up.PAPER["parameter_list"]) == set(model.NAMES)
     assert set_up.EXPERIMENT["rate"] * set_up.EXPERIMENT["period"] == set_up.SAMPLES
 
 
@@ -450,7 +438,7 @@ def test_a_missing_design_is_no_certified_one():
 
 def test_figures_show_every_axis():
     delta = set_up.table_1(swapped=True)
-    drawn = pictures._plot("", delta, "")
+    drawn = designs._plot("", delta, "")
     q, _, _ = series(delta, drawn.x)
     for j, line in enumerate(drawn.lines):
         assert_allclose(line.values, q[:, j], atol=1e-12)
@@ -500,16 +488,16 @@ def test_accelerations(parts):
 def test_periods_as_a_distribution():
     """Errors of single parameters over repetitions are normal with σ/√K of the covariance."""
     periods, repetitions = 4, 60
-    errors, noise = averaging._repeated(periods, repetitions)
-    _, rows = averaging.exact()
-    sigma = averaging.TORQUE_NOISE * np.sqrt(np.diag(np.linalg.inv(rows.T @ rows)) / periods)
+    errors, noise = harmonics._repeated(periods, repetitions)
+    _, rows = harmonics.exact()
+    sigma = harmonics.TORQUE_NOISE * np.sqrt(np.diag(np.linalg.inv(rows.T @ rows)) / periods)
     alarm = 0.001 / errors.shape[1]
     for column, scale in zip(errors.T, sigma, strict=True):
         assert stats.kstest(column / scale, "norm").pvalue > alarm
     assert stats.kstest(errors[:, 0] / sigma[0] * 2.0, "norm").pvalue < 0.01  # one period would scatter twice as much
-    assert noise == pytest.approx(averaging.TORQUE_NOISE, rel=0.01)
-    assert not averaging._fits(1.1 * averaging.TORQUE_NOISE, 2000)
-    assert averaging._fits(averaging.TORQUE_NOISE, 2000)
+    assert noise == pytest.approx(harmonics.TORQUE_NOISE, rel=0.01)
+    assert not harmonics._fits(1.1 * harmonics.TORQUE_NOISE, 2000)
+    assert harmonics._fits(harmonics.TORQUE_NOISE, 2000)
 
 
 def test_the_page_says_the_same(parts):

@@ -13,10 +13,9 @@ from scipy.special import gammainc, gammaincc, ndtr
 from conftest import SHARED_DATA
 from documented import assert_documented
 from exciter.excitation.criteria.figures import evaluate
-from exciter.reproduction.finding import Verdict
-from exciter.reproduction.paper import Effort
+from exciter.reproduction.paper import Effort, Verdict
 from exciter.reproduction.run import run_study
-from exciter.reproduction.swevers_ieee import designs, monte_carlo, printed, record, set_up, table_1, table_2, weighting
+from exciter.reproduction.swevers_ieee import designs, monte_carlo, printed, set_up
 from exciter.robot.pinocchio_model import to_pinocchio
 
 PUBLISHED = set_up.PAPER
@@ -196,7 +195,7 @@ def test_reference_trajectories(name):
     if not path.exists():
         pytest.skip("reference trajectories are not here")
     expected = json.loads(path.read_text())[name]
-    found = record.Record(set_up.sampled(np.array(expected["coef"])))
+    found = monte_carlo.Record(set_up.sampled(np.array(expected["coef"])))
     assert_allclose(found.information.condition_number_normalized, expected["cond"], rtol=1e-6)
     assert_allclose(np.linalg.slogdet(found.covariance)[1] / np.log(10.0), expected["log10det"], rtol=1e-6)
     assert_allclose(found.sigma[set_up.order()], expected["sigma"], atol=6e-6)  # five decimals are listed
@@ -227,9 +226,9 @@ def test_table_1_gives_the_torques_of_any_inertias(motions):
     def error(grouping):
         return np.abs(regressors[:, :, places] @ grouping[:15][:, into] @ chi - regressors @ chi).max()
 
-    corrected = table_1.groupings(corrected=True)
+    corrected = printed.groupings(corrected=True)
     assert error(corrected) < 1e-12
-    assert error(table_1.groupings(corrected=False)) > 0.1
+    assert error(printed.groupings(corrected=False)) > 0.1
     longer = corrected.copy()
     longer[0, set_up.model().standard.index("M3")] = 1.02**2
     assert error(longer) > 0.01
@@ -243,8 +242,8 @@ def test_set_up_is_the_papers(parts):
     assert_allclose(set_up.NOISE**2, [25.0, 26.0, 10.0])
     assert PUBLISHED["simulation"]["samples"] == PUBLISHED["simulation"]["rate"] * PUBLISHED["simulation"]["period"]
     assert finding(parts, "Table I", "XX3").reached is False
-    assert not table_1._of_a_body({"XX3": 8.21, "ZZ3": 7.63, "XX2": 9.0})
-    assert table_1._of_a_body({"XX3": 7.0, "ZZ3": 7.63, "XX2": -28.69})
+    assert not printed._of_a_body({"XX3": 8.21, "ZZ3": 7.63, "XX2": 9.0})
+    assert printed._of_a_body({"XX3": 7.0, "ZZ3": 7.63, "XX2": -28.69})
 
 
 # -- Table II --------------------------------------------------------------------------------------------------------
@@ -289,15 +288,15 @@ def test_departures_from_our_starts():
     centre = np.exp(rng.standard_normal(21))
     starts = centre * np.exp(0.1 * rng.standard_normal((40, 21)))
     alike = centre * np.exp(0.1 * rng.standard_normal(21))
-    assert 0.6 < table_2.departure(alike, starts) < 1.5
-    assert 0.8 < np.median(table_2.left_out(starts)) < 1.2
+    assert 0.6 < monte_carlo.departure(alike, starts) < 1.5
+    assert 0.8 < np.median(monte_carlo.left_out(starts)) < 1.2
     exchanged = np.roll(alike, 1)
-    assert_allclose(table_2._mean_ratio(exchanged, centre), table_2._mean_ratio(alike, centre))
-    assert table_2.departure(exchanged, starts) > 3.0 * max(table_2.left_out(starts))
-    assert_allclose(table_2.departures(np.exp(np.log(starts).mean(axis=0)), starts), 0.0, atol=1e-12)
+    assert_allclose(monte_carlo._mean_ratio(exchanged, centre), monte_carlo._mean_ratio(alike, centre))
+    assert monte_carlo.departure(exchanged, starts) > 3.0 * max(monte_carlo.left_out(starts))
+    assert_allclose(monte_carlo.departures(np.exp(np.log(starts).mean(axis=0)), starts), 0.0, atol=1e-12)
     three = np.array([[1.0, 5.0], [2.0, 6.0], [3.0, 7.0]])
-    assert [table_2.inside(np.array(x), three) for x in ([2.5, 5.5], [4.0, 5.5], [0.5, 7.5])] == [2, 1, 0]
-    assert table_2.larger_in_pairs(three, np.array([[1.5, 6.5], [0.0, 0.0]])).tolist() == [0, 2, 1, 2, 2, 2]
+    assert [monte_carlo.inside(np.array(x), three) for x in ([2.5, 5.5], [4.0, 5.5], [0.5, 7.5])] == [2, 1, 0]
+    assert monte_carlo.larger_in_pairs(three, np.array([[1.5, 6.5], [0.0, 0.0]])).tolist() == [0, 2, 1, 2, 2, 2]
 
 
 def test_what_stands_out_is_named(parts):
@@ -337,15 +336,15 @@ def test_columns_2_and_5(parts, motions):
 
 @pytest.fixture(scope="module")
 def repeated(motions):
-    return record.Record(set_up.sampled(motions["c2"], 300)).repeated(150, 5)
+    return monte_carlo.Record(set_up.sampled(motions["c2"], 300)).repeated(150, 5)
 
 
 def test_counts_have_the_expected_value(repeated):
     """Each with its exact probability; five standard errors, one false alarm in a million."""
     low, high = PUBLISHED["table_2"]["ratio_interval"]
     by_gamma = np.diff(gammainc(199 / 2, 199 * np.array([low, high]) ** 2 / 2))[0]
-    assert_allclose(record.ratio_probability(low, high), by_gamma, rtol=1e-12)
-    assert_allclose(record.mean_probability(), 2.0 * ndtr(1.0) - 1.0, rtol=1e-12)
+    assert_allclose(monte_carlo.ratio_probability(low, high), by_gamma, rtol=1e-12)
+    assert_allclose(monte_carlo.mean_probability(), 2.0 * ndtr(1.0) - 1.0, rtol=1e-12)
     for counts, chance in ((repeated.means_inside(), ndtr(1.0) - ndtr(-1.0)), (repeated.ratios_inside, by_gamma)):
         assert abs(counts.mean() - 21 * chance) < 5.0 * counts.std(ddof=1) / np.sqrt(len(counts))
 
@@ -394,7 +393,7 @@ def test_shorter_records(parts, motions):
     assert_allclose(sigma, [1.0, np.sqrt(3.0), sigma[2]], rtol=0.02)
     assert 3.0 < sigma[2] < 6.0
     assert condition[2] > 3.0 * condition[0]
-    assert_allclose(means, 21 * record.mean_probability(), atol=2.0)
+    assert_allclose(means, 21 * monte_carlo.mean_probability(), atol=2.0)
     assert_allclose(ratios, 21 * 0.9, atol=1.2)
     exact = figures(pinocchio_rows(motions["c2"])[: 3 * 500])
     assert_allclose(condition[2], exact[0], rtol=1e-9)
@@ -409,7 +408,7 @@ def test_estimates_of_the_product_are_the_linear_ones(motions):
     truth = set_up.theta()[set_up.order()]
     noise = np.array([np.random.default_rng(seed).standard_normal((300, 3)).ravel() for seed in range(3)])
     linear = truth + noise @ rows @ np.linalg.inv(rows.T @ rows)
-    found = table_2.estimated(set_up.sampled(motions["c1"], 300), 3)[:, set_up.order()]
+    found = monte_carlo.estimated(set_up.sampled(motions["c1"], 300), 3)[:, set_up.order()]
     assert_allclose(found, linear, atol=1e-9)
 
 
@@ -431,7 +430,7 @@ def test_weighting(parts, motions):
     sigma = np.tile(np.sqrt([25.0, 26.0, 10.0]), 1500)
     whitened = pinocchio_rows(motions["c2"])
     plain = np.linalg.pinv(whitened * sigma[:, None]) * sigma
-    ordinary, weighted = weighting.covariances(motions["c2"])
+    ordinary, weighted = designs.covariances(motions["c2"])
     at = np.ix_(set_up.order(), set_up.order())
     assert_allclose(ordinary[at], plain @ plain.T, rtol=1e-6, atol=1e-10)
     assert_allclose(weighted[at], np.linalg.inv(whitened.T @ whitened), rtol=1e-6, atol=1e-10)
@@ -439,7 +438,7 @@ def test_weighting(parts, motions):
     assert (rows >= 1.0).all()
     assert 1.05 < rows.max() < 1.2
     assert_allclose(rows[:, 1], np.sqrt(np.diag(plain @ plain.T)) / figures(whitened)[2], rtol=1e-6)
-    assert_allclose(weighting.least_gain(np.diag([2.0, 0.5, 3.0]), np.eye(3)), -0.5)  # better in one direction
+    assert_allclose(designs.least_gain(np.diag([2.0, 0.5, 3.0]), np.eye(3)), -0.5)  # better in one direction
 
 
 def test_the_page_says_the_same(parts):

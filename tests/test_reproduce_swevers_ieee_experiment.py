@@ -14,18 +14,9 @@ from exciter.excitation.criteria import CramerRao
 from exciter.excitation.objective import Objective
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.virtual import TorqueMeter
-from exciter.reproduction.finding import Verdict
-from exciter.reproduction.paper import Effort
+from exciter.reproduction.paper import Effort, Verdict
 from exciter.reproduction.run import run_study
-from exciter.reproduction.swevers_ieee import (
-    bound,
-    likelihood,
-    loop,
-    preprocessing,
-    repetitions,
-    validation,
-    virtual_robots,
-)
+from exciter.reproduction.swevers_ieee import estimation, experiment, loop, preprocessing, validation
 from exciter.reproduction.swevers_ieee.experiment import PERIODS, PRINTED, Pair, averaged, logged
 from exciter.reproduction.swevers_ieee.set_up import FAMILY, NOISE, SAMPLES, chi, model, sampled, theta
 from exciter.robot import Motion
@@ -128,7 +119,7 @@ def test_printed_variance_is_a_sixteenth_too_small(parts):
 
 def test_squares_between_periods_are_those_of_the_product():
     log = logged(MOTION, NOISE, np.full(3, 1e-5), 3)
-    squares = repetitions.between_periods(log)
+    squares = experiment.between_periods(log)
     periods = np.split(log.torque, PERIODS)
     mean = sum(periods) / PERIODS
     assert_allclose(squares[1], sum(((one - mean) ** 2).sum(axis=0) for one in periods), rtol=1e-10)
@@ -182,18 +173,18 @@ def reversing(sample=300, velocity=1e-7):
 
 def test_one_torque_of_the_wrong_direction_sets_ml_and_wls_apart():
     """Noise turns the velocity of one sample round in about half of the logs; WLS without it is close to ML again."""
-    case = repetitions.repeated(reversing(), 0.1 * NOISE, np.full(3, 1e-4), 8)
+    case = experiment.repeated(reversing(), 0.1 * NOISE, np.full(3, 1e-4), 8)
     wrong = case.wrong > 0
     assert case.misled == wrong.sum()
     assert 1 <= wrong.sum() <= 7
     assert (case.apart[wrong] > 1.0).all()
     assert (case.apart_careful[wrong] < 0.1 * case.apart[wrong]).all()
-    found = likelihood.apart_finding(case)
+    found = estimation.apart_finding(case)
     assert found.reached == np.median(case.apart)
     assert f"In {wrong.sum()} of 8 logs a sample has the wrong direction" in found.note
-    silent = repetitions.repeated(MOTION, 0.1 * NOISE, np.full(3, 1e-8), 1)
+    silent = experiment.repeated(MOTION, 0.1 * NOISE, np.full(3, 1e-8), 1)
     assert silent.misled == 0
-    assert "wrong direction" not in likelihood.apart_finding(silent).note
+    assert "wrong direction" not in estimation.apart_finding(silent).note
 
 
 def test_bias_is_in_standard_errors():
@@ -201,14 +192,14 @@ def test_bias_is_in_standard_errors():
     std = np.array([2.0, 3.0])
     ml = SimpleNamespace(values=np.array([1.0, 0.0]), std=std)
     pairs = (SimpleNamespace(ml=ml, wls=ml),) * 9
-    case = repetitions.Case(NOISE, np.ones(3), pairs, (), np.empty(0), np.zeros(2), None)
+    case = experiment.Case(NOISE, np.ones(3), pairs, (), np.empty(0), np.zeros(2), None)
     assert case.bias == pytest.approx(1.5)
 
 
 def test_noise_of_accelerations_is_what_the_fit_reports():
     variance = 1e-6
     series = averaged(logged(MOTION, NOISE, np.full(3, np.sqrt(variance)), 0)).parts[0].series
-    assert_allclose(series.noise_of_derivatives[2], likelihood.acceleration_noise(variance), rtol=0.02)
+    assert_allclose(series.noise_of_derivatives[2], estimation.acceleration_noise(variance), rtol=0.02)
 
 
 def test_bound_of_the_design_is_that_of_a_jacobian():
@@ -228,10 +219,10 @@ def test_bound_of_the_design_is_that_of_a_jacobian():
     x = np.concatenate([DELTA.ravel(), theta()])
     steps = 1e-6 * np.eye(len(x))
     jacobian = np.array([(residuals(x + h) - residuals(x - h)) / 2e-6 for h in steps]).T
-    bound = np.linalg.inv(jacobian.T @ jacobian)[33:, 33:]
+    estimation = np.linalg.inv(jacobian.T @ jacobian)[33:, 33:]
     criterion = CramerRao(FAMILY, sigma_q, tuple(known))
     observed = Objective(model(), criterion, columns, sigma**-2.0).observed(motion)
-    assert_allclose(np.linalg.inv(criterion.information(observed)), bound, atol=1e-5 * np.abs(bound).max())
+    assert_allclose(np.linalg.inv(criterion.information(observed)), estimation, atol=1e-5 * np.abs(estimation).max())
 
 
 def test_bound_is_what_ml_reports_and_what_it_scatters_by(parts):
@@ -311,9 +302,9 @@ def test_loop_settles_on_the_true_bound(parts):
 
 
 def test_bound_needs_parameters_only_where_angles_are_noisy():
-    exact = bound.bound_of(DELTA, chi(), 1e-14, NOISE**2)
+    exact = estimation.bound_of(DELTA, chi(), 1e-14, NOISE**2)
     quiet, loud = (
-        [bound.bound_of(DELTA, factor * chi(), variance, NOISE**2) - exact for factor in (0.5, 2.0)]
+        [estimation.bound_of(DELTA, factor * chi(), variance, NOISE**2) - exact for factor in (0.5, 2.0)]
         for variance in (1e-10, 1e-2)
     )
     assert max(np.abs(quiet)) < 1e-3
@@ -329,7 +320,7 @@ def test_model_errors_have_the_published_size_and_spoil_sigma(parts):
     assert f"{ROBOTS} virtual robots" in parts["Section V-B, model errors"].set_up
     assert np.sum(columns["outside 3σ, right model"]) * ROBOTS <= binom.isf(1e-3, 21 * ROBOTS, 0.0027)
     rng = np.random.default_rng(1)
-    extra = virtual_robots.Unmodelled.drawn(rng, MOTION)
+    extra = validation.Unmodelled.drawn(rng, MOTION)
     torque = extra.torque(MOTION)
     rows = model().regressor(MOTION)[:, :, model().base.independent] / NOISE[:, None]
     w = rows.reshape(-1, rows.shape[2])
@@ -339,9 +330,7 @@ def test_model_errors_have_the_published_size_and_spoil_sigma(parts):
 
 
 def test_extra_friction_is_what_it_is_called():
-    extra = virtual_robots.Unmodelled(
-        np.array([0.1, 0.2, 0.3]), np.array([2.0, 3.0, 5.0]), np.zeros(3), np.ones((3, 3))
-    )
+    extra = validation.Unmodelled(np.array([0.1, 0.2, 0.3]), np.array([2.0, 3.0, 5.0]), np.zeros(3), np.ones((3, 3)))
     qd = np.array([[0.1, -0.2, 0.3]])
     still = Motion(np.zeros(1), np.array([[0.3, 0.2, -0.1]]), qd, np.array([[1.0, -1.0, 0.5]]))
     stribeck, load, gear = extra.kinds(still)
@@ -352,10 +341,10 @@ def test_extra_friction_is_what_it_is_called():
 
 def test_residual_is_that_of_low_passed_torques():
     """SciPy's own filter, forwards and backwards; a torque of 5 Hz passes, one of 40 Hz does not."""
-    found = virtual_robots.estimated(MOTION, model().torque(MOTION, chi()))
+    found = validation.estimated(MOTION, model().torque(MOTION, chi()))
     time = MOTION.time[:, None]
     added = np.array([3.0, 4.0, 5.0]) * (np.sin(10.0 * np.pi * time) + 10.0 * np.sin(80.0 * np.pi * time))
-    squares = virtual_robots.residual(MOTION, model().torque(MOTION, chi()) + added, found)
+    squares = validation.residual(MOTION, model().torque(MOTION, chi()) + added, found)
     filtered = signal.sosfiltfilt(signal.butter(4, 10.0, fs=150.0, output="sos"), added, axis=0)[150:-150]
     assert_allclose(squares, (filtered**2).mean(axis=0), rtol=0.02)
 

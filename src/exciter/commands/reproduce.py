@@ -20,11 +20,9 @@ from exciter.files import json_text, output_folder, staged
 from exciter.pipeline.provenance import versions
 from exciter.pipeline.saving import paper_seal
 from exciter.reproduction import NAMES
-from exciter.reproduction.finding import text_of
-from exciter.reproduction.markdown import page
-from exciter.reproduction.page import TONES, verdicts, write_report
-from exciter.reproduction.papers import paper
-from exciter.reproduction.run import Reproduced, reproduce
+from exciter.reproduction.page import TONES, page, verdicts, write_report
+from exciter.reproduction.paper import text_of
+from exciter.reproduction.run import Reproduced, paper, reproduce
 
 COLOURS = {"good": "green", "fair": "yellow", "poor": "red"}
 PAGE = "papers.md"

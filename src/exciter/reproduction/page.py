@@ -1,10 +1,10 @@
-"""The report of a paper: every item with its findings, tables and figures, in one HTML file."""
+"""What people read of papers: an HTML report of each with findings, tables and figures, and docs/papers.md of all."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from exciter.report.markup import Markup, element, joined, number
@@ -12,9 +12,10 @@ from exciter.report.page import Page
 from exciter.report.plot import Plot
 from exciter.report.section import Section, figures, folded, settings_list
 from exciter.report.table import Bar, Cell, Table, Word
-from exciter.reproduction.finding import Finding, Value, Verdict, text_of, typeset
-from exciter.reproduction.paper import DataTable, Part
+from exciter.reproduction.paper import DataTable, Part, Value, Verdict, text_of, typeset
 from exciter.reproduction.run import Reproduced
+
+# -- the report of a paper ---------------------------------------------------------------------------------------------
 
 TONES = {
     Verdict.MET: "good",
@@ -64,7 +65,13 @@ def summary(reproduced: Reproduced) -> Markup:
 
 
 def part_section(number_: int, part: Part) -> Section:
-    contents = [findings_table(part)] if part.findings else []
+    headings = ("quantity", "published", "reached", "verdict", "note")
+    rows = [
+        (one.quantity, cell(one.published), cell(one.reached), verdict_cell(one.verdict), typeset(one.note))
+        for one in part.findings
+    ]
+    table = Table(f"{part.item}, published and reached", headings, rows)
+    contents = [element("div", table.html(), class_="findings")] if rows else []
     if part.differences:
         contents.append(element("p", typeset(part.differences)))
     contents += [figure.html() if isinstance(figure, Plot) else figure for figure in part.figures]
@@ -72,18 +79,8 @@ def part_section(number_: int, part: Part) -> Section:
     return Section(f"part-{number_}", f"{part.item}: {part.title}", typeset(part.set_up), tuple(contents))
 
 
-def findings_table(part: Part) -> Markup:
-    headings = ("quantity", "published", "reached", "verdict", "note")
-    rows = [
-        (one.quantity, cell(one.published), cell(one.reached), verdict_cell(one), typeset(one.note))
-        for one in part.findings
-    ]
-    return element("div", Table(f"{part.item}, published and reached", headings, rows).html(), class_="findings")
-
-
-def verdict_cell(finding: Finding) -> Cell:
-    tone = TONES.get(finding.verdict)
-    return str(finding.verdict) if tone is None else Word(str(finding.verdict), tone)
+def verdict_cell(verdict: Verdict) -> Cell:
+    return Word(str(verdict), TONES[verdict]) if verdict in TONES else str(verdict)
 
 
 def cell(value: Value | int) -> Cell:
@@ -110,3 +107,77 @@ def how_section(reproduced: Reproduced, versions: Mapping[str, str]) -> Section:
         **versions,
     }
     return Section("how", "How to run it again", SEEDS, (settings_list(settings),))
+
+
+# -- docs/papers.md ----------------------------------------------------------------------------------------------------
+
+INTRODUCTION = """# The papers, run again
+
+Every table and figure of five documents that can be run, published and reached side by side. This page is written by
+`exciter reproduce`; run it again, whole or one paper, with
+
+    exciter reproduce                      # all, with a report of every paper
+    exciter reproduce rackl-2012 --quick   # fewer starts and repetitions
+    exciter reproduce --json               # data: paper, item, quantity, published, reached, verdict, note
+
+Reports (`<paper>.html`) have the figures; `<paper>.json` and `<paper>.<table>.csv` have all tables as data. "The table"
+and "the figure" below are those of the report. Published figures are data files beside the code of each paper,
+`src/exciter/reproduction/*/*.yaml`. Set-ups state the seeds. `make papers` writes this page anew.
+"""
+
+
+def page(reproduced: Sequence[Reproduced]) -> str:
+    """The whole page."""
+    quick = [f"**{QUICK}**\n"] if reproduced[0].effort.quick else []
+    lines = [INTRODUCTION, f"{SEEDS}\n", *quick, *overview(reproduced)]
+    for one in reproduced:
+        lines += [f"## {one.paper.name}\n", f"{one.paper.citation}\n", f"{one.paper.about}\n"]
+        lines += [line for part in one.parts for line in part_lines(part)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def overview(reproduced: Sequence[Reproduced]) -> Iterator[str]:
+    """How often which verdict."""
+    yield row("paper", *MEANING)
+    yield rule(1 + len(MEANING))
+    for one in reproduced:
+        counts = verdicts(one)
+        yield row(f"[{one.paper.name}](#{one.paper.name})", *(str(counts.get(verdict, 0)) for verdict in MEANING))
+    yield ""
+    yield from (f"- **{verdict}**: {words}." for verdict, words in MEANING.items())
+    yield ""
+    yield "Where paper and run disagree, in short; evidence and explanation stand below:\n"
+    yield row("paper", "item", "quantity", "published", "reached")
+    yield rule(5)
+    for one in reproduced:
+        for part, finding in one.rows():
+            if finding.verdict in (Verdict.SHORT, Verdict.DIFFERS):
+                published, reached = text_of(finding.published), text_of(finding.reached)
+                yield row(one.paper.name, part.item, finding.quantity, published, reached)
+    yield ""
+
+
+def part_lines(part: Part) -> Iterator[str]:
+    yield f"### {part.item}: {part.title}\n"
+    yield f"{typeset(part.set_up)}\n"
+    if part.findings:
+        yield row("quantity", "published", "reached", "verdict", "note")
+        yield rule(5)
+    for finding in part.findings:
+        yield row(finding.quantity, text_of(finding.published), text_of(finding.reached), finding.verdict, finding.note)
+    yield ""
+    if part.differences:
+        yield f"{typeset(part.differences)}\n"
+
+
+def row(*cells: str) -> str:
+    return "| " + " | ".join(plain(cell) for cell in cells) + " |"
+
+
+def rule(columns: int) -> str:
+    return "|" + "---|" * columns
+
+
+def plain(text: str) -> str:
+    """Text that is no notation of a table."""
+    return " ".join(typeset(text).replace("|", "\\|").split())

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from exciter.reproduction.finding import Finding, Value
-from exciter.reproduction.paper import Effort, Paper, Part, Study
-from exciter.reproduction.papers import paper
+from exciter.errors import ExciterError
+from exciter.reproduction import FOLDERS, NAMES
+from exciter.reproduction.paper import Effort, Finding, Paper, Part, Value
 from exciter.workers import over_processes
+
+
+def paper(name: str) -> Paper:
+    """The paper of this name: ``PAPER`` of ``reproduction/<folder>/paper.py``."""
+    if name not in FOLDERS:
+        raise ExciterError(f"'{name}' is none of the papers; choose from {', '.join(NAMES)}")
+    found: Paper = importlib.import_module(f"exciter.reproduction.{FOLDERS[name]}.paper").PAPER
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +55,7 @@ Done = tuple[Task, tuple[Part, ...], float]
 
 
 def reproduce(
-    names: Sequence[str],
-    *,
-    quick: bool = False,
-    jobs: int = 1,
-    progress: Callable[[str], None] = lambda name: None,
+    names: Sequence[str], *, quick: bool = False, jobs: int = 1, progress: Callable[[str], None] = lambda name: None
 ) -> Iterator[Reproduced]:
     """Run all studies of these papers, the long ones of each first; a paper is given as soon as it is complete, so that
     it can be kept whatever becomes of the next. progress is told of every study that begins; with several processes, of
@@ -86,9 +91,6 @@ def _run(tasks: Sequence[Task], effort: Effort, jobs: int, progress: Callable[[s
 def run_study(name: str, key: str, effort: Effort) -> Done:
     """One study of one paper, with its processor time [s]."""
     began = time.process_time()
-    parts = tuple(_study(name, key).run(effort))
+    found = next(study for study in paper(name).studies if study.key == key).run(effort)
+    parts = (found,) if isinstance(found, Part) else tuple(found)
     return (name, key), parts, time.process_time() - began
-
-
-def _study(name: str, key: str) -> Study:
-    return next(study for study in paper(name).studies if study.key == key)

@@ -7,15 +7,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exciter.excitation.criteria import NormalizedCondition
 from exciter.identification.information import Information
-from exciter.reproduction.finding import Finding, claim, same, shown
 from exciter.reproduction.gautier_khalil.sequences import PUBLISHED
-from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.reproduction.paper import DataTable, Effort, Finding, Part, claim, same, shown
+from exciter.typing import Array
 
-Vector = tuple[Fraction, ...]
-Matrix = tuple[Vector, ...]
+Exact = NDArray[np.object_]  #: of fractions, which NumPy adds and multiplies exactly
 EXACT = 0.0  # tolerance where fractions must agree
 FLOATING = 1e-9  # relative, of results in floating point
 
@@ -27,47 +27,32 @@ def run(effort: Effort) -> Sequence[Part]:
 # -- exact arithmetic on 2 × 2 systems ---------------------------------------------------------------------------------
 
 
-def vector(texts: Sequence[str]) -> Vector:
-    return tuple(Fraction(text) for text in texts)
+def exact(texts: Sequence[Any]) -> Exact:
+    """A vector, or a matrix by its rows."""
+    return np.asarray(np.vectorize(Fraction, otypes=[object])(texts))
 
 
-def matrix(texts: Sequence[Sequence[str]]) -> Matrix:
-    return tuple(vector(row) for row in texts)
+def determinant(a: Exact) -> Fraction:
+    found: Fraction = a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]
+    return found
 
 
-def determinant(a: Matrix) -> Fraction:
-    return a[0][0] * a[1][1] - a[0][1] * a[1][0]
-
-
-def inverse(a: Matrix) -> Matrix:
+def inverse(a: Exact) -> Exact:
     """Cramer's rule."""
-    d = determinant(a)
-    return ((a[1][1] / d, -a[0][1] / d), (-a[1][0] / d, a[0][0] / d))
+    return np.asarray(np.array([[a[1, 1], -a[0, 1]], [-a[1, 0], a[0, 0]]]) / determinant(a))
 
 
-def product(a: Matrix, x: Vector) -> Vector:
-    return tuple(sum((p * q for p, q in zip(row, x, strict=True)), Fraction(0)) for row in a)
+def norm_1(x: Exact) -> Fraction:
+    """The sum of sizes of a vector; of a matrix, the largest in a column."""
+    found: Fraction = np.abs(x).sum(axis=0).max() if x.ndim == 2 else np.abs(x).sum()
+    return found
 
 
-def norm_1(x: Vector) -> Fraction:
-    return sum((abs(part) for part in x), Fraction(0))
+def floating(a: Exact) -> Array:
+    return a.astype(np.float64)
 
 
-def matrix_norm_1(a: Matrix) -> Fraction:
-    """Largest sum of the sizes in a column."""
-    return max(norm_1(column) for column in zip(*a, strict=True))
-
-
-def squared(x: Vector) -> Fraction:
-    """2-norm, squared: roots of fractions are none."""
-    return sum((part * part for part in x), Fraction(0))
-
-
-def floating(a: Matrix | Vector) -> np.ndarray[Any, np.dtype[np.float64]]:
-    return np.array(a, dtype=np.float64)
-
-
-def solved(a: Matrix, y: Vector) -> np.ndarray[Any, np.dtype[np.float64]]:
+def solved(a: Exact, y: Exact) -> Array:
     """Least squares by the orthogonal transformations that identification uses."""
     return Information.empty(len(y)).add(floating(a), floating(y)).solve()[0]
 
@@ -91,14 +76,12 @@ def _rounded(quantity: str, printed: str, value: Fraction, note: str = "") -> Fi
 
 
 def _example_1(printed: dict[str, Any]) -> Part:
-    a, y, dy = matrix(printed["A"]), vector(printed["Y"]), vector(printed["dY"])
+    a, y, dy = (exact(printed[key]) for key in ("A", "Y", "dY"))
     back = inverse(a)
-    x = product(back, y)
-    dx = product(back, dy)
-    moved = tuple(p + q for p, q in zip(x, dx, strict=True))
+    x, dx = back @ y, back @ dy
+    moved, both = x + dx, y + dy
     error_y, error_x = norm_1(dy) / norm_1(y), norm_1(dx) / norm_1(x)
-    cond = matrix_norm_1(a) * matrix_norm_1(back)
-    both = tuple(p + q for p, q in zip(y, dy, strict=True))
+    cond = norm_1(a) * norm_1(back)
     numeric, with_floats = float(np.linalg.cond(floating(a), 1)), solved(a, both)
     off = float(np.abs(with_floats - floating(moved)).max())
     about = printed["about"]
@@ -111,7 +94,7 @@ def _example_1(printed: dict[str, Any]) -> Part:
         (
             _exactly("det A", printed["determinant"], determinant(a)),
             *(
-                _exactly(f"(A⁻¹)_{i + 1}{j + 1}", printed["inverse"][i][j], back[i][j])
+                _exactly(f"(A⁻¹)_{i + 1}{j + 1}", printed["inverse"][i][j], back[i, j])
                 for i in range(2)
                 for j in range(2)
             ),
@@ -121,8 +104,8 @@ def _example_1(printed: dict[str, Any]) -> Part:
             *(_exactly(f"(X + δX)_{i + 1}", printed["X_perturbed"][i], moved[i]) for i in range(2)),
             *(_exactly(f"δX_{i + 1}", printed["dX"][i], dx[i]) for i in range(2)),
             _exactly("‖δX‖/‖X‖", printed["error_X"], error_x),
-            _exactly("‖A‖", printed["norm_A"], matrix_norm_1(a)),
-            _exactly("‖A⁻¹‖", printed["norm_inverse"], matrix_norm_1(back)),
+            _exactly("‖A‖", printed["norm_A"], norm_1(a)),
+            _exactly("‖A⁻¹‖", printed["norm_inverse"], norm_1(back)),
             _exactly("Cond₁(A)", printed["cond"], cond),
             _rounded("Cond(W) of the example, section 3", about["cond"], cond),
             _rounded("relative error of Y, section 3", about["error_Y"], error_y),
@@ -134,23 +117,21 @@ def _example_1(printed: dict[str, Any]) -> Part:
             ),
             claim(
                 "both solutions are exact, without rounding",
-                product(a, moved) == both and product(a, x) == y,
+                (a @ moved == both).all() and (a @ x == y).all(),
                 "A X = Y and A (X + δX) = Y + δY hold in fractions",
             ),
             shown("Cond₁(A) in floating point", numeric, f"relative error {abs(numeric / float(cond) - 1):.1e}"),
             shown("floating point agrees", abs(off) < FLOATING, f"X + δX off by {off:.1e}"),
         ),
-        (
-            DataTable(
-                "example-1",
-                "Exact and in floating point",
-                ("quantity", "exact", "floating point"),
-                [
-                    ["Cond₁(A)", str(cond), numeric],
-                    ["X₁ + δX₁", str(moved[0]), float(with_floats[0])],
-                    ["X₂ + δX₂", str(moved[1]), float(with_floats[1])],
-                ],
-            ),
+        DataTable(
+            "example-1",
+            "Exact and in floating point",
+            ("quantity", "exact", "floating point"),
+            [
+                ["Cond₁(A)", str(cond), numeric],
+                ["X₁ + δX₁", str(moved[0]), with_floats[0]],
+                ["X₂ + δX₂", str(moved[1]), with_floats[1]],
+            ],
         ),
         differences="The inequality printed below the condition number is an equality, as the text after it says. The "
         "number (A7) of the perturbed solution is not legible.",
@@ -161,19 +142,19 @@ def _example_1(printed: dict[str, Any]) -> Part:
 
 
 def _example_2(printed: dict[str, Any]) -> Part:
-    a, y = matrix(printed["A"]), vector(printed["Y"])
+    a, y = exact(printed["A"]), exact(printed["Y"])
     back = inverse(a)
-    x = product(back, y)
-    cond = a[0][0] / a[1][1]  # diagonal: its singular values are its elements
+    x = back @ y
+    cond = a[0, 0] / a[1, 1]  # diagonal: its singular values are its elements
     findings: list[Finding] = [
         *(_exactly(f"X_{i + 1}", printed["X"][i], x[i]) for i in range(2)),
         _exactly("Cond₂(A)", printed["cond"], cond),
     ]
-    rows: list[list[float | str]] = []
+    rows = []
     for which in ("first", "second"):
-        dy = vector(printed[which]["dY"])
-        dx = product(back, dy)
-        error_y, error_x = squared(dy) / squared(y), squared(dx) / squared(x)
+        dy = exact(printed[which]["dY"])
+        dx = back @ dy
+        error_y, error_x = dy @ dy / (y @ y), dx @ dx / (x @ x)  # squared: roots of fractions are none
         slack = cond**2 * error_y / error_x
         first_order = Fraction(printed["error_Y"]) ** 2
         findings += [
@@ -199,13 +180,8 @@ def _example_2(printed: dict[str, Any]) -> Part:
         "What scaling does to a condition number, in the 2-norm",
         "A diagonal system and two perturbations of Y, in exact fractions; norms squared, so that they are fractions. "
         "The last figure is the criterion with columns of unit length that designs may use here.",
-        tuple(findings),
-        (
-            DataTable(
-                "example-2",
-                "Relative errors and the bound (12)",
-                ("perturbation", "‖δY‖/‖Y‖", "‖δX‖/‖X‖", "bound"),
-                rows,
-            ),
+        findings,
+        DataTable(
+            "example-2", "Relative errors and the bound (12)", ("perturbation", "‖δY‖/‖Y‖", "‖δX‖/‖X‖", "bound"), rows
         ),
     )

@@ -7,37 +7,37 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exciter.dynamics.model import DynamicModel
+import exciter as ex
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.criteria import ConditionNumber, EnergyRows
+from exciter.excitation.criteria import EnergyRows
 from exciter.excitation.design import design
 from exciter.excitation.optimiser.points import PointSearch, optimise_points
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.trajectories.quintic import Interpolated, Quintic, interpolate_points
+from exciter.excitation.trajectories.quintic import Interpolated, interpolate_points
 from exciter.report.plot import Line, Plot
-from exciter.reproduction.finding import Finding, claim, closed, same, shown
-from exciter.reproduction.gautier_khalil.point_sequences import (
-    Sequences,
-    short_search,
-    true_parameters,
-)
+from exciter.reproduction.gautier_khalil import sequences
 from exciter.reproduction.gautier_khalil.printed import data
 from exciter.reproduction.gautier_khalil.segments import segments_part
-from exciter.reproduction.gautier_khalil.sequences import PUBLISHED, assumed_limits, energies, robot_model
-from exciter.reproduction.paper import DataTable, Effort, Part
-from exciter.robot.motion import Motion
+from exciter.reproduction.paper import DataTable, Effort, Finding, Part, claim, closed, same, shown
 from exciter.typing import Array
 
 EQUATIONS, SEED = 30, 0
 ACCELERATIONS = (1.0, 2.0, 5.0, 20.0)  # [rad/s²]
 SMALLER = 0.8  # by which the limits of the points are reduced, each time
 WHOLE = 60.0  # [s] of the motion designed in one step, about what the paper's way takes
+LEAVING = "segments that leave, of 30"
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 def run(effort: Effort) -> Sequence[Part]:
     points = optimum_points(effort, 1.0)
-    ways = [_unchecked(points), _drawn_in(points), _smaller_limits(effort), _one_step(effort)]
+    unchecked = _curve(_joined(points, _own_acceleration(), False))
+    ways = [
+        Way("as in 5.2, positions not checked", unchecked, points.cond),
+        _drawn_in(points),
+        _smaller_limits(effort),
+        _one_step(effort),
+    ]
     return segments_part(effort), _points_part(points, ways, effort), _figures_part(ways)
 
 
@@ -55,12 +55,12 @@ class Points:
 
 def optimum_points(effort: Effort, share: float) -> Points:
     """Within a share of the limits; positions of joint 1, which W does not depend on, uniformly distributed (6.2)."""
-    robot = robot_model().robot
+    robot = sequences.robot_model().robot
     lower, upper, speed = robot.limit("lower"), robot.limit("upper"), robot.limit("velocity")
     small = robot.with_limits(lower=share * lower, upper=share * upper, velocity=share * speed)
     whole = PointSearch(equations=EQUATIONS, starts=16, keep=4, seed=SEED)
-    search = whole if share == 1.0 and not effort.quick else short_search(EQUATIONS, SEED)
-    found = optimise_points(DynamicModel(small), search)
+    search = whole if share == 1.0 and not effort.quick else sequences.short_search(EQUATIONS, SEED)
+    found = optimise_points(ex.DynamicModel(small), search)
     q = found.q.copy()
     q[:, 0] = np.random.default_rng(SEED).uniform(share * lower[0], share * upper[0], len(q))
     rest = np.zeros((1, robot.n))
@@ -68,7 +68,7 @@ def optimum_points(effort: Effort, share: float) -> Points:
 
 
 def _cond(q: Array, qd: Array) -> float:
-    return float(np.linalg.cond(Sequences(q[None], qd[None]).w[0]))
+    return float(np.linalg.cond(sequences.Sequences(q[None], qd[None]).w[0]))
 
 
 # -- ways to a motion -------------------------------------------------------------------------------------------------
@@ -85,18 +85,13 @@ class Way:
 
     @property
     def certified(self) -> bool:
-        return certify(robot_model().robot, self.curve).certified
+        return certify(sequences.robot_model().robot, self.curve).certified
 
 
 def _joined(points: Points, acceleration: float, checked: bool) -> Interpolated:
-    robot = robot_model().robot
+    robot = sequences.robot_model().robot
     lower, upper = robot.position_range() if checked else (-np.inf, np.inf)
     return interpolate_points(points.q, points.qd, robot.limit("velocity"), acceleration, lower, upper)
-
-
-def _passed(joined: Interpolated) -> float:
-    q, qd = (half.T[1:-1] for half in np.split(joined.delta, 2, axis=1))
-    return _cond(q, qd)
 
 
 def _curve(joined: Interpolated) -> Curve:
@@ -104,25 +99,21 @@ def _curve(joined: Interpolated) -> Curve:
 
 
 def _own_acceleration() -> float:
-    return float(robot_model().robot.limit("acceleration")[0])
-
-
-def _unchecked(points: Points) -> Way:
-    return Way("as in 5.2, positions not checked", _curve(_joined(points, _own_acceleration(), False)), points.cond)
+    return float(sequences.robot_model().robot.limit("acceleration")[0])
 
 
 def _drawn_in(points: Points) -> Way:
     joined = _joined(points, _own_acceleration(), True)
     kept = ", ".join(f"{share:.2f}" for share in joined.kept)
     words = f"positions and velocities of the joints are {kept} times those of the optimum"
-    return Way(
-        "points moved towards the centre until no segment leaves the limits", _curve(joined), _passed(joined), words
-    )
+    q, qd = (half.T[1:-1] for half in np.split(joined.delta, 2, axis=1))
+    name = "points moved towards the centre until no segment leaves the limits"
+    return Way(name, _curve(joined), _cond(q, qd), words)
 
 
 def _smaller_limits(effort: Effort) -> Way:
     """The paper's remedy: points optimised anew within smaller limits."""
-    lower, upper = robot_model().robot.position_range()
+    lower, upper = sequences.robot_model().robot.position_range()
     share = 1.0
     while True:
         share *= SMALLER
@@ -130,17 +121,15 @@ def _smaller_limits(effort: Effort) -> Way:
         joined = _joined(points, _own_acceleration(), False)
         reached = _curve(joined).extremum(0)
         if (reached.lowest >= lower).all() and (reached.highest <= upper).all():
-            words = f"limits of the points {share:.2f} times the true ones"
-            return Way(
-                "points optimised anew within smaller limits (the paper's remedy)", _curve(joined), points.cond, words
-            )
+            name = "points optimised anew within smaller limits (the paper's remedy)"
+            return Way(name, _curve(joined), points.cond, f"limits of the points {share:.2f} times the true ones")
 
 
 def _one_step(effort: Effort) -> Way:
     found = design(
-        robot_model(),
-        Quintic.even(WHOLE, EQUATIONS),
-        criterion=ConditionNumber(),
+        sequences.robot_model(),
+        ex.Quintic.even(WHOLE, EQUATIONS),
+        criterion=ex.ConditionNumber(),
         formulation=EnergyRows(),
         samples=EQUATIONS + 1,
         starts=effort.pick(1, 8),
@@ -154,18 +143,20 @@ def _one_step(effort: Effort) -> Way:
 
 
 def _points_part(points: Points, ways: Sequence[Way], effort: Effort) -> Part:
-    said, robot = data()["trajectory"], robot_model().robot
+    said, robot = data()["trajectory"], sequences.robot_model().robot
     rows = [_left(points, acceleration) for acceleration in ACCELERATIONS]
     moved = points.q[1:-1] + np.array([0.3, 0.0, 0.0])
-    here, there = (energies(robot_model(), Motion.at(q, points.qd[1:-1])) for q in (points.q[1:-1], moved))
+    here, there = (
+        sequences.energies(sequences.robot_model(), ex.Motion.at(q, points.qd[1:-1])) for q in (points.q[1:-1], moved)
+    )
     change = np.abs(there - here).max()
     others = ways[1:]
-    leaving = [int(row[2]) for row in rows]
+    leaving = [int(row[LEAVING]) for row in rows]
     findings: list[Finding] = [
         same("points", said["points"], EQUATIONS + 1, 0.0),
         same(
             "variables (23b)",
-            PUBLISHED["variables"][EQUATIONS],
+            sequences.PUBLISHED["variables"][EQUATIONS],
             (EQUATIONS + 1) * (2 * robot.n - 1),
             0.0,
             f"W does not depend on q₁: it changes by {change:.1g} when q₁ does",
@@ -175,7 +166,8 @@ def _points_part(points: Points, ways: Sequence[Way], effort: Effort) -> Part:
             f"segments between the points that leave the position limits, of {EQUATIONS}, joined in the shortest times",
             f"{min(leaving)} … {max(leaving)}",
             f"for accelerations of {ACCELERATIONS[-1]:g} … {ACCELERATIONS[0]:g} rad/s², by up to "
-            f"{max(float(row[4]) for row in rows):.0f}°: the step “verifying the position constraints” is essential",
+            f"{max(row['excess [°]'] for row in rows):.0f}°: the step “verifying the position constraints” is "
+            "essential",
         ),
         claim(
             "the calculated trajectory respects position, velocity and acceleration limits",
@@ -188,29 +180,15 @@ def _points_part(points: Points, ways: Sequence[Way], effort: Effort) -> Part:
     return Part(
         "Section 6.2",
         "The 31-point trajectory and the check of its positions",
-        f"{assumed_limits()}, acceleration {_own_acceleration():g} rad/s² where not said otherwise (ours: none "
-        "is printed). "
-        f"31 points of least cond(W) (seed {SEED}), q₁ uniform (seed {SEED}), rest at q = 0 before and after, "
-        "quintic segments "
-        "in the shortest times (the true minimum, see section 5). Remedy of the paper: points anew within limits "
-        f"{SMALLER:g}, {SMALLER:g}², … times the true ones, until no segment leaves. Ours: a quintic motion of "
-        f"{WHOLE:g} s and "
-        f"{EQUATIONS} equal segments from rest to rest, cond(W) at its knots minimised within all limits "
-        f"({effort.pick(1, 8)} starts).",
-        tuple(findings),
+        f"{sequences.assumed_limits()}, acceleration {_own_acceleration():g} rad/s² where not said otherwise (ours: "
+        f"none is printed). 31 points of least cond(W) (seed {SEED}), q₁ uniform (seed {SEED}), rest at q = 0 before "
+        "and after, quintic segments in the shortest times (the true minimum, see section 5). Remedy of the paper: "
+        f"points anew within limits {SMALLER:g}, {SMALLER:g}², … times the true ones, until no segment leaves. Ours: a "
+        f"quintic motion of {WHOLE:g} s and {EQUATIONS} equal segments from rest to rest, cond(W) at its knots "
+        f"minimised within all limits ({effort.pick(1, 8)} starts).",
+        findings,
         (
-            DataTable(
-                "position-check",
-                "Optimum points joined, positions not checked",
-                (
-                    "acceleration [rad/s²]",
-                    "duration [s]",
-                    "segments that leave, of 30",
-                    "of 32 with both ends",
-                    "excess [°]",
-                ),
-                rows,
-            ),
+            DataTable.by_rows("position-check", "Optimum points joined, positions not checked", rows),
             DataTable(
                 "ways",
                 "Ways to a motion through 31 points",
@@ -218,36 +196,39 @@ def _points_part(points: Points, ways: Sequence[Way], effort: Effort) -> Part:
                 [(way.name, way.cond, way.curve.duration, way.certified) for way in ways],
             ),
         ),
-        (),
-        "The optimum of the points alone is not one of a motion: quintics swing out between points that lie "
-        "near the limits "
-        "and pass them at high speed. Either remedy gives up much of the small cond(W); a design of the whole motion "
-        "keeps it, with every limit certified.",
+        differences="The optimum of the points alone is not one of a motion: quintics swing out between points that "
+        "lie near the limits and pass them at high speed. Either remedy gives up much of the small cond(W); a design "
+        "of the whole motion keeps it, with every limit certified.",
     )
 
 
-def _left(points: Points, acceleration: float) -> tuple[float, float, float, float, float]:
-    """Acceleration, duration [s], segments that leave the position limits (between points, and with both ends), and by
-    how much [°] at most."""
+def _left(points: Points, acceleration: float) -> dict[str, float]:
+    """How many segments leave the position limits, between points and with both ends, and by how much at most."""
     joined = _joined(points, acceleration, False)
-    lower, upper = robot_model().robot.position_range()
+    lower, upper = sequences.robot_model().robot.position_range()
     curve, excess = _curve(joined), []
     for start, end in zip(curve.knots[:-1], curve.knots[1:], strict=True):
         q = curve.motion(np.linspace(start, end, 201)).q
         excess.append(max(float((q - upper).max()), float((lower - q).max())))
     out = np.array(excess) > 1e-9
-    return acceleration, curve.duration, float(out[1:-1].sum()), float(out.sum()), float(np.rad2deg(max(excess)))
+    return {
+        "acceleration [rad/s²]": acceleration,
+        "duration [s]": curve.duration,
+        LEAVING: float(out[1:-1].sum()),
+        "of 32 with both ends": float(out.sum()),
+        "excess [°]": float(np.rad2deg(max(excess))),
+    }
 
 
 def _energy_theorem(way: Way) -> Finding:
     """(7): the work of the torques over each segment against Δh X."""
-    model, knots = robot_model(), way.curve.knots
+    model, knots = sequences.robot_model(), way.curve.knots
     centre, half = 0.5 * (knots[1:] + knots[:-1]), 0.5 * np.diff(knots)
     motion = way.curve.motion((centre[:, None] + half[:, None] * NODES).ravel())
     power = (model.torque(motion) * motion.qd).sum(axis=1).reshape(-1, len(NODES))
     work = half * (power @ WEIGHTS)
     at = way.curve.motion(knots)
-    exact = np.diff(energies(model, at), axis=0) @ true_parameters()
+    exact = np.diff(sequences.energies(model, at), axis=0) @ sequences.true_parameters()
     return same(
         "(7) along the motion: work of the torques less Δh X, over the largest",
         0.0,
@@ -270,18 +251,17 @@ def _figures_part(ways: Sequence[Way]) -> Part:
             closed(
                 "curves of Figures 3, 4 and 5",
                 None,
-                "neither the optimum sequence nor the limits were published: another sequence has other "
-                "curves. Ours are "
-                "below; the unchecked one leaves the limits that are drawn",
+                "neither the optimum sequence nor the limits were published: another sequence has other curves. Ours "
+                "are below; the unchecked one leaves the limits that are drawn",
             ),
         ),
         (),
-        tuple(_axis(ways, joint, time) for joint in range(robot_model().n)),
+        tuple(_axis(ways, joint, time) for joint in range(sequences.robot_model().n)),
     )
 
 
 def _axis(ways: Sequence[Way], joint: int, time: Array) -> Plot:
-    low, high = (float(np.rad2deg(limit[joint])) for limit in robot_model().robot.position_range())
+    low, high = (float(np.rad2deg(limit[joint])) for limit in sequences.robot_model().robot.position_range())
     lines = []
     for way in ways:
         inside = time <= way.curve.duration

@@ -3,30 +3,132 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from exciter.excitation.criteria import (
-    AnyCriterion,
-    Columns,
-    ConditionNumber,
-    EnergyRows,
-    FrobeniusCondition,
-    QrCondition,
-)
+import exciter as ex
+from exciter.excitation.criteria import AnyCriterion, Columns, EnergyRows, FrobeniusCondition, QrCondition, evaluate
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.points import Method, NelderMead, PointVariables, Powell, QuasiNewton
 from exciter.excitation.optimiser.stages import Logarithm
 from exciter.report.plot import Line, Plot
-from exciter.reproduction.finding import Finding, claim, same, shown
-from exciter.reproduction.gautier_khalil.search import Descent, PointProblem, descend
 from exciter.reproduction.gautier_khalil.sequences import PUBLISHED, assumed_limits, robot_model
-from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.reproduction.paper import DataTable, Effort, Finding, Part, claim, same, shown
 from exciter.typing import Array
 
+# -- one descent from one start ----------------------------------------------------------------------------------------
+
+
+class BudgetSpentError(Exception):
+    """The evaluations are used up; methods of SciPy have no common way to be told so."""
+
+
+@dataclass(frozen=True, eq=False)
+class PointProblem:
+    """f(x) over r + 1 points; W does not depend on q1, which stays at the lower limit (23b)."""
+
+    model: ex.DynamicModel
+    r: int
+    criterion: AnyCriterion
+
+    @property
+    def variables(self) -> PointVariables:
+        return PointVariables.of(self.model.robot, self.r + 1)
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """(2 (r + 1) n,): all variables but the positions of joint 1."""
+        mask = np.ones((2, self.r + 1, self.model.n), dtype=bool)
+        mask[0, :, 0] = False
+        return mask.ravel()
+
+    @property
+    def size(self) -> int:
+        """n_d of (23b)."""
+        return int(self.active.sum())
+
+    def start(self, seed: int) -> Array:
+        """Normally distributed, as in 4.3."""
+        return np.random.default_rng(seed).standard_normal(self.size)
+
+    def cond(self, x: Array) -> float:
+        """cond(W) in the 2-norm, whatever is minimised."""
+        full = np.zeros(len(self.active))
+        full[self.active] = x
+        return evaluate(self.model, self.variables.motion(full), 1.0, None, EnergyRows()).condition_number
+
+
+@dataclass(eq=False)
+class Counted:
+    """f and ∂f/∂x, counted. gradient: whether the method uses it; price: evaluations that one call stands for."""
+
+    problem: PointProblem
+    budget: int
+    gradient: bool = True
+    price: int = 1
+    spent: int = 0
+    better: list[tuple[int, float, Array]] = field(default_factory=list)  #: (evaluations, value, x) of improvements
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        self._variables, self._active = problem.variables, problem.active
+        self._full = np.zeros(len(self._active))
+        columns = Columns.of(problem.model, None)
+        self._objective = Objective(problem.model, problem.criterion, columns, np.ones(problem.model.n), EnergyRows())
+
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        if self.spent + self.price > self.budget:
+            raise BudgetSpentError
+        self.spent += self.price
+        self._full[self._active] = x
+        motion = self._variables.motion(self._full)
+        if self.gradient:
+            value, slope = self._objective.value_and_gradient(motion)
+            gradient = self._variables.pullback(self._full, slope.q, slope.qd)[self._active]
+        else:
+            value, gradient = self._objective.value(motion), np.zeros_like(x)
+        if not self.better or value < self.better[-1][1]:
+            self.better.append((self.spent, value, x.copy()))
+        return value, gradient
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """cond(W) at the best x found; evaluations spent; history (K, 2): evaluations and cond(W) on the way."""
+
+    cond: float
+    evaluations: int
+    history: Array
+
+    def after(self, evaluations: Array) -> Array:
+        """cond(W) that holds after so many evaluations; NaN before the first."""
+        at = np.searchsorted(self.history[:, 0], evaluations, side="right") - 1
+        found: Array = np.where(at >= 0, self.history[np.maximum(at, 0), 1], np.nan)
+        return found
+
+
+def descend(
+    problem: PointProblem, method: Method, start: Array, budget: int, *, gradient: bool = True, price: int = 1
+) -> Descent:
+    """From one start until the method stops or the budget is spent."""
+    function = Counted(problem, budget, gradient, price)
+    with suppress(BudgetSpentError):
+        method.minimise(function, start)
+    kept = np.unique(np.geomspace(1, len(function.better), 40).astype(int)) - 1
+    history = np.array([(spent, problem.cond(x)) for spent, _, x in (function.better[k] for k in kept)])
+    return Descent(float(history[-1, 1]), function.spent, history)
+
+
 OPTIMUM: dict[int, float] = PUBLISHED["table_2"]["optimum"]
-MEASURES: dict[str, AnyCriterion] = {"SVD": ConditionNumber(), "QR": QrCondition(), "Frobenius": FrobeniusCondition()}
+MEASURES: dict[str, AnyCriterion] = {
+    "SVD": ex.ConditionNumber(),
+    "QR": QrCondition(),
+    "Frobenius": FrobeniusCondition(),
+}
 DIFFERENCES = "quasi-Newton, differences"
 METHODS: dict[str, Method] = {
     "Nelder–Mead": NelderMead(10**6),
@@ -62,7 +164,7 @@ def _variables() -> Part:
         "index j printed in 4.2 must both be 1 … n.",
         (
             *findings,
-            claim("points keep the limits for any x", bool(inside.all()), f"{inside.size} coordinates, x of size 10"),
+            claim("points keep the limits for any x", inside.all(), f"{inside.size} coordinates, x of size 10"),
         ),
     )
 
@@ -72,7 +174,7 @@ def _felt(r: int) -> int:
     model = robot_model()
     variables = PointVariables.of(model.robot, r + 1)
     x = np.random.default_rng(0).standard_normal(variables.size)
-    objective = Objective(model, ConditionNumber(), Columns.of(model, None), np.ones(model.n), EnergyRows())
+    objective = Objective(model, ex.ConditionNumber(), Columns.of(model, None), np.ones(model.n), EnergyRows())
     gradient = objective.value_and_gradient(variables.motion(x))[1]
     slope = np.abs(variables.pullback(x, gradient.q, gradient.qd))
     return int((slope > 1e-9 * slope.max()).sum())
@@ -110,28 +212,24 @@ def _measures(effort: Effort) -> Part:
             ),
             claim("the Frobenius condition of WᵀW converges best", best, f"medians of cond(W): {words}"),
         ),
-        (
-            DataTable(
-                "measures",
-                f"cond(W) reached by minimising each measure, {starts} starts",
-                ("r", "measure", "best", "median", "worst", "evaluations, median"),
+        DataTable(
+            "measures",
+            f"cond(W) reached by minimising each measure, {starts} starts",
+            ("r", "measure", "best", "median", "worst", "evaluations, median"),
+            [
                 [
-                    [
-                        r,
-                        name,
-                        *(float(of([one.cond for one in found])) for of in (np.min, np.median, np.max)),
-                        float(np.median([one.evaluations for one in found])),
-                    ]
-                    for (r, name), found in runs.items()
-                ],
-            ),
+                    r,
+                    name,
+                    *(of([one.cond for one in found]) for of in (np.min, np.median, np.max)),
+                    np.median([one.evaluations for one in found]),
+                ]
+                for (r, name), found in runs.items()
+            ],
         ),
-        (
-            _convergence(
-                f"Convergence with the three measures, r = {largest} (median of {starts} starts)",
-                {name: runs[largest, name] for name in MEASURES},
-                budget,
-            ),
+        _convergence(
+            f"Convergence with the three measures, r = {largest} (median of {starts} starts)",
+            {name: runs[largest, name] for name in MEASURES},
+            budget,
         ),
     )
 
@@ -144,7 +242,10 @@ def _optimisers(effort: Effort) -> Part:
     spent = effort.pick(PER_VARIABLE, 2 * PER_VARIABLE)
     runs = {r: _methods(r, spent, starts) for r in sizes}
     reached = {
-        (r, each): {name: _after(found, each * _problem(r).size) for name, found in runs[r].items()}
+        (r, each): {
+            name: np.array([one.after(np.array([each * _problem(r).size]))[0] for one in found])
+            for name, found in runs[r].items()
+        }
         for r in sizes
         for each in (PER_VARIABLE, spent)
     }
@@ -153,20 +254,19 @@ def _optimisers(effort: Effort) -> Part:
         "Section 4.3",
         "Three optimisers",
         f"{assumed_limits()}. Nelder–Mead, quasi-Newton with derivatives by differences, and Powell 1964, from "
-        f"{starts} "
-        "starts (x normally distributed, seeds 0, 1, …; Nelder–Mead, which is far behind, from the first alone) on the "
-        f"logarithm of the Frobenius condition, {spent} evaluations per variable each. The statement is judged at r = "
-        f"{JUDGED} after {PER_VARIABLE} per variable, by the medians. How many the paper spent is not printed. Methods "
-        "are SciPy's, not the programs of the Harwell library, and n_d variables without q1 are free. The derivative "
-        "of the quasi-Newton method is exact here and charged as n_d + 1 evaluations, the price of forward "
-        "differences. Beside them the same method with exact gradients charged once, which is how points are found "
-        "here.",
+        f"{starts} starts (x normally distributed, seeds 0, 1, …; Nelder–Mead, which is far behind, from the first "
+        f"alone) on the logarithm of the Frobenius condition, {spent} evaluations per variable each. The statement is "
+        f"judged at r = {JUDGED} after {PER_VARIABLE} per variable, by the medians. How many the paper spent is not "
+        "printed. Methods are SciPy's, not the programs of the Harwell library, and n_d variables without q1 are free. "
+        "The derivative of the quasi-Newton method is exact here and charged as n_d + 1 evaluations, the price of "
+        "forward differences. Beside them the same method with exact gradients charged once, which is how points are "
+        "found here.",
         (
             powell_best(judged["Nelder–Mead"], judged[DIFFERENCES], judged["Powell"]),
             *(
                 shown(
                     f"median cond(W) from one start, r = {JUDGED}, {name}",
-                    float(np.median(judged[name])),
+                    np.median(judged[name]),
                     f"the published optimum is {OPTIMUM[JUDGED]}; {len(judged[name])} starts, "
                     f"{EXACT_BUDGET if name == EXACT else PER_VARIABLE * _problem(JUDGED).size} evaluations each",
                 )
@@ -174,23 +274,19 @@ def _optimisers(effort: Effort) -> Part:
             ),
             _affordable(max(OPTIMUM)),
         ),
-        (
-            DataTable(
-                "optimisers",
-                "Median cond(W) over starts after so many evaluations",
-                ("r", "n_d", "evaluations", *METHODS, EXACT),
-                [
-                    [r, _problem(r).size, each * _problem(r).size, *(float(np.median(v)) for v in found.values())]
-                    for (r, each), found in reached.items()
-                ],
-            ),
+        DataTable(
+            "optimisers",
+            "Median cond(W) over starts after so many evaluations",
+            ("r", "n_d", "evaluations", *METHODS, EXACT),
+            [
+                [r, _problem(r).size, each * _problem(r).size, *(np.median(v) for v in found.values())]
+                for (r, each), found in reached.items()
+            ],
         ),
-        (
-            _convergence(
-                f"Convergence of the optimisers, r = {largest} (median over starts)",
-                runs[largest],
-                spent * _problem(largest).size,
-            ),
+        _convergence(
+            f"Convergence of the optimisers, r = {largest} (median over starts)",
+            runs[largest],
+            spent * _problem(largest).size,
         ),
     )
 
@@ -202,7 +298,7 @@ def powell_best(simplex: Array, differences: Array, powell: Array) -> Finding:
     best = np.median(powell) < np.median(differences) and (powell[: len(simplex)] < simplex).all()
     return claim(
         f"Powell's method gives the best results of the three, r = {JUDGED}",
-        bool(best),
+        best,
         f"medians of cond(W): Powell {np.median(powell):.3g}, quasi-Newton with differences "
         f"{np.median(differences):.3g}, Nelder–Mead {np.median(simplex):.3g}. Powell is ahead of quasi-Newton from "
         f"{wins} of {len(powell)} starts (sign test: p = {chance:.2g}). The order depends on the number of evaluations "
@@ -225,12 +321,7 @@ def _methods(r: int, spent: int, starts: int) -> dict[str, list[Descent]]:
     found = {
         name: [
             descend(
-                problem,
-                method,
-                problem.start(seed),
-                budget,
-                gradient=name == DIFFERENCES,
-                price=price(problem, name),
+                problem, method, problem.start(seed), budget, gradient=name == DIFFERENCES, price=price(problem, name)
             )
             for seed in range(1 if name == "Nelder–Mead" else starts)
         ]
@@ -238,10 +329,6 @@ def _methods(r: int, spent: int, starts: int) -> dict[str, list[Descent]]:
     }
     found[EXACT] = [descend(problem, QuasiNewton(), problem.start(seed), EXACT_BUDGET) for seed in range(starts)]
     return found
-
-
-def _after(found: Sequence[Descent], evaluations: int) -> Array:
-    return np.array([one.after(np.array([evaluations]))[0] for one in found])
 
 
 def _affordable(r: int) -> Finding:

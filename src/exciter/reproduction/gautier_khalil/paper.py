@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from exciter.reproduction.gautier_khalil import (
     appendix,
-    arithmetic,
     interpolation,
-    limits,
     methods,
     noise,
     optimum,
+    printed,
     random_sequences,
 )
 from exciter.reproduction.paper import Paper, Study
@@ -23,12 +22,12 @@ PAPER = Paper(
     "random points, and how noise then enters the estimates.",
     (
         Study("random-sequences", 14.0, random_sequences.run),
-        Study("limits", 50.0, limits.run),
+        Study("limits", 50.0, random_sequences.run_limits),
         Study("optimum", 70.0, optimum.run),
         Study("methods", 80.0, methods.run),
         Study("appendix", 0.1, appendix.run),
         Study("interpolation", 25.0, interpolation.run),
         Study("noise", 50.0, noise.run),
-        Study("arithmetic", 2.0, arithmetic.run),
+        Study("arithmetic", 2.0, printed.run),
     ),
 )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.excitation.trajectories.quintic import Segments, shortest_times
 from exciter.report.plot import Line, Plot
-from exciter.reproduction.finding import Finding, claim, same, shown
 from exciter.reproduction.gautier_khalil.sequences import assumed_limits, robot_model
-from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.reproduction.paper import DataTable, Effort, Finding, Part, claim, same, shown
 from exciter.typing import Array
 
 SEED = 5
@@ -25,29 +26,36 @@ def segments_part(effort: Effort) -> Part:
     highest = peaks(random)
     rises = np.asarray(((highest[..., 1:] - highest[..., :-1]) > FINE * highest[..., 1:]).any(axis=-1))
     counter = Segments.between([[0.0], [1.0]], [[1.0], [1.0]])
-    turns = [float(counter.peaks(np.array([1.0 / u]))[1, 0, 0]) for u in STEPS]
-    findings = [*_formulas(random), *_claims(random, rises, turns), *_recipe(effort)]
+
+    def largest(times: Iterable[float]) -> list[float]:
+        """|q̈| [rad/s²] of the counterexample."""
+        return [float(counter.peaks(np.array([1.0 / u]))[1, 0, 0]) for u in times]
+
+    turns, times = largest(STEPS), np.geomspace(0.8, 20.0, 400)
+    findings = [*_formulas(random), *_claims(random, rises, turns), _recipe(effort)]
     return Part(
         "Section 5",
         "Quintic segments: coefficients, extrema, shortest times",
-        f"{assumed_limits()}. {len(random.travel)} random segments of one joint, ends uniform within these "
-        f"limits (seed {SEED}); "
-        f"extrema exactly, from the roots of the next derivative, at {len(TIMES)} times u_f from {TIMES[0]:g} "
-        f"to {TIMES[-1]:g} s.",
-        tuple(findings),
-        (
-            DataTable(
-                "counterexample",
-                "Largest |q̈| of the segment q = 0 → 1 rad, q̇ = 1 rad/s at both ends",
-                ("u_f [s]", "largest |q̈| [rad/s²]"),
-                list(zip(STEPS, turns, strict=True)),
-            ),
+        f"{assumed_limits()}. {len(random.travel)} random segments of one joint, ends uniform within these limits "
+        f"(seed {SEED}); extrema exactly, from the roots of the next derivative, at {len(TIMES)} times u_f from "
+        f"{TIMES[0]:g} to {TIMES[-1]:g} s.",
+        findings,
+        DataTable(
+            "counterexample",
+            "Largest |q̈| of the segment q = 0 → 1 rad, q̇ = 1 rad/s at both ends",
+            ("u_f [s]", "largest |q̈| [rad/s²]"),
+            list(zip(STEPS, turns, strict=True)),
         ),
-        (_counter_plot(counter),),
-        "Two formulas are misprinted: the extrema of q̇ are at the roots of 3a₃ + 6a₄u + 10a₅u² = 0 (u is "
-        "missing), those of "
-        "q̈ at the roots of the jerk, 6a₃ + 24a₄u + 60a₅u² = 0 (the text has q̈ = 0). The largest |q̈| is no monotone "
-        "function of u_f, so the shortest time has to be searched from the short side, as is done here.",
+        Plot(
+            "Largest acceleration of the segment 0 → 1 rad with 1 rad/s at both ends",
+            times,
+            "u_f [s]",
+            "rad/s²",
+            [Line("largest |q̈|", np.array(largest(times)), "rad/s²")],
+        ),
+        "Two formulas are misprinted: the extrema of q̇ are at the roots of 3a₃ + 6a₄u + 10a₅u² = 0 (u is missing), "
+        "those of q̈ at the roots of the jerk, 6a₃ + 24a₄u + 60a₅u² = 0 (the text has q̈ = 0). The largest |q̈| is no "
+        "monotone function of u_f, so the shortest time has to be searched from the short side, as is done here.",
     )
 
 
@@ -137,7 +145,7 @@ def _formulas(segments: Segments) -> list[Finding]:
         ),
         claim(
             "extrema of q̈ from q̈ = 0, as printed",
-            bool(np.allclose(printed, exact[1])),
+            np.allclose(printed, exact[1]),
             f"at those instants q̈ is zero by definition (here up to {printed.max():.1g} rad/s²): the jerk is meant",
         ),
         shown(
@@ -181,10 +189,9 @@ def _claims(segments: Segments, rises: NDArray[np.bool_], turns: list[float]) ->
         claim(
             "largest |q̇| never grows with u_f",
             velocity == 0.0,
-            f"grows for {100 * velocity:g} % of {len(segments.travel)} segments; it must not: it is convex in "
-            "1/u_f (a largest of "
-            "absolute values of functions linear in it) and at 1/u_f → 0 it is the larger end velocity, below "
-            "which it never is",
+            f"grows for {100 * velocity:g} % of {len(segments.travel)} segments; it must not: it is convex in 1/u_f (a "
+            "largest of absolute values of functions linear in it) and at 1/u_f → 0 it is the larger end velocity, "
+            "below which it never is",
         ),
         claim(
             "largest |q̈| is a decreasing function of u_f",
@@ -209,22 +216,10 @@ def _falling_positions(segments: Segments) -> float:
     return float(falls.mean())
 
 
-def _counter_plot(counter: Segments) -> Plot:
-    times = np.geomspace(0.8, 20.0, 400)
-    largest = np.array([counter.peaks(np.array([1.0 / u]))[1, 0, 0] for u in times])
-    return Plot(
-        "Largest acceleration of the segment 0 → 1 rad with 1 rad/s at both ends",
-        times,
-        "u_f [s]",
-        "rad/s²",
-        [Line("largest |q̈|", largest, "rad/s²")],
-    )
-
-
 # -- the three steps of 5.2 -------------------------------------------------------------------------------------------
 
 
-def _recipe(effort: Effort) -> list[Finding]:
+def _recipe(effort: Effort) -> Finding:
     """u_fa = max over joints of each joint's own shortest time: do the other joints still obey?"""
     robot, count = robot_model().robot, effort.pick(400, 2000)
     rng = np.random.default_rng(SEED + 1)
@@ -239,12 +234,9 @@ def _recipe(effort: Effort) -> list[Finding]:
     )
     longest = alone.max(axis=0)
     broken = float(((all_joints.peaks(1.0 / longest)[1] / most).max(axis=1) > 1.0 + 1e-6).mean())
-    return [
-        claim(
-            "with u_f the longest of the joints' own shortest times, no joint exceeds its acceleration",
-            broken == 0.0,
-            f"one does in {100 * broken:.1f} % of {count} random segments of three joints at {SLOW:g} rad/s² "
-            "(no limit is "
-            "printed), since |q̈| is not monotone; here the time is searched for all joints together",
-        )
-    ]
+    return claim(
+        "with u_f the longest of the joints' own shortest times, no joint exceeds its acceleration",
+        broken == 0.0,
+        f"one does in {100 * broken:.1f} % of {count} random segments of three joints at {SLOW:g} rad/s² (no limit "
+        "is printed), since |q̈| is not monotone; here the time is searched for all joints together",
+    )

@@ -19,12 +19,11 @@ from exciter.excitation.design import design
 from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.report.plot import Line, Plot
-from exciter.reproduction.finding import Finding, Value, claim, shown
 from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.four_models import SAID
-from exciter.reproduction.khalil_dombre.steps import counted
-from exciter.reproduction.paper import DataTable, Effort, Part
-from exciter.reproduction.swevers_asme.continued import Continued
+from exciter.reproduction.khalil_dombre.set_up import counted
+from exciter.reproduction.paper import DataTable, Effort, Finding, Part, claim, shown
+from exciter.reproduction.swevers_asme.optimum import Continued
 from exciter.typing import Array
 
 SAMPLES = 1000  # of one period, in all figures but S
@@ -75,7 +74,7 @@ HEADINGS = (
 )
 
 
-def run(effort: Effort) -> Sequence[Part]:
+def run(effort: Effort) -> Part:
     drawn = [random_trajectory(set_up.family(), set_up.model().robot, seed) for seed in RANDOM_SEEDS]
     k2 = MORE * float(np.median([_singular(delta)[0] for delta in drawn]))
     starts, of_points = effort.pick(3, 12), effort.pick(1, 8)
@@ -83,42 +82,34 @@ def run(effort: Effort) -> Sequence[Part]:
     found = {RANDOM: drawn[0]} | best
     judged = {name: judge(delta, k2) for name, delta in found.items()}
     others = [relative_std(delta) for delta in drawn]
-    rows: list[list[Value]] = [
-        [name, *(getattr(one, field.name) for field in fields(Judged))] for name, one in judged.items()
-    ]
-    return (
-        Part(
-            "[12.12]–[12.15]",
-            "Criteria of excitation",
-            f"{_words(k2)} Starts: {starts}, seed {SEED}; for [12.13] {counted(of_points, 'random one')}, and the "
-            "motions of the other criteria.",
-            (*_zeros(found[PLAIN]), *_values(judged, tried), *_claims(judged, others)),
-            (
-                DataTable("criteria", "Rows: optimised by; columns: judged by", ("optimised by", *HEADINGS), rows),
-                _samples(found),
-            ),
-            (_plot(found),),
-            "[12.13] belongs to few points that are chosen one by one, as in the energy model. Along a sampled motion "
-            "every element of W that changes its sign passes zero, and S says how near a sample came to it. With the "
-            "dynamic model, zeros that are there for any motion [12.22] make it infinite; here they are left out.",
+    rows = [[name, *(getattr(one, field.name) for field in fields(Judged))] for name, one in judged.items()]
+    return Part(
+        "[12.12]–[12.15]",
+        "Criteria of excitation",
+        f"{_words(k2)} Starts: {starts}, seed {SEED}; for [12.13] {counted(of_points, 'random one')}, and the "
+        "motions of the other criteria.",
+        (*_zeros(found[PLAIN]), *_values(judged, tried), *_claims(judged, others)),
+        (
+            DataTable("criteria", "Rows: optimised by; columns: judged by", ("optimised by", *HEADINGS), rows),
+            _samples(found),
         ),
+        _plot(found),
+        "[12.13] belongs to few points that are chosen one by one, as in the energy model. Along a sampled motion "
+        "every element of W that changes its sign passes zero, and S says how near a sample came to it. With the "
+        "dynamic model, zeros that are there for any motion [12.22] make it infinite; here they are left out.",
     )
 
 
 def _words(k2: float) -> str:
     robot = set_up.model().robot
-    span, speed, pull = (
-        f"{np.rad2deg(robot.position_range()[1][0]):.0f}°",
-        f"{np.rad2deg(robot.limit('velocity')[0]):.0f}°/s",
-        f"{robot.limit('acceleration')[0]:g} rad/s²",
-    )
+    span, speed = (np.rad2deg(limit[0]) for limit in (robot.position_range()[1], robot.limit("velocity")))
     return (
-        f"{set_up.ROBOT} The chapter has no limits; these are ours for this robot: "
-        f"±{span}, {speed}, {pull}, certified for all time. Motion: {set_up.HARMONICS}, {SAMPLES} samples of one "
-        f"period, rows of the dynamic model with equal noise. k₁ = {K1:g}; k₂ = {k2:.0f}, {MORE:g} times the largest "
-        f"singular value along random motions (median of {len(RANDOM_SEEDS)}, seeds {RANDOM_SEEDS[0]} … "
-        f"{RANDOM_SEEDS[-1]}), so that σ_min leads; Z: the true |χ|. [12.13] is optimised at {POINTS} instants. Random "
-        f"motion: seed {RANDOM_SEEDS[0]}, as large as the limits allow."
+        f"{set_up.ROBOT} The chapter has no limits; these are ours for this robot: ±{span:.0f}°, {speed:.0f}°/s, "
+        f"{robot.limit('acceleration')[0]:g} rad/s², certified for all time. Motion: {set_up.HARMONICS}, {SAMPLES} "
+        f"samples of one period, rows of the dynamic model with equal noise. k₁ = {K1:g}; k₂ = {k2:.0f}, {MORE:g} "
+        f"times the largest singular value along random motions (median of {len(RANDOM_SEEDS)}, seeds "
+        f"{RANDOM_SEEDS[0]} … {RANDOM_SEEDS[-1]}), so that σ_min leads; Z: the true |χ|. [12.13] is optimised at "
+        f"{POINTS} instants. Random motion: seed {RANDOM_SEEDS[0]}, as large as the limits allow."
     )
 
 
@@ -137,19 +128,15 @@ def optimised(k2: float, starts: int, starts_of_points: int) -> tuple[dict[str, 
         for name, (criterion, samples, count) in criteria.items()
     }
     best = {name: one.delta for name, one in found.items()}
-    search = _search(ConditionAndEquilibrium(K1))
+    model, both = set_up.model(), ConditionAndEquilibrium(K1)
+    objective = Objective(model, both, Columns.of(model, None), np.ones(model.n), TorqueRows(), None)
+    search = Continued(set_up.family(), objective, (), POINTS, SEED, share=1.0)
     others = [search.improved(best[name], anew=False) for name in (PLAIN, SMALLEST, SCALED, D_OPTIMAL)]
     random = [one.delta for one in found[EQUILIBRIUM].attempts]
     ends = [delta for delta in (*random, *others) if delta is not None]
-    values = [evaluation(ConditionAndEquilibrium(K1), observed(delta, POINTS)).value for delta in ends]
+    values = [evaluation(both, observed(delta, POINTS)).value for delta in ends]
     best[EQUILIBRIUM] = ends[int(np.argmin(values))]
     return best, values
-
-
-def _search(criterion: AnyCriterion) -> Continued:
-    model = set_up.model()
-    objective = Objective(model, criterion, Columns.of(model, None), np.ones(model.n), TorqueRows(), None)
-    return Continued(set_up.family(), objective, (), POINTS, SEED, share=1.0)
 
 
 def _expected() -> tuple[float, ...]:
@@ -209,7 +196,7 @@ def _zeros(delta: Array) -> tuple[Finding, ...]:
     return (
         claim(
             SAID["no_zero"],
-            bool((one.w != 0.0).all()),
+            (one.w != 0.0).all(),
             f"{always} of the {pattern.size} elements that one instant adds to W are zero for any motion: a torque "
             "does not depend on the links before its joint [12.22], nor on friction elsewhere, and some parameters of "
             "later links do not reach it. As printed the criterion is infinite for the dynamic model",
@@ -242,8 +229,7 @@ def _values(judged: Mapping[str, Judged], tried: Sequence[float]) -> tuple[Findi
 def _claims(judged: Mapping[str, Judged], others: Sequence[Array]) -> tuple[Finding, ...]:
     plain, equal, small, scaled = (judged[name] for name in (PLAIN, EQUILIBRIUM, SMALLEST, SCALED))
     size = np.abs(set_up.true_values())
-    spread = float(np.median([_extremes(one * size) for one in others]))
-    relative = float(np.median([_extremes(one) for one in others]))
+    spread, relative = (np.median([_extremes(one * unit) for one in others]) for unit in (size, 1.0))
     return (
         claim(
             SAID["alike"],
@@ -281,7 +267,7 @@ def _claims(judged: Mapping[str, Judged], others: Sequence[Array]) -> tuple[Find
 
 def _samples(found: Mapping[str, Array]) -> DataTable:
     counts = (POINTS, 100, SAMPLES, 10_000)
-    rows: list[list[Value]] = [
+    rows = [
         [name, *(evaluation(Equilibrium(), observed(delta, count)).value for count in counts)]
         for name, delta in found.items()
     ]

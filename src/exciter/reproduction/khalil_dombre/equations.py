@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
+import exciter as ex
 from exciter.experiment.signals.low_pass import Chebyshev
 from exciter.experiment.signals.rows import ParallelFilter, Rows
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares
-from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.report.plot import Line, Plot
-from exciter.reproduction.finding import Finding, claim, shown
 from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.four_models import GIVEN, SAID
-from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.reproduction.paper import DataTable, Effort, Finding, Part, claim, shown
 from exciter.typing import Array
 
 RULE: int = GIVEN["equations_per_parameter"]
@@ -53,27 +50,24 @@ class Counted:
         return np.asarray(np.polyfit(x, np.log(self.errors[:, chosen]).T, 1)[0])
 
 
-def run(effort: Effort) -> Sequence[Part]:
+def run(effort: Effort) -> Part:
     repetitions = effort.pick(12, 150)
     found = counted(repetitions)
     filtered = thinned(effort.pick(3, 30))
-    return (
-        Part(
-            "12.7",
-            f"{RULE} equations per parameter",
-            f"{set_up.AS_BEFORE} Exact motion, white noise of {PERCENT:g} % on torques, {repetitions} repetitions "
-            f"(seeds ({SEED}, number, 0) …); dynamic model, ordinary least squares. The motion stays, its samples are "
-            "more or "
-            f"less dense: {COUNTS[0]} … {COUNTS[-1]} equations per parameter. Beside it: all samples at "
-            f"{set_up.RATE:g} Hz through the filter of {CUTOFF:g} Hz, of which one of {KEPT[0]} … {KEPT[-1]} is kept "
-            f"(seeds ({FILTERED_SEED}, 0) …).",
-            _findings(found, filtered),
-            (_table(found), _thinned_table(filtered)),
-            (_plot(found, filtered),),
-            f"Nothing happens at {RULE}: the error falls with the square root of the number of equations, before and "
-            "after. How many are enough depends on the noise and on the accuracy that is wanted. And equations count "
-            "only while their errors are independent.",
-        ),
+    return Part(
+        "12.7",
+        f"{RULE} equations per parameter",
+        f"{set_up.AS_BEFORE} Exact motion, white noise of {PERCENT:g} % on torques, {repetitions} repetitions "
+        f"(seeds ({SEED}, number, 0) …); dynamic model, ordinary least squares. The motion stays, its samples are "
+        f"more or less dense: {COUNTS[0]} … {COUNTS[-1]} equations per parameter. Beside it: all samples at "
+        f"{set_up.RATE:g} Hz through the filter of {CUTOFF:g} Hz, of which one of {KEPT[0]} … {KEPT[-1]} is kept "
+        f"(seeds ({FILTERED_SEED}, 0) …).",
+        _findings(found, filtered),
+        (_table(found), _thinned_table(filtered)),
+        _plot(found, filtered),
+        f"Nothing happens at {RULE}: the error falls with the square root of the number of equations, before and "
+        "after. How many are enough depends on the noise and on the accuracy that is wanted. And equations count "
+        "only while their errors are independent.",
     )
 
 
@@ -86,7 +80,7 @@ def counted(repetitions: int) -> Counted:
         errors, inside, spread = list[float](), list[float](), list[float]()
         for repetition in range(repetitions):
             part = set_up.noisy_torque((SEED, m, repetition), PERCENT, rate)
-            found = OrdinaryLeastSquares().estimate(Problem(model, (Run((part,)),), InverseDynamic(), folds=1))
+            found = ex.OrdinaryLeastSquares().estimate(Problem(model, (Run((part,)),), ex.InverseDynamic(), folds=1))
             errors.append(set_up.relative_error(found.values))
             low, high = found.interval()
             inside.append(float(np.mean((low < true) & (true < high))))
@@ -100,7 +94,7 @@ def counted(repetitions: int) -> Counted:
 def thinned(repetitions: int) -> Counted:
     """Filtered equations, all or one of some kept; the same noise for all."""
     model, p = set_up.model(), len(set_up.true_values())
-    formulation = InverseDynamic(ParallelFilter(Chebyshev(CUTOFF), factor=1))
+    formulation = ex.InverseDynamic(ParallelFilter(Chebyshev(CUTOFF), factor=1))
     errors = []
     for repetition in range(repetitions):
         part = set_up.noisy_torque((FILTERED_SEED, repetition), PERCENT)
@@ -114,8 +108,7 @@ def thinned(repetitions: int) -> Counted:
 
 def _findings(found: Counted, filtered: Counted) -> tuple[Finding, ...]:
     every, below, above = found.slopes(), found.slopes(most=RULE), found.slopes(least=RULE)
-    different, p_break = _differ(below, above)
-    half, p_half = _is(every, -0.5)
+    (different, p_break), p_half = _differ(below, above), stats.ttest_1samp(every, -0.5).pvalue
     at = dict(zip(found.counts, found.typical, strict=True))
     many = float(filtered.typical[0] / filtered.typical[-1])
     return (
@@ -129,10 +122,11 @@ def _findings(found: Counted, filtered: Counted) -> tuple[Finding, ...]:
         ),
         shown(
             "slope of log error over log number of equations",
-            float(every.mean()),
-            f"± {stats.sem(every):.3f}; p = {p_half:.2g} of −½, {'as' if half else 'not as'} variance alone makes it",
+            every.mean(),
+            f"± {stats.sem(every):.3f}; p = {p_half:.2g} of −½, {'as' if p_half >= CHANCE else 'not as'} variance "
+            "alone makes it",
         ),
-        *(shown(f"relative error with {m} equations per parameter", float(at[m])) for m in found.counts),
+        *(shown(f"relative error with {m} equations per parameter", at[m]) for m in found.counts),
         shown(
             f"error with {filtered.counts[0]} over that with {filtered.counts[-1]} equations per parameter, filtered "
             f"by {CUTOFF:g} Hz",
@@ -152,30 +146,17 @@ def _differ(first: Array, second: Array) -> tuple[bool, float]:
     return p < CHANCE, p
 
 
-def _is(values: Array, what: float) -> tuple[bool, float]:
-    p = float(stats.ttest_1samp(values, what).pvalue)
-    return p >= CHANCE, p
-
-
 def _table(found: Counted) -> DataTable:
-    headings = (
-        "equations per parameter",
-        "relative error, rms",
-        "10 %",
-        "90 %",
-        "predicted",
-        "95 % intervals that hold",
-    )
     low, high = np.quantile(found.errors, [0.1, 0.9], axis=0)
-    columns = (found.typical, low, high, found.predicted, found.covered)
-    rows = [[m, *(float(column[k]) for column in columns)] for k, m in enumerate(found.counts)]
-    return DataTable("equations", "Relative error by number of independent equations", headings, rows)
+    columns = {"equations per parameter": found.counts, "relative error, rms": found.typical, "10 %": low, "90 %": high}
+    columns |= {"predicted": found.predicted, "95 % intervals that hold": found.covered}
+    return DataTable.by_columns("equations", "Relative error by number of independent equations", columns)
 
 
 def _thinned_table(filtered: Counted) -> DataTable:
-    rows = [[k, m, float(e)] for k, m, e in zip(KEPT, filtered.counts, filtered.typical, strict=True)]
-    headings = ("one kept of", "equations per parameter", "relative error, rms")
-    return DataTable("filtered-equations", f"Equations filtered by {CUTOFF:g} Hz, more or fewer kept", headings, rows)
+    columns = {"one kept of": KEPT, "equations per parameter": filtered.counts, "relative error, rms": filtered.typical}
+    caption = f"Equations filtered by {CUTOFF:g} Hz, more or fewer kept"
+    return DataTable.by_columns("filtered-equations", caption, columns)
 
 
 def _plot(found: Counted, filtered: Counted) -> Plot:

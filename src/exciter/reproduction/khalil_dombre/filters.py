@@ -7,16 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import signal
 
+import exciter as ex
 from exciter.experiment.signals.filtered_differences import first_difference, second_difference
 from exciter.experiment.signals.low_pass import Butterworth, Chebyshev, SecondOrder
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.report.plot import Line, Plot
-from exciter.reproduction.finding import claim, same, shown
 from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.four_models import DECIMATE, GIVEN, SAID, estimate
-from exciter.reproduction.paper import DataTable, Effort, Part
-from exciter.robot import Motion
+from exciter.reproduction.paper import DataTable, Effort, Part, claim, same, shown
 from exciter.typing import Array
 
 DECIMATED = GIVEN["decimate"]
@@ -60,9 +58,9 @@ def decimate() -> Part:
                 rate,
                 f"that of its cut-off, {DECIMATED['cutoff']:g} Hz, with its factor, {factor}; it is not printed",
             ),
-            shown("largest difference between its gain and Exciter's", float(np.abs(ours - gain).max())),
+            shown("largest difference between its gain and Exciter's", np.abs(ours - gain).max()),
         ),
-        figures=(_gains(),),
+        figures=_gains(),
     )
 
 
@@ -113,15 +111,22 @@ def _gains() -> Plot:
 
 def second_order() -> Part:
     """F(s) = a²/(s + a)²: on both sides nothing is lost, on Y alone tens of per cent."""
-    rows, wrong, right = [], [], []
+    rows = []
     for a in SECOND["compared"]:
         causal_both, momentum, only_y = causal(a)
         both = ParallelFilter(SecondOrder.of(a), factor=1)
-        ours = [estimate(set_up.exact(), kind).values for kind in (InverseDynamic(both), FilteredDynamic(both))]
-        errors = [set_up.relative_error(x) for x in (causal_both, momentum, *ours, only_y, zero_phase_only_y(a))]
-        rows.append([a, a / (2.0 * np.pi), *errors])
-        wrong.append(errors[4])
-        right.append(max(errors[0], *errors[2:4]))
+        found = {
+            "F on Y and W": causal_both,
+            "F on Y, s F on B1, F on B2": momentum,
+            "Exciter, dynamic": estimate(set_up.exact(), ex.InverseDynamic(both)).values,
+            "Exciter, filtered dynamic": estimate(set_up.exact(), ex.FilteredDynamic(both)).values,
+            "F on Y alone": only_y,
+            "F on Y alone, without its phase": zero_phase_only_y(a),
+        }
+        errors = {name: set_up.relative_error(values) for name, values in found.items()}
+        rows.append({"a [rad/s]": a, "a [Hz]": a / (2.0 * np.pi), **errors})
+    wrong = [row["F on Y alone"] for row in rows]
+    right = [row[name] for row in rows for name in ("F on Y and W", "Exciter, dynamic", "Exciter, filtered dynamic")]
     at_a = float(np.abs(signal.freqs([1.0], [1.0, 2.0, 1.0], worN=[1.0])[1][0]))
     percent = ", ".join(f"{100 * error:.0f} % (a = {a:g})" for a, error in zip(SECOND["compared"], wrong, strict=True))
     least, most = (SECOND[key] / (2.0 * np.pi) for key in ("least", "most"))
@@ -144,23 +149,7 @@ def second_order() -> Part:
             shown("gain of F(s) at a [dB]", 20.0 * np.log10(at_a), "the chapter calls a the cut-off frequency"),
             shown("recommended a in Hz", f"{least:.2g} … {most:.2g}", "a is in rad/s, which the chapter does not say"),
         ),
-        (
-            DataTable(
-                "second-order",
-                "Relative error by what is filtered",
-                (
-                    "a [rad/s]",
-                    "a [Hz]",
-                    "F on Y and W",
-                    "F on Y, s F on B1, F on B2",
-                    "Exciter, dynamic",
-                    "Exciter, filtered dynamic",
-                    "F on Y alone",
-                    "F on Y alone, without its phase",
-                ),
-                rows,
-            ),
-        ),
+        DataTable.by_rows("second-order", "Relative error by what is filtered", rows),
     )
 
 
@@ -220,29 +209,27 @@ def positions() -> Part:
                 SAID["both_ways"], one > 100.0 * both, f"relative error {both:.2g} both ways, {one:.2g} forwards only"
             ),
         ),
-        (
-            DataTable(
-                "positions",
-                "Relative error by how positions are filtered and differentiated",
-                ("how", "relative error"),
-                [[name, error] for name, error in errors.items()],
-            ),
+        DataTable(
+            "positions",
+            "Relative error by how positions are filtered and differentiated",
+            ("how", "relative error"),
+            [[name, error] for name, error in errors.items()],
         ),
         differences="[12.16] ends with / 2T; meant is division by 2T.",
     )
 
 
-def _differences(q: Array) -> Motion:
+def _differences(q: Array) -> ex.Motion:
     qd, qdd = first_difference(q, set_up.RATE), second_difference(q, set_up.RATE)
-    return Motion(set_up.motion().time[1:-1], q[1:-1], qd, qdd)
+    return ex.Motion(set_up.motion().time[1:-1], q[1:-1], qd, qdd)
 
 
-def _backward(q: Array) -> Motion:
+def _backward(q: Array) -> ex.Motion:
     qd = np.diff(q, axis=0) * set_up.RATE
-    return Motion(set_up.motion().time[2:], q[2:], qd[1:], np.diff(qd, axis=0) * set_up.RATE)
+    return ex.Motion(set_up.motion().time[2:], q[2:], qd[1:], np.diff(qd, axis=0) * set_up.RATE)
 
 
-def _of_motion(motion: Motion) -> Array:
+def _of_motion(motion: ex.Motion) -> Array:
     """χ̂ of exact torques beside a motion that is not."""
     first = round(motion.time[0] * set_up.RATE)
     torque = set_up.torque()[first : first + len(motion)]

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+import exciter as ex
 from exciter.dynamics.base import random_motion
-from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import Columns
 from exciter.excitation.criteria.criterion import Observed
 from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
@@ -19,19 +19,13 @@ from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares
-from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
-from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.base_numeric import numeric_base
-from exciter.parameters.terms import Coulomb, Offset, Viscous
-from exciter.reproduction.finding import claim, shown
 from exciter.reproduction.khalil_dombre import set_up
-from exciter.reproduction.paper import DataTable, Effort, Part
-from exciter.reproduction.published import published
+from exciter.reproduction.paper import DataTable, Effort, Part, claim, published, shown
 from exciter.typing import Array
 
 GIVEN = published("khalil_dombre")
@@ -45,10 +39,10 @@ SINCE = "all from the start"
 
 #: Rows as printed: [12.20], [12.30], [12.52], [12.49]; all but the last through the filter of ``decimate``
 FOUR: dict[str, Formulation] = {
-    "dynamic": InverseDynamic(DECIMATE),
-    "filtered dynamic": FilteredDynamic(DECIMATE),
-    "power": Power(DECIMATE, even=False),
-    "energy": Energy(INTERVAL, even=False),
+    "dynamic": ex.InverseDynamic(DECIMATE),
+    "filtered dynamic": ex.FilteredDynamic(DECIMATE),
+    "power": ex.Power(DECIMATE, even=False),
+    "energy": ex.Energy(INTERVAL, even=False),
 }
 
 
@@ -57,11 +51,11 @@ def run(effort: Effort) -> Sequence[Part]:
 
 
 def estimate(
-    part: Processed, formulation: Formulation, estimator: Estimator | None = None, model: DynamicModel | None = None
+    part: Processed, formulation: Formulation, estimator: Estimator | None = None, model: ex.DynamicModel | None = None
 ) -> Estimate:
     """Of one run; ordinary least squares and the model of the set-up unless given."""
     problem = Problem(model or set_up.model(), (Run((part,)),), formulation)
-    return (estimator or OrdinaryLeastSquares()).estimate(problem)
+    return (estimator or ex.OrdinaryLeastSquares()).estimate(problem)
 
 
 # -- exact data --------------------------------------------------------------------------------------------------------
@@ -78,7 +72,8 @@ def without_noise(effort: Effort) -> Part:
         [name, round(one.freedom), one.condition_number, ours[name], plain.get(name)] for name, one in found.items()
     ]
     conditions = random_conditions(effort.pick(30, 200))
-    ratio, spread = conditions["energy"] / conditions["dynamic"], {k: _quantile_ratio(v) for k, v in conditions.items()}
+    ratio = conditions["energy"] / conditions["dynamic"]
+    spread = {name: np.divide(*np.quantile(values, [0.9, 0.1])) for name, values in conditions.items()}
     share = float(np.mean(ratio > 1.0))
     low, high = np.quantile(ratio, [0.1, 0.9])
     findings = (
@@ -110,23 +105,15 @@ def without_noise(effort: Effort) -> Part:
         f"{INTERVAL:g} s. 'As printed' has central differences over three samples [12.16] and the trapezium rule; "
         "Exciter differentiates over seven samples and integrates cubics. Relative error: ‖χ̂ − χ‖ / ‖χ‖.",
         findings,
-        (
-            DataTable(
-                "exact-data",
-                "Four models on exact data",
-                ("model", "degrees of freedom", "cond(W)", "relative error", "relative error as printed"),
-                rows,
-            ),
+        DataTable(
+            "exact-data",
+            "Four models on exact data",
+            ("model", "degrees of freedom", "cond(W)", "relative error", "relative error as printed"),
+            rows,
         ),
         differences="The scan of the chapter has d/dt inside B1 after [12.27], where it would be taken twice; right is "
         "B1 = Aʲ q̇. The four models then agree, as they must.",
     )
-
-
-def _quantile_ratio(values: Array) -> float:
-    """90 % over 10 % quantile."""
-    low, high = np.quantile(values, [0.1, 0.9])
-    return float(high / low)
 
 
 def printed_estimates() -> dict[str, Array]:
@@ -202,9 +189,11 @@ def with_offset() -> Part:
     errors = {name: set_up.relative_error(estimate(part, kind).values) for name, kind in FOUR.items()}
     lengths = {length: set_up.relative_error(over_intervals(part, length)) for length in LENGTHS}
     since = set_up.relative_error(over_intervals(part, None))
-    wider = DynamicModel(set_up.model().robot, (Viscous(), Coulomb(), Offset()))
+    wider = ex.DynamicModel(set_up.model().robot, (ex.Viscous(), ex.Coulomb(), ex.Offset()))
     place = [k for k, name in enumerate(wider.base.names) if not name.startswith("off")]
-    known = {name: _inertias_and_friction(estimate(part, kind, model=wider), place) for name, kind in FOUR.items()}
+    known = {
+        name: set_up.relative_error(estimate(part, kind, model=wider).values[place]) for name, kind in FOUR.items()
+    }
     size = f"{offset.max():g} N·m on joint {int(offset.argmax()) + 1}"
     begins = larger_from(lengths, errors["power"])
     least, most = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
@@ -229,8 +218,7 @@ def with_offset() -> Part:
                 lengths[most] / lengths[least],
                 f"it grows with short intervals, not on and on: {lengths[LENGTHS[-1]]:.3g} with {LENGTHS[-1]:g} s, "
                 f"{since:.3g} when all intervals begin with the motion, up to {GIVEN['set_up']['duration']:g} s long. "
-                "A constant torque is a "
-                "potential: its work is offset times travel, which the joint's range bounds",
+                "A constant torque is a potential: its work is offset times travel, which the joint's range bounds",
             ),
             *(shown(f"the same, offsets being parameters, {name} model", known[name]) for name in FOUR),
         ),
@@ -278,7 +266,3 @@ def over_intervals(part: Processed, length: float | None) -> Array:
         k = round(length / INTERVAL)
         w, y = (np.concatenate([side[k - 1 : k], side[k:] - side[:-k]]) for side in (w, y))
     return np.asarray(np.linalg.lstsq(w, y)[0])
-
-
-def _inertias_and_friction(found: Estimate, place: Sequence[int]) -> float:
-    return set_up.relative_error(found.values[list(place)])

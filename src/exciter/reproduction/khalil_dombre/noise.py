@@ -7,29 +7,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+import exciter as ex
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.route import Route
-from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
-from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.report.plot import Line, Plot
-from exciter.reproduction.finding import Finding, Value, claim, shown
 from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.four_models import DECIMATE, FOUR, GIVEN, INTERVAL, SAID
 from exciter.reproduction.khalil_dombre.uncertainty import printed_std
-from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.reproduction.paper import DataTable, Effort, Finding, Part, Value, claim, shown
 from exciter.typing import Array
 
 NOISE = GIVEN["noise"]
 USUAL, OTHER = NOISE["usual"], NOISE["other"]
 LOW, MIDDLE, HIGH = NOISE["cutoffs"]
-EVENED: dict[str, Formulation] = {"power, rows evened": Power(DECIMATE), "energy, rows evened": Energy(INTERVAL)}
-ESTIMATORS: dict[str, Estimator] = {"ordinary": OrdinaryLeastSquares(), "weighted": WeightedLeastSquares()}
+EVENED: dict[str, Formulation] = {"power, rows evened": ex.Power(DECIMATE), "energy, rows evened": ex.Energy(INTERVAL)}
+ESTIMATORS: dict[str, Estimator] = {"ordinary": ex.OrdinaryLeastSquares(), "weighted": ex.WeightedLeastSquares()}
 CHOSEN, SERIES = "cut-off chosen from the data", "Fourier series fitted"
 SEED, SIMULATED_SEED = 11, 15
 NEAR, FAR = 1.5, 10.0  # errors over that of the best cut-off, by which one counts as found, and another one as bad
@@ -91,14 +88,14 @@ def models_of(way: str) -> dict[str, Formulation]:
     return FOUR | EVENED if way == of(MIDDLE) else FOUR
 
 
-def run(effort: Effort) -> Sequence[Part]:
+def run(effort: Effort) -> Part:
     cutoffs = effort.pick((LOW, MIDDLE, HIGH), (2.0, 3.0, LOW, MIDDLE, 20.0, HIGH, 80.0))
     repetitions = effort.pick(2, 12)
     usual = monte_carlo(routes(cutoffs), USUAL["position"], USUAL["torque"], repetitions)
     chosen = simulated_choice(cutoffs, effort.pick(1, 5))
     other_route = {of(OTHER["cutoff"]): FilteredDifferences(OTHER["cutoff"], NOISE["order"])}
     other = monte_carlo(other_route, OTHER["position"], OTHER["torque"], effort.pick(1, repetitions))
-    return (_with_noise(usual, other, cutoffs, chosen, repetitions),)
+    return _with_noise(usual, other, cutoffs, chosen, repetitions)
 
 
 def monte_carlo(ways: Mapping[str, Route], position: float, percent: float, repetitions: int) -> Samples:
@@ -117,7 +114,9 @@ def monte_carlo(ways: Mapping[str, Route], position: float, percent: float, repe
                     found = estimator.estimate(problem)
                     error = found.values - set_up.true_values()
                     torque = float(np.sqrt(np.mean((phi @ error) ** 2)) / signal)
-                    one = error, printed_std(problem, found), torque, _residual(problem, found)
+                    rows = problem.compressed
+                    residual = float(np.sqrt(rows.squares(found.values).sum() / rows.signal.sum()))
+                    one = error, printed_std(problem, found), torque, residual
                     drawn.setdefault((way, name, word), []).append(one)
     return {key: Sample(*(np.array(column) for column in zip(*rows, strict=True))) for key, rows in drawn.items()}
 
@@ -135,14 +134,9 @@ def simulated_choice(cutoffs: Sequence[float], logs: int) -> float:
         log = replace(log, torque=log.needed_torque() + more)
         for cutoff in cutoffs:
             part = FilteredDifferences(cutoff, NOISE["order"]).apply(log)
-            found = OrdinaryLeastSquares().estimate(Problem(model, (Run((part,)),), FOUR["dynamic"]))
+            found = ex.OrdinaryLeastSquares().estimate(Problem(model, (Run((part,)),), FOUR["dynamic"]))
             errors[cutoff] += float(np.linalg.norm(found.values - true))
     return min(cutoffs, key=errors.__getitem__)
-
-
-def _residual(problem: Problem, found: Estimate) -> float:
-    compressed = problem.compressed
-    return float(np.sqrt(compressed.squares(found.values).sum() / compressed.signal.sum()))
 
 
 def _with_noise(usual: Samples, other: Samples, cutoffs: Sequence[float], chosen: float, repetitions: int) -> Part:
@@ -164,7 +158,7 @@ def _with_noise(usual: Samples, other: Samples, cutoffs: Sequence[float], chosen
             *_claims(usual, cutoffs, chosen),
         ),
         (_table("with-noise", f"Noise of {noise}", usual), _table("with-other-noise", "Other noise", other)),
-        (_plot(usual, cutoffs),),
+        _plot(usual, cutoffs),
         "A cut-off far above the motion leaves noise in W; least squares then is wrong by many of the standard "
         "deviations that [12.7] prints.",
     )
@@ -263,7 +257,7 @@ def _table(key: str, caption: str, samples: Samples) -> DataTable:
     headings = ["positions", "model"]
     for word in ESTIMATORS:
         headings += [f"median relative error, {word} least squares", "10 %", "90 %", "torque error [%]"]
-    rows: list[list[Value]] = []
+    rows = []
     for way, name in dict.fromkeys((way, name) for way, name, _ in samples):
         row: list[Value] = [way, name]
         for word in ESTIMATORS:

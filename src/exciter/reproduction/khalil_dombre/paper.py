@@ -5,17 +5,14 @@ from __future__ import annotations
 from exciter.reproduction.khalil_dombre import (
     criteria,
     equations,
-    essential,
     filters,
     four_models,
-    friction,
-    gravity,
+    friction_gravity,
     noise,
     sequential,
     uncertainty,
     validation,
     vandanjon,
-    wrist,
 )
 from exciter.reproduction.paper import Paper, Study
 
@@ -32,11 +29,11 @@ PAPER = Paper(
         Study("equations", 13.0, equations.run),
         Study("criteria", 15.0, criteria.run),
         Study("sequential", 20.0, sequential.run),
-        Study("wrist", 5.0, wrist.run),
-        Study("friction", 27.0, friction.run),
-        Study("gravity", 15.0, gravity.run),
+        Study("wrist", 5.0, sequential.wrist_first),
+        Study("friction", 27.0, friction_gravity.separate_friction),
+        Study("gravity", 15.0, friction_gravity.gravity_first),
         Study("vandanjon", 15.0, vandanjon.run),
-        Study("essential", 9.0, essential.run),
+        Study("essential", 9.0, uncertainty.essential),
         Study("validation", 45.0, validation.run),
     ),
 )

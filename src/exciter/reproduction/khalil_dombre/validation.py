@@ -8,20 +8,14 @@ from functools import cache
 
 import numpy as np
 
-from exciter.dynamics.model import DynamicModel
-from exciter.experiment.virtual import Simulated
-from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.dynamic import FilteredDynamic
-from exciter.identification.formulations.energy import Power
+import exciter as ex
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.parameters.consistency import link_consistency
-from exciter.parameters.terms import Viscous
 from exciter.report.plot import Line, Plot
-from exciter.reproduction.finding import Finding, claim, shown
-from exciter.reproduction.khalil_dombre import drive_gains, set_up, virtual
-from exciter.reproduction.khalil_dombre.steps import DATA, counted, percent, recovered
-from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.reproduction.khalil_dombre import set_up, virtual
+from exciter.reproduction.khalil_dombre.set_up import DATA, counted, percent, recovered
+from exciter.reproduction.paper import DataTable, Effort, Finding, Part, claim, shown
 from exciter.typing import Array
 from exciter.validation.comparison import Comparison, Method, compare
 from exciter.validation.followed import Followed, simulate_closed_loop
@@ -40,11 +34,10 @@ SHORT, OFFSET = "too short a log", "torque offset"
 
 
 def run(effort: Effort) -> Sequence[Part]:
-    faults = _faults()
     times = effort.pick(*SETTINGS["repetitions"].values())
-    tested = {name: [fault.tested(seed) for seed in range(times)] for name, fault in faults.items()}
+    tested = {name: [fault.tested(seed) for seed in range(times)] for name, fault in _faults().items()}
     loads = [_load(seed) for seed in range(effort.pick(*SETTINGS["loads"].values()))]
-    return (_part(tested, loads, times), drive_gains.part(effort))
+    return (_part(tested, loads, times), virtual.gains_part(effort))
 
 
 # -- tests -------------------------------------------------------------------------------------------------------------
@@ -107,16 +100,16 @@ def _beyond(one: RunValidation) -> bool:
     return floor is not None and _left(one) > BEYOND * floor
 
 
-def _tests(model: DynamicModel, used: Run, unseen: Run, loaded: Run) -> Tested:
-    form, estimator = virtual.formulation(), WeightedLeastSquares()
+def _tests(model: ex.DynamicModel, used: Run, unseen: Run, loaded: Run) -> Tested:
+    form, estimator = virtual.formulation(), ex.WeightedLeastSquares()
     problem = Problem(model, (used,), form)
     estimate = estimator.estimate(problem)
     direct, cross = validate(problem, estimate, (used, unseen)).runs
-    filtered = FilteredDynamic(form.parallel_filter) if form.parallel_filter is not None else FilteredDynamic()
+    filtered = ex.FilteredDynamic(form.parallel_filter) if form.parallel_filter is not None else ex.FilteredDynamic()
     methods = [
         Method("dynamic", form, estimator),
         Method("filtered dynamic", filtered, estimator),
-        Method("power", Power(), estimator),
+        Method("power", ex.Power(), estimator),
     ]
     sigma = set_up.torque_noise(DATA["noise"])
     simulated = simulate_closed_loop(model, estimate.values, unseen)
@@ -142,7 +135,7 @@ def _tests(model: DynamicModel, used: Run, unseen: Run, loaded: Run) -> Tested:
 class Fault:
     """What goes wrong: the model that is identified, what sensors say, and how much of the log is used [s]."""
 
-    model: DynamicModel
+    model: ex.DynamicModel
     gain: float = 1.0
     offset: tuple[float, ...] = (0.0, 0.0, 0.0)  # [N·m] of the torque sensors
     seconds: float | None = None
@@ -159,7 +152,9 @@ class Fault:
 
 
 @cache
-def _run(simulated: Simulated, seed: int, gain: float, offset: tuple[float, ...], seconds: float | None = None) -> Run:
+def _run(
+    simulated: ex.Simulated, seed: int, gain: float, offset: tuple[float, ...], seconds: float | None = None
+) -> Run:
     """A log, all of it or its first seconds; faults share those that are alike."""
     found = virtual.logged(simulated, seed)
     log = replace(found, torque=gain * found.needed_torque() + np.asarray(offset))
@@ -171,7 +166,7 @@ def _faults() -> dict[str, Fault]:
     return {
         NOTHING: Fault(model),
         GAIN: Fault(model, gain=given["gain"]),
-        DRY: Fault(DynamicModel(model.robot, (Viscous(),))),
+        DRY: Fault(ex.DynamicModel(model.robot, (ex.Viscous(),))),
         SHORT: Fault(model, seconds=given["short"]),
         OFFSET: Fault(model, offset=tuple(given["offset"])),
     }
@@ -202,10 +197,9 @@ def _part(tested: Mapping[str, Sequence[Tested]], loads: Sequence[KnownLoad], ti
     alarms = {name: np.mean([one.alarms for one in each], axis=0) for name, each in tested.items()}
     figures = DataTable(
         "validation-tests",
-        "The six tests of 12.7 and what may be wrong (first set of logs): residual on the log used, on an unseen "
-        f"one, smallest scaled eigenvalue of A, mass of the load ({mass:g} kg), largest difference of torques "
-        "between methods, "
-        "residual of the simulated robot; and the error of the parameters",
+        "The six tests of 12.7 and what may be wrong (first set of logs): residual on the log used, on an unseen one, "
+        f"smallest scaled eigenvalue of A, mass of the load ({mass:g} kg), largest difference of torques between "
+        "methods, residual of the simulated robot; and the error of the parameters",
         ("what is wrong", "how much", *TESTS, "‖δχ‖/‖χ‖ [%]"),
         [(name, told[name], *each[0].figures, 100.0 * each[0].error) for name, each in tested.items()],
     )
@@ -213,38 +207,29 @@ def _part(tested: Mapping[str, Sequence[Tested]], loads: Sequence[KnownLoad], ti
         "validation-alarms",
         f"Share of {counted(times, 'set')} of logs in which each test raises an alarm [%]",
         ("what is wrong", *TESTS),
-        [(name, *(100.0 * shares).tolist()) for name, shares in alarms.items()],
+        [(name, *100.0 * shares) for name, shares in alarms.items()],
     )
-    first = tested[NOTHING][0]
-    part = first.cross.prediction
-    shown_joint = 1
-    lines = [
-        Line("measured", part.measured[:, shown_joint], "N·m", points=True),
-        Line("predicted", part.predicted[:, shown_joint], "N·m"),
-    ]
+    part, joint = tested[NOTHING][0].cross.prediction, 1
+    measured = Line("measured", part.measured[:, joint], "N·m", points=True)
+    predicted = Line("predicted", part.predicted[:, joint], "N·m")
     return Part(
         "Section 12.7, validation",
         "The list of tests, and which faults each of them finds",
         f"{virtual.WORDS} Known load: {mass:g} kg on the tool. {counted(times, 'set')} of three logs per fault (seeds "
-        "3 k, 3 k + 1, 3 k + 2 for set k from 0: used, unseen, with the load), "
-        f"{len(loads)} pairs of "
-        f"logs without and with the load (seeds from {LOADS}). Alarms: a residual {BEYOND:g} times the noise "
-        "or more; an "
-        "inertia matrix that is not surely positive definite; a load outside its 95 % region; methods that disagree "
-        f"significantly and by {ALIKE:g} % of the torque or more, or give no estimate; a simulated torque "
-        f"{BEYOND:g} times the "
-        "noise or more from the measured one, or a simulation that stops. In open loop the simulator counts as good "
-        f"below {percent(PREDICTED)} of the error at constant velocity. The chapter gives no limits; these are ours.",
+        f"3 k, 3 k + 1, 3 k + 2 for set k from 0: used, unseen, with the load), {len(loads)} pairs of logs without and "
+        f"with the load (seeds from {LOADS}). Alarms: a residual {BEYOND:g} times the noise or more; an inertia matrix "
+        "that is not surely positive definite; a load outside its 95 % region; methods that disagree significantly and "
+        f"by {ALIKE:g} % of the torque or more, or give no estimate; a simulated torque {BEYOND:g} times the noise or "
+        "more from the measured one, or a simulation that stops. In open loop the simulator counts as good below "
+        f"{percent(PREDICTED)} of the error at constant velocity. The chapter gives no limits; these are ours.",
         _findings(tested, alarms, loads),
         (figures, found),
-        (
-            Plot(
-                f"Unseen motion: torque of joint {shown_joint + 1}, both sides filtered",
-                part.time,
-                "time [s]",
-                "torque [N·m]",
-                lines,
-            ),
+        Plot(
+            f"Unseen motion: torque of joint {joint + 1}, both sides filtered",
+            part.time,
+            "time [s]",
+            "torque [N·m]",
+            (measured, predicted),
         ),
         "The chapter says what to test, and not what each test can find. None finds everything.",
     )
@@ -261,7 +246,8 @@ def _findings(
     bias = float((masses.mean() - virtual.payload().mass) / (spread / np.sqrt(len(masses))))
     right, chance = recovered(missed, len(loads), bias)
     apart = {(one.first, one.second): one.torque_percent for one in first.methods.differences}
-    opened = simulate_open_loop(set_up.model(), first.values, _unseen())
+    unseen = _run(virtual.experiment().validation, 1, 1.0, (0.0, 0.0, 0.0))
+    opened = simulate_open_loop(set_up.model(), first.values, unseen)
     floor = {kind: one.floor.total_percent or np.nan for kind, one in (("used", first.direct), ("unseen", first.cross))}
     return (
         shown(
@@ -279,16 +265,14 @@ def _findings(
         claim(
             "the inertia matrix of the estimated parameters is positive definite",
             first.inertia.sure is True,
-            f"smallest scaled eigenvalue {first.inertia.smallest:.3g}, {first.inertia.surety or 0.0:.0f} σ "
-            "from zero where it is "
-            "least sure",
+            f"smallest scaled eigenvalue {first.inertia.smallest:.3g}, {first.inertia.surety or 0.0:.0f} σ from zero "
+            "where it is least sure",
         ),
         claim(
             "identified without and with a known load, the load is correctly estimated",
             right,
-            f"{len(loads) - missed} of {len(loads)} loads within their 95 % region (chance of so many or so "
-            f"few: {chance:.2g}); "
-            f"mass {masses.mean():.4f} ± {spread:.4f} kg, true {virtual.payload().mass:g} kg",
+            f"{len(loads) - missed} of {len(loads)} loads within their 95 % region (chance of so many or so few: "
+            f"{chance:.2g}); mass {masses.mean():.4f} ± {spread:.4f} kg, true {virtual.payload().mass:g} kg",
         ),
         claim(
             "different methods (dynamic, filtered dynamic, power) give comparable results",
@@ -300,23 +284,20 @@ def _findings(
             alike(found[NOTHING]["simulator"], float(opened.relative[-1])),
             f"under a controller: torques {first.simulated_percent:.3g} % from the measured ones, sensor noise alone "
             f"{first.noise:.3g} %; driven by the measured torque for {opened.horizons[-1]:g} s: "
-            f"{percent(opened.relative[-1])} "
-            "of the error at constant velocity",
+            f"{percent(opened.relative[-1])} of the error at constant velocity",
         ),
         shown("false alarms of all tests, nothing wrong [%]", 100.0 * float(good.mean())),
         shown(
             "all torque gains wrong: only the known load tells",
             found[GAIN]["known load"] == 1.0 and sum(found[GAIN].values()) == 1.0,
-            f"mass {tested[GAIN][0].load.found.mass:.3g} kg; every parameter is wrong by the same factor, "
-            "which no comparison "
-            "with the same torques can see",
+            f"mass {tested[GAIN][0].load.found.mass:.3g} kg; every parameter is wrong by the same factor, which no "
+            "comparison with the same torques can see",
         ),
         shown(
             "too short a log: direct validation says nothing, an unseen motion and the inertia matrix do",
             found[SHORT]["direct"] == 0.0 and found[SHORT]["cross"] == found[SHORT]["inertia matrix"] == 1.0,
-            f"residual {_left(tested[SHORT][0].direct):.3g} % on the log used, "
-            f"{_left(tested[SHORT][0].cross):.3g} % on the "
-            "unseen one",
+            f"residual {_left(tested[SHORT][0].direct):.3g} % on the log used, {_left(tested[SHORT][0].cross):.3g} % "
+            "on the unseen one",
         ),
         shown(
             "friction missing from the model: residuals and methods tell, inertia matrix and load do not",
@@ -326,10 +307,9 @@ def _findings(
             "alarms that a constant offset of a torque sensor raises, mean of all tests [%]",
             100.0 * float(alarms[OFFSET].mean()),
             f"the parameters are then wrong by {100 * tested[OFFSET][0].error:.2g} %, without it by "
-            f"{100 * first.error:.2g} %: "
-            "the offset is taken for gravity and friction",
+            f"{100 * first.error:.2g} %: the offset is taken for gravity and friction",
         ),
-        *_necessary(),
+        _necessary(),
     )
 
 
@@ -338,21 +318,15 @@ def alike(alarms: float, predicted: float) -> bool:
     return alarms == 0.0 and predicted < PREDICTED
 
 
-def _unseen() -> Run:
-    return _run(virtual.experiment().validation, 1, 1.0, (0.0, 0.0, 0.0))
-
-
-def _necessary() -> tuple[Finding, ...]:
+def _necessary() -> Finding:
     """A positive definite inertia matrix does not make bodies."""
     model = set_up.model()
     matrix = check_inertia_matrix(model, set_up.true_values())
     bodies = [link_consistency(joint.inertia, joint.name) for joint in model.robot.joints]
-    return (
-        shown(
-            "the inertia matrix can be positive definite though a link cannot exist",
-            matrix.definite and not all(one.consistent for one in bodies),
-            f"the values X of Gautier and Khalil's Table 6 have a positive definite A (smallest scaled eigenvalue "
-            f"{matrix.smallest:.3g}), and no body can be their link 3: "
-            f"{next(('; '.join(one.problems) for one in bodies if not one.consistent), 'all can exist')}",
-        ),
+    return shown(
+        "the inertia matrix can be positive definite though a link cannot exist",
+        matrix.definite and not all(one.consistent for one in bodies),
+        f"the values X of Gautier and Khalil's Table 6 have a positive definite A (smallest scaled eigenvalue "
+        f"{matrix.smallest:.3g}), and no body can be their link 3: "
+        f"{next(('; '.join(one.problems) for one in bodies if not one.consistent), 'all can exist')}",
     )

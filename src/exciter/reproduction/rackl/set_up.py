@@ -12,19 +12,16 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+import exciter as ex
 from exciter.dynamics.base import inertia_base
-from exciter.dynamics.model import DynamicModel
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.excitation.constraints.workspace import Box, OutsideSphere
-from exciter.excitation.trajectories.piecewise import BSpline
+from exciter.excitation.constraints.workspace import OutsideSphere
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.draw import Spread
 from exciter.identification.load import load_chi
-from exciter.reproduction.finding import text_of
-from exciter.reproduction.published import published
-from exciter.robot import load
+from exciter.reproduction.paper import published, text_of
 from exciter.typing import Array
 
 TOOL = "flange"
@@ -40,23 +37,23 @@ OPEN = (
 
 
 @cache
-def paper_model() -> DynamicModel:
+def paper_model() -> ex.DynamicModel:
     """The LWR 4+ with the limits of (37)–(44), rigid bodies only: the torque sensors are behind gears and friction."""
     limits = published("rackl")["limits"]
-    robot = load("lwr4").with_limits(
+    robot = ex.load("lwr4").with_limits(
         lower=np.deg2rad(limits["lower"]),
         upper=np.deg2rad(limits["upper"]),
         **{kind: limits[kind] for kind in ("velocity", "acceleration", "torque")},
     )
-    return DynamicModel(robot)
+    return ex.DynamicModel(robot)
 
 
-def limits_of(model: DynamicModel, chi: Array | None = None) -> tuple[Constraint, ...]:
+def limits_of(model: ex.DynamicModel, chi: Array | None = None) -> tuple[Constraint, ...]:
     """Box (33)–(35), sphere (41) and torque limits (44), these with χ where it is not the description's."""
     limits = published("rackl")["limits"]
     robot = model.robot
     return (
-        Box(robot, TOOL, np.array(limits["box_lower"]), np.array(limits["box_upper"])),
+        ex.Box(robot, TOOL, np.array(limits["box_lower"]), np.array(limits["box_upper"])),
         OutsideSphere(robot, TOOL, limits["sphere"]),
         TorqueLimits(model) if chi is None else TorqueLimits(model, chi),
     )
@@ -68,13 +65,13 @@ def payload() -> Payload:
     return Payload(TOOL, mass, (0.0, 0.0, 0.5 * HEIGHT), (across, 0.0, 0.0, across, 0.0, along))
 
 
-def loaded_chi(model: DynamicModel) -> Array:
+def loaded_chi(model: ex.DynamicModel) -> Array:
     """χ (p,) of the description with the payload on the flange."""
     return model.nominal + load_chi(model, payload())
 
 
-def spline(segments: int = SEGMENTS, duration: float = DURATION) -> BSpline:
-    return BSpline(duration, segments, published("rackl")["spline"]["degree"])
+def spline(segments: int = SEGMENTS, duration: float = DURATION) -> ex.BSpline:
+    return ex.BSpline(duration, segments, published("rackl")["spline"]["degree"])
 
 
 def names_16() -> tuple[str, ...]:
@@ -87,13 +84,13 @@ def weights_16() -> tuple[float, ...]:
     return tuple(float(row[1]) for row in published("rackl")["table_1"])
 
 
-def names_31(model: DynamicModel) -> tuple[str, ...]:
+def names_31(model: ex.DynamicModel) -> tuple[str, ...]:
     """Second moments that stand for the inertia base parameters."""
     base = inertia_base(model)
     return tuple(base.standard[k] for k in base.independent)
 
 
-def columns(model: DynamicModel, names: tuple[str, ...]) -> NDArray[np.int64]:
+def columns(model: ex.DynamicModel, names: tuple[str, ...]) -> NDArray[np.int64]:
     return np.array([model.standard.index(name) for name in names])
 
 

@@ -4,20 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
+import exciter as ex
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.criteria import AnyCriterion, ConditionNumber, Figures
+from exciter.excitation.criteria import AnyCriterion, Figures
 from exciter.excitation.design import design
 from exciter.excitation.objective import Objective
-from exciter.excitation.trajectories.fourier import Fourier
-from exciter.reproduction.swevers_asme.continued import Continued
+from exciter.excitation.optimiser.finish import finish
+from exciter.excitation.optimiser.joint_limits import JointLimits
+from exciter.excitation.optimiser.nonlinear import NonlinearLimits
+from exciter.excitation.optimiser.search import Search
+from exciter.excitation.optimiser.sqp import minimise
+from exciter.excitation.optimiser.stages import stages
+from exciter.excitation.optimiser.start import shrunk
 from exciter.reproduction.swevers_asme.set_up import FAMILY, SAMPLES, columns, figures, model, robot, sampled, workspace
-from exciter.robot.robot import Robot
 from exciter.typing import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Continued(Search):
+    """A search with ``share`` of the usual margins between grid points and limits; the certificate decides as ever."""
+
+    share: float = 0.3
+
+    @cached_property
+    def limits(self) -> JointLimits:
+        usual = super().limits
+        return replace(usual, margins=self.share * usual.margins)
+
+    @cached_property
+    def nonlinear(self) -> NonlinearLimits | None:
+        usual = super().nonlinear
+        return None if usual is None else replace(usual, margins=self.share * usual.margins)
+
+    def improved(self, delta: Array, anew: bool = True) -> Array | None:
+        """δ of the optimum reached from δ, which is shrunk about a posture until it keeps all limits; None where no
+        motion was certified. anew: by the smooth stand-ins of the criterion first, as every search; they may lead away
+        to another optimum."""
+        variables = self.variables
+        centre = variables.from_delta(self.trajectory.still(self.posture()))
+        y = shrunk(self.limits, self.nonlinear, centre, variables.from_delta(delta))
+        todo = stages(self.criterion)[0 if anew else -1 :]
+        for criterion in todo:
+            y = minimise(self._problem(criterion), y, self.settings).y
+        finished = finish(self._problem(todo[-1]), y, centre, self.certified, self.settings)
+        return None if finished.y is None else variables.result(finished.y)[1]
+
 
 SEED = 0
 
@@ -27,13 +64,13 @@ class Case:
     """What is optimised, and within which limits; all those of the paper, corrected, unless said otherwise."""
 
     friction: bool = True
-    criterion: AnyCriterion = field(default_factory=ConditionNumber)
+    criterion: AnyCriterion = field(default_factory=ex.ConditionNumber)
     acceleration_limit: bool = True
-    constraints: Callable[[Robot], tuple[Constraint, ...]] = workspace
-    family: Fourier = FAMILY
+    constraints: Callable[[ex.Robot], tuple[Constraint, ...]] = workspace
+    family: ex.Fourier = FAMILY
 
     @property
-    def robot(self) -> Robot:
+    def robot(self) -> ex.Robot:
         return robot(self.acceleration_limit)
 
     @property

@@ -14,7 +14,7 @@ from exciter.excitation.criteria import Columns, Figures, evaluate
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.parameters.terms import Coulomb, Viscous
-from exciter.reproduction.published import published
+from exciter.reproduction.paper import published
 from exciter.robot import load
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
@@ -67,12 +67,11 @@ def model_words() -> str:
     (tool,) = (frame for frame in robot().frames if frame.name == "tool")
     return (
         f"Robot kuka-ir361-asme: KUKA IR 361, axes 1 to {robot().n}, {ALL} ({len(INERTIAL)} barycentric, "
-        f"{len(FRICTION)} of friction), "
-        f"{FAMILY.harmonics} harmonics of {1.0 / FAMILY.period:g} Hz, {SAMPLES} samples of one period at "
-        f"{EXPERIMENT['rate']:g} Hz. Not in the paper: the height of the shoulder "
+        f"{len(FRICTION)} of friction), {FAMILY.harmonics} harmonics of {1.0 / FAMILY.period:g} Hz, {SAMPLES} samples "
+        f"of one period at {EXPERIMENT['rate']:g} Hz. Not in the paper: the height of the shoulder "
         f"({robot().joints[0].translation[2]:g} m) and the length from elbow to end effector "
-        f"({np.linalg.norm(tool.translation):g} m), which are those of the model of this robot in Orocos KDL; "
-        f"g = {np.linalg.norm(robot().gravity):g} m/s²."
+        f"({np.linalg.norm(tool.translation):g} m), which are those of the model of this robot in Orocos KDL; g = "
+        f"{np.linalg.norm(robot().gravity):g} m/s²."
     )
 
 

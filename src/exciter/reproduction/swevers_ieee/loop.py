@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,9 +14,8 @@ from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.problem import Problem
 from exciter.report.plot import Line, Plot
-from exciter.reproduction.finding import Value, claim, shown
-from exciter.reproduction.paper import DataTable, Effort, Part
-from exciter.reproduction.swevers_ieee.bound import WRONG, bound_of
+from exciter.reproduction.paper import DataTable, Effort, Part, claim, shown
+from exciter.reproduction.swevers_ieee.estimation import WRONG, bound_of
 from exciter.reproduction.swevers_ieee.experiment import PERIODS, averaged, logged
 from exciter.reproduction.swevers_ieee.set_up import (
     FAMILY,
@@ -32,6 +31,7 @@ from exciter.reproduction.swevers_ieee.set_up import (
     workspace,
 )
 from exciter.typing import Array
+from exciter.validation.inertia_matrix import base_chi
 
 QUIET = 0.1  # of the paper's torque noise: ours, so that angles matter
 ANGLES = 1e-5  # [rad²] variance of the averaged angles: ours, so that they do
@@ -42,14 +42,14 @@ CHANCE = 1e-3
 SEEDS = 100  # between the first logs of two loops
 
 
-def run(effort: Effort) -> Sequence[Part]:
+def run(effort: Effort) -> Part:
     starts = effort.pick(1, 4)
     c1 = optimised(NormalizedCondition(), starts)
     first = Loop(starts, first_seed=0)
     loops = {"data of c1": first.run(first.estimate(c1.delta))}
     for number, factor in enumerate(effort.pick(WRONG[:1], WRONG), start=1):
         loops[f"{factor:g} times the truth"] = Loop(starts, first_seed=SEEDS * number).run(factor * chi())
-    return (loop_part(loops, _designed(chi(), starts), starts),)
+    return loop_part(loops, _designed(chi(), starts), starts)
 
 
 # -- the loop ----------------------------------------------------------------------------------------------------------
@@ -78,10 +78,13 @@ class Loop:
         scale = np.ones(len(guess))
         scale[model().base.independent[order()]] = PAPER["table_2"]["sigma_c2"]
 
+        def planned(known: Array) -> Design:
+            return _designed(known, self.starts)
+
         def estimate(plan: Design) -> Array:
             return self.estimate(plan.delta)
 
-        rounds = iterate(_design(self.starts), estimate, guess, ROUNDS, tolerance=SETTLED, scale=scale)
+        rounds = iterate(planned, estimate, guess, ROUNDS, tolerance=SETTLED, scale=scale)
         last = slice(-len(rounds.plans), None)
         return Looped(rounds, tuple(self.estimates[last]), tuple(self.seeds[last]))
 
@@ -91,13 +94,7 @@ class Loop:
         log = logged(sampled(delta), QUIET * NOISE, np.sqrt(ANGLES), self.seeds[-1])
         found = MaximumLikelihood().estimate(Problem(model(), (averaged(log),), folds=1))
         self.estimates.append(found)
-        known = np.zeros(len(model().standard))
-        known[model().base.independent] = found.values
-        return known
-
-
-def _design(starts: int) -> Callable[[Array], Design]:
-    return lambda known: _designed(known, starts)
+        return base_chi(model(), found.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,13 +125,17 @@ class Looped:
 
 def loop_part(loops: dict[str, Looped], ideal: Design, starts: int) -> Part:
     best = bound_of(ideal.delta, chi(), ANGLES, (QUIET * NOISE) ** 2)
-    rows: list[list[Value]] = []
+    rows = []
     figures = []
     for name, loop in loops.items():
         history = list(loop.bounds())
         for number, (bounds, plan) in enumerate(zip(history, loop.rounds.plans, strict=True), start=1):
+            change = np.diff(loop.rounds.chi[number - 1 : number + 1], axis=0)[0, model().base.independent[order()]]
+            moved = np.abs(change / PAPER["table_2"]["sigma_c2"]).max()  # in σ_c2 of Table II
+            where = {"first guess": name, "round": number, "seed of the log": loop.seeds[number - 1]}
+            three = dict(zip(("log det, as believed", "by the estimate", "true"), bounds, strict=True))
             kept = "yes" if plan.certificate.certified else "no"
-            rows.append([name, number, loop.seeds[number - 1], *bounds, _moved(loop, number), kept])
+            rows.append({**where, **three, "largest change [σ_c2]": moved, "certified": kept})
         figures.append(history)
     wrong = [abs(history[0][0] - history[0][2]) for history in figures[1:]]
     late = [abs(bounds[0] - bounds[2]) for history in figures for bounds in history[1:]]
@@ -168,16 +169,6 @@ def loop_part(loops: dict[str, Looped], ideal: Design, starts: int) -> Part:
             f"{best:.2f} when designed with the true parameters and as many starts",
         ),
     )
-    headings = (
-        "first guess",
-        "round",
-        "seed of the log",
-        "log det, as believed",
-        "by the estimate",
-        "true",
-        "largest change [σ_c2]",
-        "certified",
-    )
     longest = max(len(history) for history in figures)
     lines = [
         Line(f"{name}, {word}", np.array([*(b[k] for b in history), *[np.nan] * (longest - len(history))]))
@@ -195,14 +186,8 @@ def loop_part(loops: dict[str, Looped], ideal: Design, starts: int) -> Part:
         f"optimised by condition number, as in the paper (starts: {starts}, seed 0; log of seed 0), and wrong "
         "parameters. Virtual logs of the robot of Table I; the table has their seeds.",
         findings,
-        (DataTable("design-and-estimate", "Every round of every loop", headings, rows),),
-        (plot,),
+        DataTable.by_rows("design-and-estimate", "Every round of every loop", rows),
+        plot,
         "One experiment is enough: its estimate is so good that the next bound is right. Which local minimum a design "
         f"ends in matters more than the parameters it believed.{noise}",
     )
-
-
-def _moved(loop: Looped, number: int) -> float:
-    """The largest change of a parameter in a round, in σ_c2 of Table II."""
-    change = loop.rounds.chi[number] - loop.rounds.chi[number - 1]
-    return float(np.abs(change[model().base.independent[order()]] / PAPER["table_2"]["sigma_c2"]).max())

@@ -20,8 +20,7 @@ from exciter.identification.estimators.maximum_likelihood import MaximumLikeliho
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.report.plot import Line, Plot
-from exciter.reproduction.finding import Value, claim, shown
-from exciter.reproduction.paper import DataTable, Effort, Part
+from exciter.reproduction.paper import DataTable, Effort, Part, claim, shown
 from exciter.reproduction.swevers_ieee.experiment import C2, PERIODS, POSITION_VARIANCE, PRINTED, RATE, logged
 from exciter.reproduction.swevers_ieee.set_up import FAMILY, NOISE, SAMPLES, chi, model, sampled
 from exciter.robot.motion import Motion
@@ -89,11 +88,6 @@ def lines_of(torque: Array, band: float = BAND) -> Array:
     return np.asarray(np.fft.rfft(torque, axis=0)[: int(band * FAMILY.period) + 1] / len(torque))
 
 
-def rms_of(lines: Array) -> float:
-    """[N·m] over all joints; the mean left out."""
-    return float(np.sqrt((2.0 * np.abs(lines[1:]) ** 2).sum(axis=0).mean()))
-
-
 @dataclass(frozen=True, eq=False)
 class Behind:
     """One period behind a meter: torque (N, 3), its error below the band [N·m rms], errors of parameters [σ]."""
@@ -119,7 +113,8 @@ def behind(name: str, bench: Bench, meter: TorqueMeter) -> list[Behind]:
         torque = Prewhitening().of_average(average).torque if undone else average.torque
         word = "undone" if undone else "no filter" if meter.filter is None else "forgotten"
         errors = errors_of(average, log, undone, truth)
-        found.append(Behind(f"{name}, {word}", torque, rms_of(lines_of(torque) - exact), errors))
+        off = 2.0 * np.abs((lines_of(torque) - exact)[1:]) ** 2  # the mean left out
+        found.append(Behind(f"{name}, {word}", torque, float(np.sqrt(off.sum(axis=0).mean())), errors))
     return found
 
 
@@ -167,7 +162,7 @@ def filter_part(delta: Array) -> Part:
             "are compared up to there only",
         ),
     )
-    rows = [(c.name, c.error, c.largest, float(np.sqrt((c.parameters**2).mean()))) for c in cases]
+    rows = [(c.name, c.error, c.largest, np.sqrt((c.parameters**2).mean())) for c in cases]
     headings = ("torque", f"error below {BAND:g} Hz [N·m rms]", "largest error [σ]", "rms error [σ]")
     table = DataTable(
         "anti-aliasing", "Torque (what disturbs it, what was done) and parameters; no noise", headings, rows
@@ -183,8 +178,8 @@ def filter_part(delta: Array) -> Part:
         "tracking; here the analogue response is divided out of every harmonic of the averaged period. The ripple is "
         "ours, motor at 100 turns per turn of the joint.",
         findings,
-        (table,),
-        (plot,),
+        table,
+        plot,
     )
 
 
@@ -211,14 +206,14 @@ def colour_part(delta: Array, repetitions: int) -> Part:
     spectra = {key: np.mean(values, axis=0) for key, values in powers.items()}
     low, high = frequency <= 0.5 * limit, (frequency > 0.5 * limit) & (frequency <= limit)
     draws = 2 * 3 * repetitions  # degrees of freedom per line
-    rows: list[list[Value]] = []
+    rows = []
     white = {}
     for (where, done), spectrum in spectra.items():
         ratio = float(spectrum[high].mean() / spectrum[low].mean())
         f = stats.f(draws * int(high.sum()), draws * int(low.sum()))
         chance = float(2.0 * min(f.cdf(ratio), f.sf(ratio)))
         white[where, done] = ratio, chance
-        rows.append([f"{where} the filter", done, ratio, chance, float(spectrum[frequency <= limit].mean())])
+        rows.append([f"{where} the filter", done, ratio, chance, spectrum[frequency <= limit].mean()])
     findings = (
         claim(
             "the filter colours noise that enters before it",
@@ -240,8 +235,12 @@ def colour_part(delta: Array, repetitions: int) -> Part:
     )
     headings = ("noise enters", "torque", "upper/lower half", "chance if white", "mean power [(paper's σ)²]")
     table = DataTable("noise-colour", f"Spectrum of the noise up to {limit:.1f} Hz", headings, rows)
+    smooth = np.full(21, 1.0 / 21)
     shown_lines = [
-        Line(f"{where} the filter, {done}", np.where(frequency <= limit, _smoothed(spectrum), np.nan))
+        Line(
+            f"{where} the filter, {done}",
+            np.where(frequency <= limit, np.convolve(spectrum, smooth, mode="same"), np.nan),
+        )
         for (where, done), spectrum in spectra.items()
     ]
     plot = Plot("Power of the noise", frequency, "frequency [Hz]", "power [(paper's σ)²]", shown_lines, log=True)
@@ -252,8 +251,8 @@ def colour_part(delta: Array, repetitions: int) -> Part:
         "filter and for noise that is white behind it; in both cases a filtered sample of the average has the paper's "
         f"variance. F-tests on spectral lines, false alarm {CHANCE:g}. The text once has 'prewriting' for it.",
         findings,
-        (table,),
-        (plot,),
+        table,
+        plot,
         "Whether prewhitening makes noise white depends on where it enters, which the paper does not say. What it says "
         "of the validation (V-C), that noise is high because of the inverse filtering, speaks for noise behind it.",
     )
@@ -279,8 +278,8 @@ def derivatives_part(delta: Array, repetitions: int) -> Part:
                 np.array([((qd - motion.qd) ** 2).mean(), ((qdd - motion.qdd) ** 2).mean()])
             )
     rms = {name: np.sqrt(np.mean(values, axis=0)) for name, values in squares.items()}
-    rows = [[name, *values.tolist()] for name, values in rms.items()]
-    rows.append(["predicted for the series", *predicted.tolist()])
+    rows = [[name, *values] for name, values in rms.items()]
+    rows.append(["predicted for the series", *predicted])
     best = rms["low-passed and differenced"][1] / rms["Fourier series"][1]
     line_error, whole, cut = _leakage(delta)
     findings = (
@@ -297,24 +296,20 @@ def derivatives_part(delta: Array, repetitions: int) -> Part:
         ),
         claim(
             "other ways to differentiate are less accurate",
-            bool(best > 1.0),
+            best > 1.0,
             f"the error of q̈ is {best:.2g} times larger when the averaged angles are low-passed and differenced, "
             f"{rms['differenced'][1] / rms['Fourier series'][1]:.2g} times when they are differenced as they are",
         ),
-        shown(
-            "rms error of q̈ by Fourier series over its prediction",
-            float(rms["Fourier series"][1] / predicted[1]),
-        ),
+        shown("rms error of q̈ by Fourier series over its prediction", rms["Fourier series"][1] / predicted[1]),
     )
     headings = ("derivative by", "error of q̇ [rad/s rms]", "error of q̈ [rad/s² rms]")
     return Part(
         "Section III-A",
         "Derivatives by Fourier series",
-        f"{repetitions} logs (seeds 0 …) of {PERIODS} periods of {C2} with the published variances of the "
-        "angles, averaged. Low-passed: Butterworth of order 4 forwards and backwards, its cut-off chosen from the "
-        "data.",
+        f"{repetitions} logs (seeds 0 …) of {PERIODS} periods of {C2} with the published variances of the angles, "
+        "averaged. Low-passed: Butterworth of order 4 forwards and backwards, its cut-off chosen from the data.",
         findings,
-        (DataTable("derivatives", "Errors of velocities and accelerations, all joints", headings, rows),),
+        DataTable("derivatives", "Errors of velocities and accelerations, all joints", headings, rows),
     )
 
 
@@ -335,10 +330,6 @@ def _noise_bandwidth() -> float:
     """[Hz] ∫|H|² df: white noise of so wide a band has the same variance."""
     frequency = np.linspace(0.0, 10.0 * ANALOG.cutoff, 20_001)
     return float(np.trapezoid(np.abs(response(ANALOG, frequency)) ** 2, frequency))
-
-
-def _smoothed(spectrum: Array, width: int = 21) -> Array:
-    return np.convolve(spectrum, np.full(width, 1.0 / width), mode="same")
 
 
 def _filtered(average: PeriodAverage) -> tuple[Array, Array]:

@@ -7,38 +7,33 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.model import DynamicModel
-from exciter.excitation.constraints.workspace import Box
+import exciter as ex
 from exciter.excitation.criteria import AnyCriterion
 from exciter.excitation.design import Design, design
-from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
-from exciter.parameters.terms import Coulomb, Viscous
-from exciter.reproduction.published import published
-from exciter.robot import load
-from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
+from exciter.reproduction.paper import published
 from exciter.typing import Array
+from exciter.validation.inertia_matrix import base_chi
 
 PAPER = published("swevers_ieee")
 SIMULATION = PAPER["simulation"]
-USUAL = (Viscous(), Coulomb())
+USUAL = (ex.Viscous(), ex.Coulomb())
 NOISE: Array = np.sqrt(np.array(SIMULATION["noise_variance"], dtype=float))  #: (3,) [N·m]
 SAMPLES: int = SIMULATION["samples"]  #: of one period
 MOTION_SEED = 0  #: of ``some_motion``
-FAMILY = Fourier(SIMULATION["period"], SIMULATION["harmonics"])  #: eq. (11)
+FAMILY = ex.Fourier(SIMULATION["period"], SIMULATION["harmonics"])  #: eq. (11)
 
 
 @cache
-def model() -> DynamicModel:
+def model() -> ex.DynamicModel:
     """The robot with viscous and Coulomb friction; limits and nominal parameters are the paper's."""
-    return DynamicModel(load("kuka-ir361"), USUAL)
+    return ex.DynamicModel(ex.load("kuka-ir361"), USUAL)
 
 
-def workspace(robot: Robot) -> Box:
+def workspace(robot: ex.Robot) -> ex.Box:
     """The end effector between 0.8 and 1.8 m above the ground."""
     low, high = SIMULATION["height"]
-    return Box(robot, "tool", np.array([-np.inf, -np.inf, low]), np.array([np.inf, np.inf, high]))
+    return ex.Box(robot, "tool", np.array([-np.inf, -np.inf, low]), np.array([np.inf, np.inf, high]))
 
 
 @cache
@@ -61,13 +56,12 @@ def theta() -> Array:
 @cache
 def chi() -> Array:
     """Standard parameters χ (36,) with these base parameters: θ on the independent columns, zero elsewhere."""
-    values = np.zeros(len(model().standard))
-    values[model().base.independent] = theta()
+    values = base_chi(model(), theta())
     values.flags.writeable = False
     return values
 
 
-def optimised(criterion: AnyCriterion, starts: int, *, seed: int = 0, other: DynamicModel | None = None) -> Design:
+def optimised(criterion: AnyCriterion, starts: int, *, seed: int = 0, other: ex.DynamicModel | None = None) -> Design:
     """The motion of section IV-B that makes a criterion smallest within all limits of the paper; other: of a variant
     of the robot."""
     chosen = model() if other is None else other
@@ -83,7 +77,7 @@ def optimised(criterion: AnyCriterion, starts: int, *, seed: int = 0, other: Dyn
     )
 
 
-def sampled(delta: Array, samples: int = SAMPLES) -> Motion:
+def sampled(delta: Array, samples: int = SAMPLES) -> ex.Motion:
     """One period of coefficients (3, 11) at so many instants."""
     return motion(FAMILY, delta, FAMILY.sample_times(samples))
 
