@@ -124,14 +124,12 @@ class Design:
             return np.full(len(self.parameters), np.nan)
         nominal = base.base_values(self.model.nominal)
         dust = 1e-12 * np.abs(nominal).max(initial=0.0)
-        known: Array = np.where(np.abs(nominal) > dust, nominal, np.nan)
-        return known
+        return np.where(np.abs(nominal) > dust, nominal, np.nan)
 
     @property
     def relative_std_percent(self) -> Array:
         """(b,) predicted standard deviation in % of the nominal value; NaN where that is not known."""
-        relative: Array = 100.0 * self.predicted_std / np.abs(self.nominal)
-        return relative
+        return 100.0 * self.predicted_std / np.abs(self.nominal)
 
     @property
     def well_known(self) -> int:

@@ -112,8 +112,7 @@ class BaseParameters:
 
     def base_values(self, chi: ArrayLike) -> Array:
         """β (…, b) of standard parameters χ (…, p)."""
-        values: Array = self._checked(chi, "standard parameters") @ self.grouping.T
-        return values
+        return self._checked(chi, "standard parameters") @ self.grouping.T
 
     def _checked(self, values: ArrayLike, what: str) -> Array:
         array = np.asarray(values, dtype=np.float64)

@@ -82,8 +82,7 @@ def approach(robot: Robot, chain: Chain, a: int, b: int, radius: dict[int, float
 
 def rows_of(distance: Array) -> Array:
     """Lower bounds of distances [m] as rows, less what rounding may do."""
-    rows: Array = (distance - ROUNDING * (1.0 + np.abs(distance))) / LENGTH
-    return rows
+    return (distance - ROUNDING * (1.0 + np.abs(distance))) / LENGTH
 
 
 # -- a point ---------------------------------------------------------------------------------------------------
@@ -171,8 +170,7 @@ def _reach(obstacle: Wall | Block, normal: Array) -> Array:
     """(M,) how far an obstacle reaches in the direction ``normal`` (3, M)."""
     if isinstance(obstacle, Wall):
         return np.where(normal.T @ obstacle.normal >= 1.0 - 1e-12, obstacle.offset, np.inf)
-    sides: Array = obstacle.centre @ normal + 0.5 * obstacle.size @ np.abs(obstacle.rotation.T @ normal)
-    return sides
+    return obstacle.centre @ normal + 0.5 * obstacle.size @ np.abs(obstacle.rotation.T @ normal)
 
 
 def _best_plane(normal: Array, apart: Callable[[Array], Array]) -> Array:

@@ -174,8 +174,7 @@ class CapsuleDistance:
         return capsule_lower_bounds(self, spans)
 
     def _rows(self, distance: Array) -> Array:
-        rows: Array = (distance - (self.radii + self.clearance)[:, None]) / LENGTH
-        return rows
+        return (distance - (self.radii + self.clearance)[:, None]) / LENGTH
 
     def _touch(self, at: Kinematics) -> list[Touch]:
         touches = []

@@ -41,8 +41,7 @@ class Kinematics:
 
     def in_link(self, joint: int, point: Array) -> Array:
         """A point (3,) of a joint's own frame, in the chain's frame of that link."""
-        seen: Array = self.dynamics.chain.axis_frames[joint].T @ point if joint != BASE else point
-        return seen
+        return self.dynamics.chain.axis_frames[joint].T @ point if joint != BASE else point
 
     def point(self, joint: int, point: Array) -> Array:
         """(3, N) [m] of a point (3,) fixed in the frame of ``joint`` (−1: the base)."""

@@ -107,8 +107,7 @@ class FisherParts:
 
     @cached_property
     def _root(self) -> Array:
-        root: Array = np.sqrt(self.observed.weights)
-        return root
+        return np.sqrt(self.observed.weights)
 
     @cached_property
     def _split(self) -> tuple[Array, Array]:

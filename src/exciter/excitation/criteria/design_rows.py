@@ -183,8 +183,7 @@ class ObservedTorqueRows:
     def dense(self) -> Array:
         """(N n, s), the joints of a sample one after the other."""
         phi = self.sums.model.regressor(self.sums.motion)[:, :, self.selected]
-        rows: Array = (phi * np.sqrt(self.sums.weights)[:, None]).reshape(-1, len(self.selected))
-        return rows
+        return (phi * np.sqrt(self.sums.weights)[:, None]).reshape(-1, len(self.selected))
 
     def dense_pullback(self, seed: Array) -> MotionGradient:
         model, motion = self.sums.model, self.sums.motion
@@ -248,8 +247,7 @@ class ObservedEnergyRows:
         h = self.model.energy(self.motion, self._lagrange)
         if len(self._lossy):
             h[:, self._lossy] = self._work()
-        rows: Array = np.diff(h[np.ix_(self._points, self.selected)], axis=0) / self.settings.noise
-        return rows
+        return np.diff(h[np.ix_(self._points, self.selected)], axis=0) / self.settings.noise
 
     def _work(self) -> Array:
         """(N, k): work taken by the k lossy columns since the first sample, per unit of the parameter [J …]."""

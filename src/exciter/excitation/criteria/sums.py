@@ -147,8 +147,7 @@ class WeightedSum(Settings):
 def bound(criterion: AnyCriterion, model: DynamicModel, trajectory: Trajectory) -> AnyCriterion:
     """The criterion with what it leaves open taken from a model and the family of the motion."""
     own = getattr(criterion, "bound", None)  # one of Python code need not have it
-    made: AnyCriterion = criterion if own is None else own(model, trajectory)
-    return made
+    return criterion if own is None else own(model, trajectory)
 
 
 class SumByWord(CriterionSettings):

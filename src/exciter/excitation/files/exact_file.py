@@ -185,8 +185,7 @@ def _turns(piece: Piece, own: Piece) -> float:
 
 def _ways(piece: PolynomialPiece) -> Array:
     """(n, S, d + 1): what every power adds to the position until the end of its span [rad or m]."""
-    ways: Array = piece.coefficients * np.diff(piece.knots)[:, None] ** np.arange(piece.degree + 1)
-    return ways
+    return piece.coefficients * np.diff(piece.knots)[:, None] ** np.arange(piece.degree + 1)
 
 
 def _close(given: Any, own: Any) -> bool:

@@ -70,12 +70,10 @@ class _RotorInertia(PointwiseTerm):
         return Partials(qdd=np.ones_like(at.qdd))
 
     def curvature(self, rates: Array) -> Array:
-        fourth: Array = rates[3, self.columns.joints]
-        return fourth
+        return rates[3, self.columns.joints]
 
     def kinetic(self, motion: Motion) -> Array:
-        energy: Array = 0.5 * self.samples(motion).qd ** 2
-        return energy
+        return 0.5 * self.samples(motion).qd ** 2
 
     def momentum(self, motion: Motion) -> Array:
         return self.samples(motion).qd.copy()

@@ -81,5 +81,4 @@ def joint_terms(given: Any, robot: Robot, where: str) -> tuple[JointTerm, ...]:
     """Joint terms of ``none``, or of a list; without any, those that the description declares."""
     if given is None:
         return declared_terms(robot)
-    terms: tuple[JointTerm, ...] = fill(ListOfTerms().hint, given, where)
-    return terms
+    return fill(ListOfTerms().hint, given, where)

@@ -114,8 +114,7 @@ class Sinusoid(PotentialTerm):
 
     def curvature(self, rates: Array) -> Array:
         """|d²/dt² sin| ≤ q̇² + |q̈|, and the same of the cosine."""
-        curvature: Array = rates[0, self.columns.joints] ** 2 + rates[1, self.columns.joints]
-        return curvature
+        return rates[0, self.columns.joints] ** 2 + rates[1, self.columns.joints]
 
     def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
         joints = self.columns.joints[: len(self.rows) // 2]
@@ -260,10 +259,8 @@ class _GasSpring(PotentialTerm):
 
     def energies(self, at: Samples) -> Array:
         travel = self.lever.at(at.q)[0] - self.lever.shortest
-        energy: Array = -np.log1p(-self.rate * travel) / self.rate
-        return energy
+        return -np.log1p(-self.rate * travel) / self.rate
 
     def _pressure(self, length: Array) -> Array:
         """p/p(dl = 0)."""
-        ratio: Array = 1.0 / (1.0 - self.rate * (length - self.lever.shortest))
-        return ratio
+        return 1.0 / (1.0 - self.rate * (length - self.lever.shortest))
