@@ -48,8 +48,8 @@ from exciter.experiment.virtual.truth import read_truth
 from exciter.export.ros2 import joint_trajectory
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
-from exciter.parameters.body_parts import dummies
-from exciter.parameters.terms.registry import joint_terms
+from exciter.parameters.consistency import dummies
+from exciter.parameters.terms import joint_terms
 from exciter.robot import library, load
 from exciter.robot.options import read_options
 from exciter.robot.robot import Robot

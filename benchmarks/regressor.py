@@ -26,7 +26,7 @@ import pinocchio as pin
 
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numba_engine import NumbaEngine
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.fourier import Fourier

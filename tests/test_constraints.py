@@ -19,7 +19,7 @@ from conftest import random_robot, random_rotation, states
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints import kinematics as kinematics_module

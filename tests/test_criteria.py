@@ -15,11 +15,12 @@ from numpy.testing import assert_allclose
 from conftest import SHARED_DATA, random_robot, smooth_motion, states
 from exciter.dynamics.base import excited_base
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation import criteria as c
-from exciter.excitation.criteria.adjoints import regressor_pullback, torque_jacobian, torque_jacobian_pullback
-from exciter.excitation.criteria.registry import ALONE, ROWS, WordsOfCriteria
+from exciter.excitation.criteria import ALONE, ROWS, WordsOfCriteria
+from exciter.excitation.criteria.cramer_rao import torque_jacobian, torque_jacobian_pullback
+from exciter.excitation.criteria.design_rows import regressor_pullback
 from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of

@@ -13,12 +13,13 @@ from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.user import UserConstraint
 from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideSphere
 from exciter.excitation.criteria import (
+    ALONE,
+    CRITERIA,
     ConditionNumber,
     DOptimality,
     EnergyRows,
     TorqueRows,
 )
-from exciter.excitation.criteria.registry import ALONE, CRITERIA
 from exciter.excitation.deadline import NEVER
 from exciter.excitation.design import design
 from exciter.excitation.objective import Objective

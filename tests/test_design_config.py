@@ -19,8 +19,7 @@ from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.kinematics import kinematics
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
-from exciter.excitation.criteria import AOptimality, DOptimality, EnergyRows, InverseTorque, WeightedSum
-from exciter.excitation.criteria.registry import ALONE
+from exciter.excitation.criteria import ALONE, AOptimality, DOptimality, EnergyRows, InverseTorque, WeightedSum
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home, read_config
 from exciter.excitation.families import TO_DESIGN
 from exciter.excitation.files.csv_file import csv_text

@@ -23,7 +23,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
 from exciter.excitation.constraints.user import UserConstraint
-from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria import CRITERIA
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, read_config
 from exciter.excitation.families import FAMILIES
 from exciter.excitation.files.exact_file import exact_data
@@ -38,8 +38,7 @@ from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.parameters.terms import Coulomb, Viscous
-from exciter.parameters.terms.registry import TERMS
+from exciter.parameters.terms import TERMS, Coulomb, Viscous
 from exciter.robot import load
 from exciter.robot.options import options_from
 from exciter.settings import keys_of

@@ -10,7 +10,7 @@ from exciter.dynamics.base import excited_base
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numba_engine import NumbaEngine
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.excitation.criteria import ConditionNumber, DOptimality
 from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.fourier import Fourier

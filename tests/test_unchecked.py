@@ -24,8 +24,7 @@ from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import Gap, TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.notes import texts
-from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
-from exciter.parameters.terms.registry import declared_terms
+from exciter.parameters.terms import Coulomb, RotorInertia, Viscous, declared_terms
 from exciter.robot import Robot, load
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.options import with_default_accelerations

@@ -19,7 +19,7 @@ from exciter.identification.identification import Judged
 from exciter.identification.identified import URDF
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
 from exciter.notes import lines, texts
-from exciter.parameters.parameter_words import reading_order
+from exciter.parameters.parameter_names import reading_order
 from exciter.pipeline.identified import Identified
 from exciter.validation.comparison import Comparison
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.base_numeric import numeric_base, restricted

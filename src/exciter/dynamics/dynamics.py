@@ -11,8 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.dynamics.chain import Chain, ColumnLayout, RowBatch
-from exciter.dynamics.engine import Engine, LagrangeRows, default_engine
+from exciter.dynamics.engine import Chain, ColumnLayout, Engine, LagrangeRows, RowBatch, default_engine
 from exciter.errors import MotionError, ParameterError
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot

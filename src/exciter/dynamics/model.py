@@ -13,9 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.dynamics.chain import ColumnLayout, RowBatch
 from exciter.dynamics.dynamics import Dynamics
-from exciter.dynamics.engine import Engine, LagrangeRows, default_engine
+from exciter.dynamics.engine import ColumnLayout, Engine, LagrangeRows, RowBatch, default_engine
 from exciter.errors import ParameterError
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.chain import Chain, RowBatch
-from exciter.dynamics.engine import LagrangeRows, Placements
+from exciter.dynamics.engine import Chain, LagrangeRows, Placements, RowBatch
 from exciter.dynamics.kernels.cache import kernels
 from exciter.typing import Array
 

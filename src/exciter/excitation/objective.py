@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.excitation.criteria.criterion import AnyCriterion, Evaluation, Observed, evaluation
+from exciter.excitation.criteria.criterion import AnyCriterion, Evaluation, Observed, evaluation, unexcited
 from exciter.excitation.criteria.design_rows import Columns, DesignRows, TorqueRows
-from exciter.excitation.criteria.figures import unexcited
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.typing import Array
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import ParameterError
-from exciter.parameters.base_names import is_inertial, reading_order, regrouped_name, split_name
+from exciter.parameters.parameter_names import is_inertial, paper_order, regrouped_name, split_name
 from exciter.typing import Array
 
 IntArray = NDArray[np.int64]
@@ -149,7 +149,7 @@ class BaseParameters:
 
     @cached_property
     def _reading(self) -> list[int]:
-        return reading_order(self.standard)
+        return paper_order(self.standard)
 
     def _nearness(self, index: int, link: int) -> tuple[bool, int]:
         number = split_name(self.standard[index])[1]

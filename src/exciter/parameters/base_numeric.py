@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import ParameterError
 from exciter.parameters.base import BaseParameters, RankDecision
-from exciter.parameters.base_names import (
+from exciter.parameters.parameter_names import (
     FIRST_MOMENT_SYMBOLS,
     INERTIA_SYMBOLS,
     keeping_order,
-    reading_order,
+    paper_order,
     split_name,
 )
 from exciter.typing import Array
@@ -68,7 +68,7 @@ def select(
     columns of orthonormal rows are at most 1 long). ``noise``: coefficients below it become exactly zero.
     """
     kept = _independent_columns(rows, keeping_order(names, prismatic), threshold)
-    place = {column: k for k, column in enumerate(reading_order(names))}
+    place = {column: k for k, column in enumerate(paper_order(names))}
     kept.sort(key=lambda column: place[column])
     coefficients = np.linalg.solve(rows[:, kept], rows)  # rows = rows[:, kept] · coefficients
     coefficients[np.abs(coefficients) < noise] = 0.0

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from exciter.dynamics.base import inertia_base, numeric_model_base, static_base
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError
 from exciter.notes import texts
 from exciter.parameters.identifiability import Identifiability, identifiability

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exciter.dynamics.chain import Chain
+from exciter.dynamics.engine import Chain
 from exciter.excitation.certificate.link_jets import distances
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import LENGTH

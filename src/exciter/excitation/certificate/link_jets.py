@@ -21,7 +21,7 @@ from math import comb
 
 import numpy as np
 
-from exciter.dynamics.chain import Chain
+from exciter.dynamics.engine import Chain
 from exciter.dynamics.reference import cross
 from exciter.parameters.terms.ranges import Ranges
 from exciter.typing import Array

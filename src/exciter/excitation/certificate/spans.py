@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.chain import Chain
+from exciter.dynamics.engine import Chain
 from exciter.excitation.certificate.link_jets import LinkJets, NodeKinematics
 from exciter.excitation.trajectories.curve import Curve
 from exciter.parameters.terms.ranges import Ranges

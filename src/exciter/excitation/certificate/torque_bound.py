@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.chain import Chain
+from exciter.dynamics.engine import Chain
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import cross
 from exciter.excitation.certificate.link_jets import (

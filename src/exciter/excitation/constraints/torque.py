@@ -20,8 +20,8 @@ from exciter.dynamics.numba_engine import writable
 from exciter.errors import ParameterError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import RowName, Rows
-from exciter.parameters.body_parts import dummies
-from exciter.parameters.terms.registry import declared_by_key, declared_terms
+from exciter.parameters.consistency import dummies
+from exciter.parameters.terms import declared_by_key, declared_terms
 from exciter.parameters.terms.term import BoundTerm
 from exciter.robot.motion import Motion
 from exciter.robot.placeholders import bare_bodies, placeholder_torques, unreal_bodies

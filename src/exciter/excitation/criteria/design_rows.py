@@ -21,11 +21,10 @@ from typing import Annotated, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.dynamics.chain import ColumnLayout
-from exciter.dynamics.engine import LagrangeRows
+from exciter.dynamics.engine import ColumnLayout, LagrangeRows
 from exciter.dynamics.model import DynamicModel, MotionRows
+from exciter.dynamics.reference import backward, forward, regressor_rows_adjoint
 from exciter.errors import ParameterError, unknown_name
-from exciter.excitation.criteria.adjoints import regressor_pullback
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Number, Settings, Whole
 from exciter.typing import Array
@@ -111,6 +110,20 @@ def coefficient_rows(rows: Sequence[int] | NDArray[np.int64], values: Array, cou
     full = np.zeros((*values.shape[:-1], count))
     full[..., rows] = values
     return full
+
+
+def regressor_pullback(model: DynamicModel, motion: Motion, seed: Array) -> MotionGradient:
+    """Gradient of Σ seed ⊙ Φ with respect to every sample, seed (N, n, p)."""
+    n, chain = model.n, model.dynamics.chain
+    model.dynamics.check(motion)
+    own = np.einsum("Njik,ick->jicN", seed[:, :, : 10 * n].reshape(-1, n, n, 10), chain.parameter_map)
+    q, qd, qdd = motion.samples_last
+    links = forward(chain, q, qd, qdd)
+    seeds = [own[chain.joint[chain.first[i] : chain.first[i + 1]], i] for i in range(n)]
+    bars = [regressor_rows_adjoint(link, g) for link, g in zip(links, seeds, strict=True)]
+    rigid = MotionGradient(*(x.T for x in backward(chain, links, bars, qd)))
+    terms = np.array([seed[:, row, 10 * n + column] for row, column in model.entries])
+    return rigid + model.terms_pullback(motion, terms.reshape(len(model.entries), len(motion)))
 
 
 class ObservedRows(Protocol):

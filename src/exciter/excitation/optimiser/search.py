@@ -17,13 +17,13 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.criteria import AnyCriterion, TorqueRows
+from exciter.excitation.criteria.sums import stages
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.finish import REPAIR, TIMELY_CERTIFICATES, Finished, curve_of, finish
 from exciter.excitation.optimiser.joint_limits import JointLimits, limit_ranges
 from exciter.excitation.optimiser.nonlinear import NonlinearLimits
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
-from exciter.excitation.optimiser.stages import stages
 from exciter.excitation.optimiser.start import Infeasible, random_start, roomy_posture
 from exciter.excitation.optimiser.variables import Grid, Variables
 from exciter.excitation.trajectories.trajectory import Trajectory, motion

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.identification import Identification
 from exciter.identification.problem import Problem
-from exciter.parameters.parameter_words import meaning, reading_order
+from exciter.parameters.parameter_names import meaning, reading_order
 from exciter.report.markup import Markup, element, number, percent
 from exciter.report.section import Section, folded
 from exciter.report.table import Bar, Table, Word

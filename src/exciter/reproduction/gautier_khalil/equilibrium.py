@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from exciter.excitation.criteria import Columns, EnergyRows, WeightedSum
-from exciter.excitation.criteria.condition import SoftCondition
+from exciter.excitation.criteria.gram import SoftCondition
+from exciter.excitation.criteria.sums import Logarithm
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.points import OptimalPoints, PointVariables, QuasiNewton
-from exciter.excitation.optimiser.stages import Logarithm
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, at_most, shown
 from exciter.reproduction.gautier_khalil.printed import PrintedSequence

@@ -15,9 +15,9 @@ from exciter.excitation.criteria import (
     FrobeniusCondition,
     QrCondition,
 )
+from exciter.excitation.criteria.sums import Logarithm
 from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.points import Method, NelderMead, PointVariables, Powell, QuasiNewton
-from exciter.excitation.optimiser.stages import Logarithm
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, claim, same, shown
 from exciter.reproduction.gautier_khalil.search import Descent, PointProblem, descend

@@ -10,9 +10,8 @@ import numpy as np
 from exciter.dynamics.base import random_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import Columns
-from exciter.excitation.criteria.criterion import Observed
+from exciter.excitation.criteria.criterion import Observed, evaluate
 from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
-from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.filtered_differences import first_difference
 from exciter.experiment.signals.processed import Processed

@@ -10,7 +10,7 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import AnyCriterion, DOptimality, NormalizedCondition
-from exciter.excitation.criteria.figures import Figures, evaluate
+from exciter.excitation.criteria.criterion import Figures, evaluate
 from exciter.excitation.design import Design
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, at_most, claim, shown, typical
