@@ -23,7 +23,7 @@ from exciter.excitation.baselines.random_motion import random_points, random_tra
 from exciter.excitation.baselines.static_poses import PoseSearch, select, static_poses
 from exciter.excitation.baselines.straight_moves import ConstantVelocity, constant_velocity, cruising_move, quick_move
 from exciter.excitation.baselines.vandanjon import FourMotions, _exchange, draw, plan, vandanjon
-from exciter.excitation.certificate.exact import joint_verdicts
+from exciter.excitation.certificate.certificate import joint_verdicts
 from exciter.excitation.criteria import ConditionNumber, Equilibrium
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier

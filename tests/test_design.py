@@ -9,8 +9,8 @@ from conftest import random_robot
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.constraint import UserConstraint
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.excitation.constraints.user import UserConstraint
 from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideSphere
 from exciter.excitation.criteria import (
     ALONE,

@@ -13,10 +13,9 @@ from conftest import ROBOTS, states
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.constraint import LENGTH
+from exciter.excitation.constraints.constraint import LENGTH, kinematics
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings, GroundSettings
 from exciter.excitation.constraints.ground import grounds
-from exciter.excitation.constraints.kinematics import kinematics
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria import ALONE, AOptimality, DOptimality, EnergyRows, InverseTorque, WeightedSum

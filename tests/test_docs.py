@@ -21,8 +21,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.constraints.constraint import UserConstraint
 from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
-from exciter.excitation.constraints.user import UserConstraint
 from exciter.excitation.criteria import CRITERIA
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, read_config
 from exciter.excitation.families import FAMILIES

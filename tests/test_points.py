@@ -8,7 +8,7 @@ import pytest
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.baselines.random_motion import random_points
-from exciter.excitation.certificate.exact import joint_verdicts
+from exciter.excitation.certificate.certificate import joint_verdicts
 from exciter.excitation.criteria import (
     ConditionNumber,
     DOptimality,

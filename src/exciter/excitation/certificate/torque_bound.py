@@ -6,7 +6,7 @@ lever) enter with the range of their values.
 
 Torque of the rigid bodies: exact at the ends of intervals, and a bound of its second derivative between them.
 
-Newton–Euler twice over the same tree: once with vectors, at the ends, once with norms (``link_jets``):
+Newton–Euler twice over the same tree: once with vectors, at the ends, once with norms (``spans``):
 
     force on a body   F = m (r̈ − g) + d²/dt² h     moment about r     N = d/dt (I ω) + h × (r̈ − g)
     of a sub-tree     f_j = F_j + Σ f_c            moment about o_j   M_j = N_j + r × F_j + Σ M_c + l_c × f_c
@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,24 +27,19 @@ from numpy.typing import NDArray
 from exciter.dynamics.engine import Chain
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import cross
-from exciter.excitation.certificate.link_jets import (
+from exciter.excitation.certificate.spans import (
     LinkJets,
     NodeKinematics,
+    Spans,
     product,
     product_at,
     tighten,
     turning_matrix,
 )
-from exciter.excitation.certificate.spans import Spans
 from exciter.parameters.inertial import inertia_matrix
 from exciter.parameters.terms.ranges import Interval
 from exciter.robot.spatial import transform_inertia
 from exciter.typing import Array
-
-if TYPE_CHECKING:
-    from exciter.excitation.constraints.torque import TorqueLimits
-
-ROUNDING = 1e-9  #: relative and absolute; errors of double precision stay a factor 10⁴ below
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,15 +141,6 @@ def _between(
     if first > 0.0:
         moment_jet += first * product(fixed, acceleration, 2)
     return force_jet, moment_jet
-
-
-def torque_lower_bounds(constraint: TorqueLimits, spans: Spans) -> Array:
-    """(K, M): 1 − τ/τ_max of the limited joints, then 1 + τ/τ_max, are at least this throughout each interval."""
-    low, high = torque_range(constraint.model, np.asarray(constraint.chi), spans)
-    limit = constraint.limit[constraint.joints, None]
-    ratio = np.concatenate([high[constraint.joints] / limit, -low[constraint.joints] / limit])
-    bounds: Array = 1.0 - ratio - ROUNDING * (1.0 + np.abs(ratio))
-    return bounds
 
 
 def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:

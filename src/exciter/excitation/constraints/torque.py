@@ -18,7 +18,8 @@ from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numba_engine import writable
 from exciter.errors import ParameterError
-from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.certificate.spans import ROUNDING, Spans
+from exciter.excitation.certificate.torque_bound import torque_range
 from exciter.excitation.constraints.constraint import RowName, Rows
 from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import declared_by_key, declared_terms
@@ -131,9 +132,11 @@ class TorqueLimits:
         return both
 
     def lower_bounds(self, spans: Spans) -> Array:
-        from exciter.excitation.certificate.torque_bound import torque_lower_bounds
-
-        return torque_lower_bounds(self, spans)
+        low, high = torque_range(self.model, np.asarray(self.chi), spans)
+        limit = self.limit[self.joints, None]
+        ratio = np.concatenate([high[self.joints] / limit, -low[self.joints] / limit])
+        bounds: Array = 1.0 - ratio - ROUNDING * (1.0 + np.abs(ratio))
+        return bounds
 
 
 def torque_gaps(model: DynamicModel) -> tuple[Gap, ...]:

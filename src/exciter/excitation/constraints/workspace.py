@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError, shown
 from exciter.excitation.certificate.spans import Spans
-from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows
-from exciter.excitation.constraints.kinematics import kinematics
+from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows, kinematics, moving_point, rows_of
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Frame, Robot
 from exciter.settings import Number, Settings, Text, Vector
@@ -98,9 +97,23 @@ class Region(Settings, ABC):
         return Rows(self.distance(x) / LENGTH, kinematics(self.robot, motion).pull(self.carrier.joint, x, gradient))
 
     def lower_bounds(self, spans: Spans) -> Array:
-        from exciter.excitation.certificate.distance_bound import region_lower_bounds
+        x, slack = moving_point(self.robot, self.carrier.joint, self.carrier.translation, spans)
+        distance = self.distance(x)
+        left, right = distance[:, 0::2], distance[:, 1::2]
+        if self.concave:
+            return rows_of(np.minimum(left, right) - slack)
+        step = x[:, 1::2] - x[:, 0::2]
+        chord = 0.5 * (left + right - np.linalg.norm(step, axis=0))  # no distance changes faster than the point moves
+        if isinstance(self, OutsideSphere | OutsideCylinder):  # their distance is a convex function of x
+            chord = np.maximum(chord, self._tangent_planes(x, step))
+        return rows_of(chord - slack)
 
-        return region_lower_bounds(self, spans)
+    def _tangent_planes(self, x: Array, step: Array) -> Array:
+        """(K, M): the distance from a convex body lies above its tangent plane at the middle of the chord."""
+        middle = x[:, 0::2] + 0.5 * step
+        slope = np.abs(np.einsum("kaM,aM->kM", np.broadcast_to(self.gradient(middle), (1, *middle.shape)), 0.5 * step))
+        planes: Array = self.distance(middle) - slope
+        return planes
 
 
 def vector(values: ArrayLike, what: str, *, finite: bool = True) -> Array:
