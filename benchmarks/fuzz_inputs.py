@@ -33,8 +33,8 @@ from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
 from exciter.excitation.files.samples import sample
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.checkpoint import Checkpoint
 from exciter.excitation.optimiser.search import Search
+from exciter.excitation.optimiser.starts import Checkpoint
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.ramps import ramped

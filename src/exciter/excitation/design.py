@@ -25,10 +25,9 @@ from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.files.export import export_seconds
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.checkpoint import Checkpoint
-from exciter.excitation.optimiser.joint_limits import check_room
-from exciter.excitation.optimiser.multistart import Progress, run_starts
+from exciter.excitation.optimiser.limits import check_room
 from exciter.excitation.optimiser.search import Attempt, Search
+from exciter.excitation.optimiser.starts import Checkpoint, Progress, run_starts
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Trajectory, motion

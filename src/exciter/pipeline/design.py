@@ -23,8 +23,7 @@ from exciter.excitation.design import Design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, design_settings
 from exciter.excitation.files.export import Exported
 from exciter.excitation.files.read import ARCHIVE, DESIGN
-from exciter.excitation.optimiser.checkpoint import discard, refuse_foreign
-from exciter.excitation.optimiser.multistart import Progress
+from exciter.excitation.optimiser.starts import Progress, discard, refuse_foreign
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, acceleration_spectrum
 from exciter.excitation.validation_motion.draw import RandomMotion, draw

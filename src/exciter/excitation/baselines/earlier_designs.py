@@ -21,7 +21,7 @@ from exciter.errors import ExciterError, MotionError
 from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, EOptimality, evaluate
 from exciter.excitation.design import Design, design
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.joint_limits import limit_ranges
+from exciter.excitation.optimiser.limits import limit_ranges
 from exciter.excitation.trajectories.curve import Curve, Extremum
 from exciter.excitation.trajectories.piecewise import AccelerationSequence
 from exciter.robot.robot import Robot

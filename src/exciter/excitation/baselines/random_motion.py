@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError
-from exciter.excitation.optimiser.joint_limits import KINDS, limit_ranges
+from exciter.excitation.optimiser.limits import KINDS, limit_ranges
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion

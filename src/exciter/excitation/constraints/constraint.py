@@ -1,7 +1,7 @@
 """What every constraint offers: rows c ≥ 0 at the samples of a motion, their derivatives, and bounds between samples.
 
 Rows are dimensionless so that one trust region and one margin fit all: torque 1 ∓ τ/τ_max, distance d / 0.1 m.
-A constraint is a frozen settings object bound to a robot; linear joint limits are treated apart (``joint_limits``),
+A constraint is a frozen settings object bound to a robot; linear joint limits are treated apart (``optimiser.limits``),
 because they are linear in the coefficients.
 
 A constraint that rests on data which a description may lack says so itself: its rows are ``assumed`` then, and its

@@ -20,12 +20,18 @@ from exciter.excitation.criteria import AnyCriterion, TorqueRows
 from exciter.excitation.criteria.sums import stages
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.finish import REPAIR, TIMELY_CERTIFICATES, Finished, curve_of, finish
-from exciter.excitation.optimiser.joint_limits import JointLimits, limit_ranges
-from exciter.excitation.optimiser.nonlinear import NonlinearLimits
+from exciter.excitation.optimiser.feasible import (
+    REPAIR,
+    TIMELY_CERTIFICATES,
+    Finished,
+    Infeasible,
+    curve_of,
+    finish,
+    random_start,
+    roomy_posture,
+)
+from exciter.excitation.optimiser.limits import Grid, JointLimits, NonlinearLimits, Variables, limit_ranges
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
-from exciter.excitation.optimiser.start import Infeasible, random_start, roomy_posture
-from exciter.excitation.optimiser.variables import Grid, Variables
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
 from exciter.typing import Array
 

@@ -22,8 +22,7 @@ import piqp
 from numpy.typing import NDArray
 
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
-from exciter.excitation.optimiser.joint_limits import JointLimits
-from exciter.excitation.optimiser.nonlinear import Linearised, NonlinearLimits
+from exciter.excitation.optimiser.limits import JointLimits, Linearised, NonlinearLimits
 from exciter.typing import Array
 
 TIME_UP = -7  # exit flag of DAQP

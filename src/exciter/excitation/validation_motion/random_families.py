@@ -14,7 +14,7 @@ import numpy as np
 from exciter.errors import ExciterError
 from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.certificate import LimitVerdict
-from exciter.excitation.optimiser.joint_limits import check_room
+from exciter.excitation.optimiser.limits import check_room
 from exciter.excitation.trajectories.piecewise import BSpline, Stops
 from exciter.excitation.trajectories.trajectory import Duration, Family, motion
 from exciter.excitation.validation_motion.draw import MOST_DRAWS, Candidate, Judge

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from exciter.excitation.criteria.sums import stages
-from exciter.excitation.optimiser.finish import finish
-from exciter.excitation.optimiser.joint_limits import JointLimits
-from exciter.excitation.optimiser.nonlinear import NonlinearLimits
+from exciter.excitation.optimiser.feasible import finish, shrunk
+from exciter.excitation.optimiser.limits import JointLimits, NonlinearLimits
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.optimiser.sqp import minimise
-from exciter.excitation.optimiser.start import shrunk
 from exciter.typing import Array
 
 
