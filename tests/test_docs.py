@@ -18,7 +18,6 @@ import exciter as ex
 from exciter.cli import main
 from exciter.commands.arguments import parser
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import UserConstraint
@@ -29,6 +28,7 @@ from exciter.excitation.families import FAMILIES
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
+from exciter.excitation.validation_motion.random_families import random_trajectory
 from exciter.experiment.recording import open_recording
 from exciter.export.write import EXPORTS
 from exciter.files import json_text

@@ -7,7 +7,6 @@ import pytest
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.baselines.random_motion import random_points
 from exciter.excitation.certificate.certificate import joint_verdicts
 from exciter.excitation.criteria import (
     ConditionNumber,
@@ -30,6 +29,7 @@ from exciter.excitation.optimiser.points import (
     optimise_points,
     two_stage,
 )
+from exciter.excitation.validation_motion.random_families import random_points
 from exciter.parameters.terms import Viscous
 from exciter.robot import library
 

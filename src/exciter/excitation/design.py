@@ -1,4 +1,7 @@
-"""The design of an experiment: the motion that makes a criterion smallest within all limits, with its certificate."""
+"""The design of an experiment: the motion that makes a criterion smallest within all limits, with its certificate.
+
+What a motion that was drawn would tell of the parameters has the same form (``drawn_design``).
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,7 @@ from exciter.excitation.optimiser.starts import Checkpoint, Progress, run_starts
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
+from exciter.excitation.validation_motion.draw import Drawn
 from exciter.notes import Note, warning
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -178,8 +182,7 @@ def design(
     check_room(robot, trajectory)
     if starts < 1 or samples < 2:
         raise ExciterError(f"a design needs 1 start and 2 samples at least; given {starts} and {samples}")
-    criterion = DOptimality() if criterion is None else criterion
-    formulation = TorqueRows() if formulation is None else formulation
+    criterion, formulation = criterion or DOptimality(), formulation or TorqueRows()
     objective = Objective(model, criterion, Columns.of(model, columns), sigma**-2.0, formulation, prior)
     stretch = _stretch(trajectory, duration_range)
     if stretch is not None and ("cramer-rao" in criterion.name or not isinstance(formulation, TorqueRows)):
@@ -238,6 +241,43 @@ def design(
         out_of_time=found.out_of_time,
         unsearched=unsearched,
         notes=(UNSEARCHED,) if unsearched else (),
+    )
+
+
+def drawn_design(
+    model: DynamicModel,
+    drawn: Drawn,
+    *,
+    criterion: AnyCriterion | None = None,
+    noise: ArrayLike | None = None,
+    formulation: DesignRows | None = None,
+    prior: Array | None = None,
+    samples: int | None = None,
+) -> Design:
+    """The figures of a design, for a motion that nothing was searched for: it has no attempts, its evaluations are the
+    draws, and its value is infinite where it does not excite every parameter. Arguments as for ``design``."""
+    sigma = model.per_joint(1.0 if noise is None else noise, "noise")
+    criterion, formulation = criterion or DOptimality(), formulation or TorqueRows()
+    objective = Objective(model, criterion, Columns.of(model), sigma**-2.0, formulation, prior)
+    samples = max(2, round(drawn.trajectory.duration * RATE)) if samples is None else samples
+    return Design(
+        model=model,
+        trajectory=drawn.trajectory,
+        delta=drawn.delta,
+        curve=drawn.curve,
+        ramps=drawn.ramps,
+        periods=drawn.periods,
+        **promises(objective, drawn.trajectory, drawn.delta, samples),
+        certificate=drawn.certificate,
+        constraints=drawn.constraints,
+        attempts=(),
+        seconds=drawn.seconds,
+        evaluations=drawn.draws,
+        samples=samples,
+        noise=sigma,
+        seed=drawn.seed,
+        interrupted=False,
+        notes=drawn.notes,
     )
 
 

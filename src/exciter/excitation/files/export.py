@@ -12,10 +12,9 @@ import numpy as np
 
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
-from exciter.excitation.files.csv_file import csv_text
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.read import EXACT, ROS2_JSON, ROS2_YAML, TABLE, read_trajectory
-from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
+from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
 from exciter.excitation.files.samples import MOST_ROWS, Samples, sample
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory

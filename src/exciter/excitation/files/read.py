@@ -7,9 +7,8 @@ from os.path import isdir  # false, too, for a name that is too long
 from pathlib import Path
 
 from exciter.errors import MotionError, RobotError
-from exciter.excitation.files.csv_file import parse_csv
 from exciter.excitation.files.exact_file import exact_curve, is_exact
-from exciter.excitation.files.ros2_file import is_ros2, message_as_written, parse_ros2
+from exciter.excitation.files.row_files import is_ros2, message_as_written, parse_csv, parse_ros2
 from exciter.excitation.trajectories.curve import Curve
 from exciter.files import Seal, hidden_end
 from exciter.robot.robot import Robot

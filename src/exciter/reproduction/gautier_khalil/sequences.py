@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.baselines.random_motion import random_points
 from exciter.excitation.optimiser.points import PointVariables
+from exciter.excitation.validation_motion.random_families import random_points
 from exciter.reproduction.published import published
 from exciter.robot import load
 from exciter.robot.motion import Motion

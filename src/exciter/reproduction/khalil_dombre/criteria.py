@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, DOptimality
 from exciter.excitation.criteria.criterion import Observed, evaluate, evaluation
@@ -17,6 +16,7 @@ from exciter.excitation.criteria.sums import ConditionAndEquilibrium, Equilibriu
 from exciter.excitation.design import design
 from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.trajectory import motion as motion_of
+from exciter.excitation.validation_motion.random_families import random_trajectory
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, Value, claim, shown
 from exciter.reproduction.khalil_dombre import set_up

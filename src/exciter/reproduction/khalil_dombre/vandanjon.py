@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.excitation.baselines.vandanjon import FourMotions, TestMotion, VandanjonDesign, vandanjon
+from exciter.excitation.baselines.earlier_designs import FourMotions, TestMotion, VandanjonDesign, vandanjon
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria import ConditionNumber, DOptimality
 from exciter.excitation.criteria.criterion import Criterion

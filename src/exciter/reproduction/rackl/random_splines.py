@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.trajectories.trajectory import motion
+from exciter.excitation.validation_motion.random_families import random_trajectory
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import claim, shown, text_of, typical
 from exciter.reproduction.paper import DataTable, Effort, Part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.dynamics.pictures import picture_times
+from exciter.dynamics.dynamics import picture_times
 from exciter.report.plot import Line, Plot
 from exciter.report.scene import Replay, Scene
 from exciter.reproduction.finding import claim
