@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,7 +134,11 @@ class DynamicModel:
 
     def regressor(self, motion: Motion) -> Array:
         """Φ (N, n, p)."""
-        return self._assembled(motion, self.term_values(motion))
+        phi = np.zeros((self.n, len(self.standard), len(motion)))  # samples last: every write is contiguous
+        phi[:, : 10 * self.n] = self.dynamics.regressor(motion).transpose(1, 2, 0)
+        for (row, column), values in zip(self.entries, self.term_values(motion), strict=True):
+            phi[row, 10 * self.n + column] = values
+        return phi.transpose(2, 0, 1)
 
     def regressor_chunks(
         self,
@@ -161,13 +166,6 @@ class DynamicModel:
             self.engine.columns(batch, phi)
             yield part, phi.transpose(2, 0, 1)
 
-    def _assembled(self, motion: Motion, terms: Array) -> Array:
-        phi = np.zeros((self.n, len(self.standard), len(motion)))  # samples last: every write is contiguous
-        phi[:, : 10 * self.n] = self.dynamics.regressor(motion).transpose(1, 2, 0)
-        for (row, column), values in zip(self.entries, terms, strict=True):
-            phi[row, 10 * self.n + column] = values
-        return phi.transpose(2, 0, 1)
-
     def torque(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
         """τ = Φ χ (N, n), χ nominal unless given."""
         chi = self._checked(chi)
@@ -191,14 +189,12 @@ class DynamicModel:
         rows = self.dynamics.lagrange(motion) if rows is None else rows
         h = np.full((len(motion), len(self.standard)), np.nan)
         h[:, : 10 * self.n] = rows.e + rows.u
-        at = 10 * self.n
-        for term in self.bound:
+        for term, columns in self.term_columns:
             kept = np.array(term.conservative)
             block = np.where(kept, 0.0, np.nan)[:, None] * np.ones(len(motion))
             for part in (term.kinetic(motion), term.potential(motion)):
                 block = block if part is None else block + np.where(kept[:, None], part, 0.0)
-            h[:, at : at + len(term.names)] = block.T
-            at += len(term.names)
+            h[:, columns] = block.T
         return h
 
     def energy_pullback(self, motion: Motion, seed: Array, rows: LagrangeRows | None = None) -> MotionGradient:
@@ -207,11 +203,9 @@ class DynamicModel:
         own = seed[:, : 10 * self.n]
         q = np.einsum("Njp,Np->Nj", rows.de_dq + rows.du_dq, own)
         gradient = MotionGradient(q, np.einsum("Njp,Np->Nj", rows.momentum, own), np.zeros_like(q))
-        at = 10 * self.n
-        for term in self.bound:
-            part = np.ascontiguousarray(seed[:, at : at + len(term.names)].T)
+        for term, columns in self.term_columns:
+            part = np.ascontiguousarray(seed[:, columns].T)
             gradient = gradient + term.energy_pullback(motion, part, part)
-            at += len(term.names)
         return gradient
 
     def momentum_rows(self, motion: Motion) -> tuple[Array, Array]:
@@ -224,16 +218,15 @@ class DynamicModel:
         b1, b2 = memory.transpose(0, 3, 1, 2)
         b1[:, :, : 10 * self.n] = rows.momentum
         b2[:, :, : 10 * self.n] = rows.du_dq - rows.de_dq
-        at = 10 * self.n
-        for term in self.bound:
+        for term, columns in self.term_columns:
             momentum, force, values = term.momentum(motion), term.force(motion), term.values(motion)
             for k, (row, column) in enumerate(term.rows):
+                at = columns.start + column
                 if not term.conservative[column]:
-                    b2[:, row, at + column] = values[k]
+                    b2[:, row, at] = values[k]
                     continue
-                b1[:, row, at + column] = 0.0 if momentum is None else momentum[k]
-                b2[:, row, at + column] = 0.0 if force is None else force[k]
-            at += len(term.names)
+                b1[:, row, at] = 0.0 if momentum is None else momentum[k]
+                b2[:, row, at] = 0.0 if force is None else force[k]
         return b1, b2
 
     def per_joint(self, values: ArrayLike, what: str) -> Array:
@@ -267,14 +260,16 @@ class DynamicModel:
     # -- terms ---------------------------------------------------------------------------------------------------
 
     @cached_property
+    def term_columns(self) -> tuple[tuple[BoundTerm, slice], ...]:
+        """Each joint term with its columns among those of χ."""
+        ends = 10 * self.n + np.cumsum([0, *(len(term.names) for term in self.bound)])
+        return tuple((term, slice(*part)) for term, part in zip(self.bound, pairwise(ends.tolist()), strict=True))
+
+    @cached_property
     def entries(self) -> tuple[tuple[int, int], ...]:
         """(joint row, term column) of every structurally non-zero term entry."""
-        entries: list[tuple[int, int]] = []
-        at = 0
-        for term in self.bound:
-            entries += [(row, at + column) for row, column in term.rows]
-            at += len(term.names)
-        return tuple(entries)
+        first = 10 * self.n
+        return tuple((row, at.start - first + column) for term, at in self.term_columns for row, column in term.rows)
 
     def term_values(self, motion: Motion) -> Array:
         """(E, N): values of the entries."""
@@ -283,9 +278,8 @@ class DynamicModel:
 
     def terms_pullback(self, motion: Motion, seeds: Array) -> MotionGradient:
         """Gradient of Σ seeds ⊙ term_values, seeds (E, N)."""
-        cuts = np.cumsum([0, *(len(term.rows) for term in self.bound)])
-        parts = [term.pullback(motion, seeds[a:b]) for term, a, b in zip(self.bound, cuts, cuts[1:], strict=False)]
-        return MotionGradient.sum(motion, parts)
+        own = np.split(seeds, np.cumsum([len(term.rows) for term in self.bound]))
+        return MotionGradient.sum(motion, [term.pullback(motion, s) for term, s in zip(self.bound, own, strict=False)])
 
 
 class TermMemory:

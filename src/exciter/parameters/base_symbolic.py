@@ -36,8 +36,7 @@ import numpy as np
 
 from exciter.errors import ParameterError
 from exciter.parameters import inertial
-from exciter.parameters.base import BaseParameters
-from exciter.parameters.base_numeric import judged, orthonormal_rows, select
+from exciter.parameters.base import BaseParameters, judged, orthonormal_rows, select
 from exciter.parameters.parameter_names import split_name
 from exciter.robot.robot import BASE, Joint, Robot
 from exciter.robot.spatial import from_pseudo_inertia, inertia_transform, pseudo_inertia, skew

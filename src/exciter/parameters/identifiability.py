@@ -7,7 +7,7 @@ can feel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,8 +15,7 @@ import numpy as np
 
 from exciter.errors import ParameterError, unknown_name
 from exciter.parameters import inertial
-from exciter.parameters.base import BaseParameters
-from exciter.parameters.base_numeric import orthonormal_rows
+from exciter.parameters.base import BaseParameters, orthonormal_rows
 from exciter.parameters.base_symbolic import OFFSET_SYMBOL, ROTOR_SYMBOL, TOLERANCE, mobility, square_up
 from exciter.parameters.parameter_names import FIRST_MOMENT_SYMBOLS, INERTIA_SYMBOLS, is_inertial, split_name
 from exciter.robot.robot import BASE, Robot
@@ -295,10 +294,6 @@ def _verdict(base: BaseParameters, column: int, reasons: Reasons) -> Verdict:
         return Verdict(name, "unidentifiable", (), reasons.not_felt(name))
     if enters == (name,):
         return Verdict(name, "identifiable", enters, "felt on its own")
-    partners = _unique(base.standard[i] for k in rows for i in base.members(int(k)) if i != column)
+    partners = tuple(dict.fromkeys(base.standard[i] for k in rows for i in base.members(int(k)) if i != column))
     kept = column in base.independent
     return Verdict(name, "combination", enters, reasons.combined(name, partners, kept=kept))
-
-
-def _unique(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))

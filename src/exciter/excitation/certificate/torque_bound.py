@@ -153,14 +153,13 @@ def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
     def load(links: Array | None = None) -> Interval:
         return chord_range(*rigid_torque(dynamics.chain, dynamics.chain_inertias(links), spans), width)
 
-    first = 10 * n
-    for term in model.bound:
+    for term, columns in model.term_columns:
         bends = term.curvature(spans.rates)
         smooth: NDArray[np.bool_] = np.all(np.isfinite(bends), axis=1)
         values = term.values(spans.ends) if smooth.any() else bends
         low, high = (bends, bends) if smooth.all() else term.value_range(spans.ranges, load)
         for entry, (row, column) in enumerate(term.rows):
-            weight = chi[first + column]
+            weight = chi[columns.start + column]
             if weight == 0.0:
                 continue
             if smooth[entry]:
@@ -169,7 +168,6 @@ def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
             else:
                 jumping_low[row] += weight * (low if weight > 0 else high)[entry]
                 jumping_high[row] += weight * (high if weight > 0 else low)[entry]
-        first += len(term.names)
     lowest, highest = chord_range(ends, curvature, width)
     return lowest + jumping_low, highest + jumping_high
 

@@ -225,11 +225,8 @@ def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[A
     model.dynamics.check(motion)
     rigid = _rigid_compiled if model.engine.name == "numba" else _rigid_by_rows
     tau, *derivatives = rigid(model, motion, chi[: 10 * model.n])
-    at = 10 * model.n
-    for term in model.bound:
-        own = chi[at : at + len(term.names)]
-        _add_term(term, motion, own, tau, derivatives)
-        at += len(own)
+    for term, columns in model.term_columns:
+        _add_term(term, motion, chi[columns], tau, derivatives)
     dq, dqd, dqdd = derivatives
     return tau, dq, dqd, dqdd
 

@@ -22,8 +22,7 @@ from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.formulations.formulation import Formulation
 from exciter.parameters import inertial
-from exciter.parameters.base import BaseParameters
-from exciter.parameters.base_numeric import numeric_base
+from exciter.parameters.base import BaseParameters, numeric_base
 from exciter.parameters.base_symbolic import prismatic_links
 
 IntArray = NDArray[np.int64]

@@ -307,12 +307,13 @@ class BoundTerm(ABC):
 
     # -- for the terms themselves ----------------------------------------------------------------------
 
-    def check(self, motion: Motion) -> None:
-        """Refuse a motion of another robot."""
+    def samples(self, motion: Motion, joints: list[int] | None = None) -> Samples:
+        """q, q̇, q̈ of these joints, those of the entries unless given; a motion of another robot is refused."""
         if motion.n != self.columns.n:
             raise MotionError(
                 f"the motion has {motion.n} joints and the robot {self.columns.n}; give one column per joint"
             )
+        return Samples.of(motion, self.columns.joints if joints is None else joints)
 
 
 def scatter(
@@ -374,10 +375,6 @@ class PointwiseTerm(BoundTerm):
 
     @abstractmethod
     def partials(self, at: Samples) -> Partials: ...
-
-    def samples(self, motion: Motion) -> Samples:
-        self.check(motion)
-        return Samples.of(motion, self.columns.joints)
 
     def values(self, motion: Motion) -> Array:
         return self.entries(self.samples(motion))

@@ -24,8 +24,7 @@ from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.parameters.base import BaseParameters
-from exciter.parameters.base_numeric import numeric_base
+from exciter.parameters.base import BaseParameters, numeric_base
 from exciter.parameters.terms import Coulomb, Offset, Viscous
 from exciter.reproduction.finding import claim, shown
 from exciter.reproduction.khalil_dombre import set_up

@@ -8,7 +8,7 @@ import numpy as np
 
 from exciter.dynamics.base import inertia_base, numeric_model_base, random_states, static_base
 from exciter.dynamics.model import DynamicModel
-from exciter.parameters.base_numeric import numeric_base
+from exciter.parameters.base import numeric_base
 from exciter.reproduction.finding import shown
 from exciter.reproduction.paper import DataTable, Effort, Part
 from exciter.reproduction.rackl import labels, spline
