@@ -43,7 +43,7 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria import DOptimality
-from exciter.excitation.objective import Objective
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.optimiser.feasible import random_start
 from exciter.excitation.optimiser.limits import JointLimits
 from exciter.excitation.optimiser.search import COARSE, SMOOTHING, Attempt, Search

@@ -26,12 +26,12 @@ from fuzz_damage import BOMBS
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria import DOptimality
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.design_settings import read_config
 from exciter.excitation.files.exact_file import exact_data
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
 from exciter.excitation.files.samples import sample
-from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.optimiser.starts import Checkpoint
 from exciter.excitation.trajectories.fourier import Fourier

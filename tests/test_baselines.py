@@ -24,8 +24,15 @@ from exciter.excitation.baselines.earlier_designs import (
     plan,
     vandanjon,
 )
-from exciter.excitation.baselines.static_poses import PoseSearch, select, static_poses
-from exciter.excitation.baselines.straight_moves import ConstantVelocity, constant_velocity, cruising_move, quick_move
+from exciter.excitation.baselines.poses_and_moves import (
+    ConstantVelocity,
+    PoseSearch,
+    constant_velocity,
+    cruising_move,
+    quick_move,
+    select,
+    static_poses,
+)
 from exciter.excitation.certificate.certificate import joint_verdicts
 from exciter.excitation.criteria import ConditionNumber, Equilibrium
 from exciter.excitation.trajectories.curve import Curve

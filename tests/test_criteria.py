@@ -20,10 +20,9 @@ from exciter.errors import ExciterError, ParameterError
 from exciter.excitation import criteria as c
 from exciter.excitation.criteria import ALONE, ROWS, WordsOfCriteria
 from exciter.excitation.criteria.cramer_rao import torque_jacobian, torque_jacobian_pullback
-from exciter.excitation.criteria.criterion import MotionCriterion, unexcited
+from exciter.excitation.criteria.criterion import MotionCriterion, Objective, unexcited
 from exciter.excitation.criteria.design_rows import DesignRows, regressor_pullback
 from exciter.excitation.criteria.sums import bound
-from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, Dahl, GasSpring, LoadFriction, Offset, RotorInertia, Tanh, Viscous

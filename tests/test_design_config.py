@@ -19,11 +19,11 @@ from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria import ALONE, AOptimality, DOptimality, EnergyRows, InverseTorque, WeightedSum
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home, read_config
 from exciter.excitation.families import TO_DESIGN
 from exciter.excitation.files.row_files import csv_text
 from exciter.excitation.files.samples import Samples
-from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.quintic import Quintic

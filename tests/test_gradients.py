@@ -12,7 +12,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.numba_engine import NumbaEngine
 from exciter.dynamics.reference import NumpyEngine
 from exciter.excitation.criteria import ConditionNumber, DOptimality
-from exciter.excitation.objective import Objective
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.trajectories.trajectory import pullback

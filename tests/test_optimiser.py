@@ -16,9 +16,9 @@ from exciter.excitation.criteria import (
     ScaledCondition,
     WeightedSum,
 )
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.criteria.gram import SoftCondition
 from exciter.excitation.criteria.sums import Logarithm, positive, softened, stages
-from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser import sqp
 from exciter.excitation.optimiser.feasible import curve_of, joint_excess, random_start, scaled_to_limits
 from exciter.excitation.optimiser.limits import JointLimits, Variables, limit_ranges

@@ -17,7 +17,7 @@ from exciter.excitation.criteria import (
     QrCondition,
     WeightedSum,
 )
-from exciter.excitation.objective import Objective
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.optimiser.points import (
     NelderMead,
     PointSearch,

@@ -2,12 +2,17 @@
 
 τ = Φ(q, q̇, q̈) χ. Inertial parameters are those of the links in modified-DH frames, so that the papers' names and
 groupings apply and the base projection is a selection of columns; joint-term parameters follow.
+
+The wrench that the ground exerts on the base of a moving robot, what a force plate below it sees (``BaseReaction``):
+the robot is put on six joints that do not move, three that slide along the axes of the base and three that turn about
+them: their forces and torques are the wrench. What acts between links (drives, friction, springs) is not in it; nor is
+the weight of the base itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -20,9 +25,10 @@ from exciter.errors import ParameterError
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.terms import BoundTerm, JointTerm
+from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHTable
 from exciter.robot.motion import Motion, MotionGradient
-from exciter.robot.robot import Robot
+from exciter.robot.robot import Joint, JointKind, Robot
 from exciter.robot.spatial import transform_inertia
 from exciter.robot.to_mdh import in_mdh_frames
 from exciter.typing import Array
@@ -33,6 +39,7 @@ NEARLY_PARALLEL = 0.02
 #: samples at a time for which joint terms that remember are evaluated: bounds memory
 MEMORY_BLOCK_SAMPLES = 65_536
 NOMINAL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
+SIX = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,3 +342,38 @@ class MotionRows:
         inertias = self.model.dynamics.robot.inertias
         q, qd, qdd, terms = self.model.engine.adjoint(self._batch, dfdh + dfdh.T, seed, inertias)
         return MotionGradient(q.T, qd.T, qdd.T) + self.model.terms_pullback(self.motion, terms)
+
+
+@dataclass(frozen=True, eq=False)
+class BaseReaction:
+    """Force [N] and torque about the base's origin [N·m], in axes of the base; parameters as in ``model``."""
+
+    model: DynamicModel
+
+    @cached_property
+    def _dynamics(self) -> Dynamics:
+        robot = self.model.dynamics.robot
+        kinds: tuple[JointKind, ...] = ("prismatic",) * 3 + ("revolute",) * 3
+        along = [np.roll(np.eye(3), 2 - k, axis=1) for k in range(3)] * 2  # frames whose z is x, y, z of the base
+        turn = [before.T @ frame for before, frame in zip([np.eye(3), *along], along, strict=False)]
+        still = [
+            Joint(f"base:{k}", kind, k - 1, turn[k], np.zeros(3), np.array([0.0, 0.0, 1.0]), Limits(), np.zeros(10))
+            for k, kind in enumerate(kinds)
+        ]
+        moving = [replace(joint, parent=joint.parent + SIX) for joint in robot.joints]  # the base, −1, is the sixth
+        return Dynamics(Robot(robot.name, (*still, *moving), robot.gravity), self.model.engine)
+
+    def regressor(self, motion: Motion) -> Array:
+        """(N, 6, 10 n): the wrench of each inertial parameter."""
+        return self._dynamics.regressor(self._on_base(motion))[:, :SIX, 10 * SIX :]
+
+    def wrench(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
+        """(N, 6) of standard parameters χ, nominal unless given."""
+        values = self.model.nominal if chi is None else np.asarray(chi, dtype=float)
+        inertias = np.concatenate([np.zeros(10 * SIX), values[: 10 * self.model.n]])
+        return self._dynamics.inverse_dynamics(self._on_base(motion), inertias)[:, :SIX]
+
+    def _on_base(self, motion: Motion) -> Motion:
+        self.model.dynamics.check(motion)
+        still = np.zeros((len(motion), SIX))
+        return Motion(motion.time, *(np.hstack([still, x]) for x in (motion.q, motion.qd, motion.qdd)))

@@ -23,11 +23,10 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
-from exciter.excitation.criteria.criterion import evaluate
+from exciter.excitation.criteria.criterion import Objective, evaluate
 from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.files.export import export_seconds
-from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.limits import check_room
 from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.excitation.optimiser.starts import Checkpoint, Progress, run_starts

@@ -38,14 +38,13 @@ from exciter.errors import ExciterError, ParameterError, shown
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.criteria import ROWS, DOptimality, WordsOfCriteria
-from exciter.excitation.criteria.criterion import AnyCriterion
+from exciter.excitation.criteria.criterion import AnyCriterion, Objective
 from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.criteria.sums import bound
 from exciter.excitation.families import DRAWN, TO_DESIGN
 from exciter.excitation.files.export import RATE
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import check_rows, sample
-from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import LONGEST_MOTION, SHORTEST_MOTION
 from exciter.excitation.trajectories.ramps import Ramps

@@ -30,11 +30,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.baselines.straight_moves import cruising_move, quick_move, to_and_fro
+from exciter.excitation.baselines.poses_and_moves import cruising_move, quick_move, to_and_fro
 from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, EOptimality, evaluate
-from exciter.excitation.criteria.criterion import Criterion, MotionCriterion
+from exciter.excitation.criteria.criterion import Criterion, MotionCriterion, Objective
 from exciter.excitation.design import Design, design
-from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.limits import limit_ranges
 from exciter.excitation.trajectories.curve import Curve, Extremum
 from exciter.excitation.trajectories.piecewise import AccelerationSequence

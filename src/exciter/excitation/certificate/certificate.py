@@ -148,11 +148,8 @@ def end_jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
         for j, end in np.argwhere(moving & jerky[:, None] if order == 2 else moving):
             joint, at = robot.joints[j], (curve.start, curve.end)[end]
             unit = f"{'m' if joint.is_prismatic else 'rad'}/s{'²' if order == 2 else ''}"
-            how, sizes = (
-                f"{what} {('from', 'to')[end]} rest",
-                {"allowed": float(allowed[j]), "size": float(size[j, end])},
-            )
-            yield LimitVerdict.jump(how, joint.name, unit, **sizes, at=at)
+            how, most, reached = f"{what} {('from', 'to')[end]} rest", float(allowed[j]), float(size[j, end])
+            yield LimitVerdict.jump(how, joint.name, unit, allowed=most, size=reached, at=at)
 
 
 def _at_the_ends(robot: Robot, curve: Curve, what: str) -> tuple[Array, Array]:

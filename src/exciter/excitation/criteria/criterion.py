@@ -2,6 +2,7 @@
 
 Most criteria need the Gram matrix H = WᵀΣ⁻¹W only (``Criterion``); some need the rows or torques themselves
 (``MotionCriterion``). ``evaluation`` makes both look alike, so that a weighted sum may mix them.
+The optimiser sees an ``Objective``: a motion in, the criterion and its exact gradient by every sample out.
 
 The largest or smallest of several numbers (singular values, elements of W) has a kink where two of them coincide.
 Values are exact there too; the derivative is that of one of the two, so an optimiser sees a slope that jumps.
@@ -12,7 +13,7 @@ The figures of a motion, and which parameters it misses, come by orthogonal deco
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -271,3 +272,60 @@ def unexcited(h: Array, names: Sequence[str]) -> list[str]:
     share = np.linalg.norm(lost, axis=1)
     limit = TAKES_PART * share.max(initial=0.0)
     return [name for name, part in zip(names, share, strict=True) if part > 0 and part >= limit]
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """criterion(H₀ + WᵀΣ⁻¹W) of motions.
+
+    columns: standard column numbers (b,), a matrix C (p, b) with χ = C θ, or ``Columns``. weights (n,): 1/σ² of the
+    joint torques. prior (b, b): information H₀ of earlier experiments; a motion that is sampled more coarsely than
+    it will be recorded needs weights multiplied by the ratio, or the prior counts too much.
+    """
+
+    model: DynamicModel
+    criterion: AnyCriterion
+    columns: ArrayLike | Columns
+    weights: Array
+    formulation: DesignRows = field(default_factory=TorqueRows)
+    prior: Array | None = None
+
+    def __post_init__(self) -> None:
+        weights = np.asarray(self.weights, dtype=float)
+        if weights.shape != (self.model.n,) or not (np.isfinite(weights).all() and (weights >= 0).all()):
+            raise ParameterError(
+                f"weights must be {self.model.n} numbers ≥ 0, one per joint; given {np.asarray(self.weights).tolist()}"
+            )
+        object.__setattr__(self, "weights", weights)
+        if self.prior is None:
+            return
+        prior, b = np.asarray(self.prior, dtype=float), len(self.chosen)
+        if prior.shape != (b, b) or not (np.isfinite(prior).all() and np.allclose(prior, prior.T, rtol=1e-9)):
+            raise ParameterError(f"the prior information has shape {prior.shape}; it must be symmetric, {b} × {b}")
+        object.__setattr__(self, "prior", prior)
+
+    @cached_property
+    def chosen(self) -> Columns:
+        """The parameters the criterion is about, by name."""
+        return Columns.of(self.model, self.columns)
+
+    def observed(self, motion: Motion) -> Observed:
+        """The motion as criteria see it."""
+        return Observed(self.model, motion, self.chosen, self.weights, self.formulation, self.prior)
+
+    def gram(self, motion: Motion) -> Array:
+        """WᵀΣ⁻¹W (b, b), without prior: add it to the prior of the next design."""
+        return self.observed(motion).gram
+
+    def value(self, motion: Motion) -> float:
+        return evaluation(self.criterion, self.observed(motion)).value
+
+    def value_and_gradient(self, motion: Motion) -> tuple[float, MotionGradient]:
+        """f and its gradient with respect to q, q̇, q̈ of every sample; zero where f is infinite."""
+        observed = self.observed(motion)
+        result = evaluation(self.criterion, observed)
+        return result.value, result.gradient(observed)
+
+    def unexcited(self, motion: Motion) -> list[str]:
+        """Names of the parameters that neither the motion nor the prior tells anything about."""
+        return unexcited(self.observed(motion).h, self.chosen.names)

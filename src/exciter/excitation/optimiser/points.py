@@ -20,8 +20,8 @@ from scipy.optimize import minimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, EnergyRows, evaluate
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.criteria.sums import stages
-from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.quintic import Interpolated, interpolate_points
 from exciter.robot.motion import Motion

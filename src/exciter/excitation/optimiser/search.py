@@ -17,9 +17,9 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.criteria import AnyCriterion, TorqueRows
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.criteria.sums import stages
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
-from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.feasible import (
     REPAIR,
     TIMELY_CERTIFICATES,

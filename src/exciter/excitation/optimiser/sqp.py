@@ -152,13 +152,8 @@ class _Run:
         self.evaluations = 0
         self.radius = settings.radius
         self.kept = NO_ROWS  # joint-limit rows that were active
-        self.linear_scale = self._linear_scale()
-
-    def _linear_scale(self) -> Array:
-        """(R, n): change of a row per unit step, in half ranges."""
-        limits = self.problem.limits
-        scale: Array = np.linalg.norm(limits.matrix, axis=1)[:, None] / limits.scale
-        return scale
+        limits = problem.limits  # (R, n): change of a row per unit step, in half ranges:
+        self.linear_scale: Array = np.linalg.norm(limits.matrix, axis=1)[:, None] / limits.scale
 
     def go(self, y: Array) -> Outcome:
         self.last = Outcome(y, np.inf, 0, 0, "stopped")
@@ -288,8 +283,6 @@ class _Run:
                 return None
             below, above = limits.slack(y + step.d)
             broken = np.minimum(below, above) / limits.scale < -0.5 * ROUNDING
-            if not broken.any():
-                break
             if not (broken & ~near).any():
                 break
             near |= broken

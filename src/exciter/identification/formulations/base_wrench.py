@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.base import random_states
-from exciter.dynamics.base_reaction import BaseReaction
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import WRENCH
 from exciter.experiment.signals.processed import Processed

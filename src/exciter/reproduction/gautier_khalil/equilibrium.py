@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from exciter.excitation.criteria import Columns, EnergyRows, WeightedSum
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.criteria.gram import SoftCondition
 from exciter.excitation.criteria.sums import Logarithm
-from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.points import OptimalPoints, PointVariables, QuasiNewton
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, at_most, shown

@@ -15,8 +15,8 @@ from exciter.excitation.criteria import (
     FrobeniusCondition,
     QrCondition,
 )
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.criteria.sums import Logarithm
-from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.points import Method, NelderMead, PointVariables, Powell, QuasiNewton
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.finding import Finding, claim, same, shown

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.criteria import AnyCriterion, Columns, EnergyRows, evaluate
-from exciter.excitation.objective import Objective
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.optimiser.points import Method, PointVariables
 from exciter.typing import Array
 

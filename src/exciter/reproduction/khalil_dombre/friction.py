@@ -8,7 +8,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.excitation.baselines.straight_moves import ConstantVelocity, FrictionMotion, constant_velocity
+from exciter.excitation.baselines.poses_and_moves import ConstantVelocity, FrictionMotion, constant_velocity
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.curve import Curve

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.excitation.baselines.static_poses import PoseSearch, StaticPoses, static_poses
+from exciter.excitation.baselines.poses_and_moves import PoseSearch, StaticPoses, static_poses
 from exciter.excitation.certificate.adaptive import certify
 from exciter.identification.estimators.staged import StaticThenDynamic
 from exciter.identification.estimators.weighted import WeightedLeastSquares

@@ -11,8 +11,8 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import AnyCriterion, ConditionNumber, Figures
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.design import design
-from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.reproduction.swevers_asme.continued import Continued
 from exciter.reproduction.swevers_asme.set_up import FAMILY, SAMPLES, columns, figures, model, robot, sampled, workspace

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from exciter.excitation.criteria import CramerRao, DOptimality
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.design import Design
-from exciter.excitation.objective import Objective
 from exciter.reproduction.finding import claim, same, shown
 from exciter.reproduction.paper import DataTable, Part
 from exciter.reproduction.swevers_ieee.experiment import C2, POSITION_VARIANCE, TORQUE_VARIANCE
