@@ -28,8 +28,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.design_settings import read_config
-from exciter.excitation.files.exact_file import exact_data
-from exciter.excitation.files.read import read_trajectory
+from exciter.excitation.files.read import exact_data, read_trajectory
 from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
 from exciter.excitation.files.samples import sample
 from exciter.excitation.optimiser.search import Search

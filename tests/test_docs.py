@@ -25,7 +25,7 @@ from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGION
 from exciter.excitation.criteria import CRITERIA
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, read_config
 from exciter.excitation.families import FAMILIES
-from exciter.excitation.files.exact_file import exact_data
+from exciter.excitation.files.read import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.validation_motion.random_families import random_trajectory

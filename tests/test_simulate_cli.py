@@ -12,7 +12,7 @@ from conftest import ROBOTS
 from exciter.cli import main
 from exciter.errors import ExciterError
 from exciter.excitation.design_settings import read_config
-from exciter.excitation.files.exact_file import exact_data
+from exciter.excitation.files.read import exact_data
 from exciter.excitation.files.row_files import csv_text
 from exciter.excitation.files.samples import sample
 from exciter.excitation.trajectories.fourier import Fourier
