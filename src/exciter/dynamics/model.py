@@ -78,8 +78,7 @@ class DynamicModel:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(self.terms))
-        repeated = {name for name in self.standard if self.standard.count(name) > 1}
-        if repeated:
+        if repeated := {name for name in self.standard if self.standard.count(name) > 1}:
             raise ParameterError(f"two joint terms give the parameter {sorted(repeated)[0]}; use one of them")
 
     @cached_property

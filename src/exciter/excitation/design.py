@@ -437,8 +437,7 @@ def _check_excitable(objective: Objective, trajectory: Trajectory, samples: int)
     times = trajectory.sample_times(samples)
     shape = trajectory.basis(times, 0)[0] @ swing.T
     delta = middle + 0.3 * ((high - low) / np.ptp(shape, axis=0))[:, None] * swing
-    names = objective.unexcited(motion(trajectory, delta, times))
-    if names:
+    if names := objective.unexcited(motion(trajectory, delta, times)):
         raise ExciterError(
             f"the criterion is infinite: no motion of this kind excites {', '.join(names)} with {samples} samples; "
             f"leave {'it' if len(names) == 1 else 'them'} out, let more joints move, or take more samples"

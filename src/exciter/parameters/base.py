@@ -279,8 +279,7 @@ def restricted(base: BaseParameters, names: Sequence[str], prismatic: Collection
 
     ``restricted(base, [s for s in base.standard if s[:-1] in INERTIA_SYMBOLS])`` is the inertia-only set.
     """
-    missing = [name for name in names if name not in base.standard]
-    if missing:
+    if missing := [name for name in names if name not in base.standard]:
         raise ParameterError(f"unknown standard parameter '{missing[0]}'; valid names: {', '.join(base.standard)}")
     columns = [base.standard.index(name) for name in names]
     part = base.grouping[:, columns]

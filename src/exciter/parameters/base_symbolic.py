@@ -234,8 +234,7 @@ def square_up(robot: Robot, right_angle: float = RIGHT_ANGLE) -> tuple[Robot, fl
     for joint in robot.joints:
         rotation = np.where(np.abs(joint.rotation) < right_angle, 0.0, joint.rotation)
         u, _, vt = np.linalg.svd(rotation)  # the nearest rotation to what is left
-        changed = float(np.abs(u @ vt - joint.rotation).max())
-        if changed > 1e-14:
+        if (changed := float(np.abs(u @ vt - joint.rotation).max())) > 1e-14:
             changes.append(changed)
             joint = replace(joint, rotation=u @ vt, translation=_straightened(joint.translation, right_angle))
         joints.append(joint)

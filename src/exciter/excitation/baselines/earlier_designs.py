@@ -94,11 +94,8 @@ class CosineRampPiece:
         return len(self.omega)
 
     def derivatives(self, span: Index, time: Array, order: int) -> Array:
-        """(order + 1, n, N): q, q̇, … at times (N,), each within the closed span of that number (N,)."""
-        return self._derivatives(span, np.broadcast_to(time, (self.n, len(time))), order)
-
-    def _derivatives(self, span: Index, time: Array, order: int) -> Array:
-        """The same at times (n, N) that differ from joint to joint."""
+        """(order + 1, n, N): q, q̇, … at times (N,), each within the closed span of that number (N,), or at times (n, N)
+        that differ from joint to joint."""
         omega, half = self.omega[:, None], 0.5 * self.speed[:, span]
         local = time - self.since[:, span]
         phase = omega * local
@@ -118,7 +115,7 @@ class CosineRampPiece:
         ends = np.broadcast_to(np.concatenate([start, end], axis=1), (self.n, spans, 2))
         time = np.concatenate([ends, np.clip(self.since[..., None] + quarter, start, end)], axis=2)
         flat = time.reshape(self.n, -1)
-        values = self._derivatives(np.repeat(np.arange(spans), time.shape[2]), flat, order)[order]
+        values = self.derivatives(np.repeat(np.arange(spans), time.shape[2]), flat, order)[order]
         return Extremum.of(values, flat)
 
     def rates(self, span: Index, start: Array, end: Array) -> Array:

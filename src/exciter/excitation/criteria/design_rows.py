@@ -177,31 +177,24 @@ class TorqueRows(Settings):
     def rows(
         self, model: DynamicModel, motion: Motion, selected: Index, layout: ColumnLayout, weights: Array
     ) -> ObservedTorqueRows:
-        return ObservedTorqueRows(model.rows(motion, layout, weights), selected)
+        return ObservedTorqueRows(model, motion, layout, np.broadcast_to(weights, (model.n,)), selected)
 
 
 @dataclass(frozen=True, eq=False)
-class ObservedTorqueRows:
+class ObservedTorqueRows(MotionRows):
     """Gram matrix and its adjoint without W; W only when a criterion asks for its elements."""
 
-    sums: MotionRows
     selected: Index
-
-    def gram(self) -> Array:
-        return self.sums.gram()
-
-    def pullback(self, dfdh: Array) -> MotionGradient:
-        return self.sums.pullback(dfdh)
 
     def dense(self) -> Array:
         """(N n, s), the joints of a sample one after the other."""
-        phi = self.sums.model.regressor(self.sums.motion)[:, :, self.selected]
-        return (phi * np.sqrt(self.sums.weights)[:, None]).reshape(-1, len(self.selected))
+        phi = self.model.regressor(self.motion)[:, :, self.selected]
+        return (phi * np.sqrt(self.weights)[:, None]).reshape(-1, len(self.selected))
 
     def dense_pullback(self, seed: Array) -> MotionGradient:
-        model, motion = self.sums.model, self.sums.motion
-        whitened = seed.reshape(len(motion), model.n, -1) * np.sqrt(self.sums.weights)[:, None]
-        return regressor_pullback(model, motion, coefficient_rows(self.selected, whitened, len(model.standard)))
+        whitened = seed.reshape(len(self.motion), self.model.n, -1) * np.sqrt(self.weights)[:, None]
+        full = coefficient_rows(self.selected, whitened, len(self.model.standard))
+        return regressor_pullback(self.model, self.motion, full)
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,7 @@ class DOptimality(CriterionSettings):
     title: ClassVar[str] = "D-optimality"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        inverted = inverse(h)
-        if inverted is None:
+        if (inverted := inverse(h)) is None:
             return singular(h)
         covariance, log_det = inverted
         return -log_det, -covariance
@@ -64,8 +63,7 @@ class AOptimality(CriterionSettings):
 
     def __call__(self, h: Array) -> tuple[float, Array]:
         size = np.ones(len(h)) if self.scale is None else checked_scale(self.scale, h, "the scale")
-        inverted = inverse(h)
-        if inverted is None:
+        if (inverted := inverse(h)) is None:
             return singular(h)
         covariance, _ = inverted
         part = covariance / size  # C S⁻¹
@@ -89,8 +87,7 @@ class EOptimality(CriterionSettings):
     def __call__(self, h: Array) -> tuple[float, Array]:
         size = np.ones(len(h)) if self.scale is None else checked_scale(self.scale, h, "the scale")
         even = np.outer(size, size)
-        spectrum = eigen(h * even)
-        if spectrum is None:
+        if (spectrum := eigen(h * even)) is None:
             return singular(h)
         values, vectors = spectrum
         worst = vectors[:, 0]
@@ -115,8 +112,7 @@ class ConditionNumber(CriterionSettings):
     title: ClassVar[str] = "condition number"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        spectrum = eigen(h)
-        if spectrum is None:
+        if (spectrum := eigen(h)) is None:
             return singular(h)
         values, vectors = spectrum
         cond = float(np.sqrt(values[-1] / values[0]))
@@ -136,8 +132,7 @@ class QrCondition(CriterionSettings):
     title: ClassVar[str] = "condition number by QR"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        inverted = inverse(h)
-        if inverted is None:
+        if (inverted := inverse(h)) is None:
             return singular(h)
         _, order, _, _ = dpstrf(h, lower=1)
         first, last = order[0] - 1, order[-1] - 1
@@ -159,8 +154,7 @@ class FrobeniusCondition(CriterionSettings):
     title: ClassVar[str] = "condition number by the Frobenius norm"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        inverted = inverse(h)
-        if inverted is None:
+        if (inverted := inverse(h)) is None:
             return singular(h)
         k = inverted[0]
         size, inverse_size = float(np.linalg.norm(h)), float(np.linalg.norm(k))
@@ -240,8 +234,7 @@ class ConditionAndSmallest(CriterionSettings):
             raise ParameterError(f"k2 must be a positive number; given {self.k2}")
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        spectrum = eigen(h)
-        if spectrum is None:
+        if (spectrum := eigen(h)) is None:
             return singular(h)
         values, vectors = spectrum
         low, high = np.sqrt(values[[0, -1]])
@@ -263,8 +256,7 @@ class SoftCondition:
     name: ClassVar[str] = "soft condition"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        spectrum = eigen(h)
-        if spectrum is None:
+        if (spectrum := eigen(h)) is None:
             return singular(h)
         values, vectors = spectrum
         large, small = (values / values[-1]) ** self.power, (values[0] / values) ** self.power

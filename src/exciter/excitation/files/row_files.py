@@ -94,8 +94,7 @@ def _columns(names: list[str], robot: Robot, source: str) -> dict[tuple[str, str
     """(word, joint) → column; ("time", "") for time."""
     where: dict[tuple[str, str], int] = {}
     for k, name in enumerate(names):
-        key = _meaning(name, robot) or _meaning(name.strip(), robot)
-        if key is None:
+        if (key := _meaning(name, robot) or _meaning(name.strip(), robot)) is None:
             raise MotionError(
                 f"{source} has a column '{name}'; allowed are time and <joint>.q, <joint>.qd, <joint>.qdd of the "
                 f"joints {', '.join(robot.joint_names)}"
@@ -188,8 +187,7 @@ def message_as_written(text: str) -> dict[str, Any] | None:
         return None
     points: list[dict[str, Any]] = []
     for line in lines:
-        found = LINE.fullmatch(line)
-        if found is None:
+        if (found := LINE.fullmatch(line)) is None:
             return None
         begins, key, value = found["mark"] == "-", found["key"], found["value"]
         if begins:

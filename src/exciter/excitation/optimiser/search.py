@@ -304,8 +304,7 @@ class _Track:
 
 def _obstacle(certificate: Certificate) -> str:
     """The limit that is hardest to keep, or to prove."""
-    worst = certificate.worst
-    if worst is None:
+    if (worst := certificate.worst) is None:
         return ""
     words = f"{worst.what} of {worst.where}" if worst.where else worst.what
     unprovable = worst.status == "open" and np.isinf(worst.bound)

@@ -174,8 +174,7 @@ class _Run:
             if self.report is not None and self.report(iteration, f, y):
                 return self.last
             b = self._first_hessian(g) if hessian is None else hessian
-            found = self._step(y, g, b, now)
-            if found is None:
+            if (found := self._step(y, g, b, now)) is None:
                 reason = "no step"
                 break
             if found.predicted(g, b) <= settings.tolerance * max(1.0, abs(f)):
@@ -229,8 +228,7 @@ class _Run:
         """The step for nonlinear rows with given values of c at d = 0 (true, or corrected ones)."""
         jacobian = now.rows(*rows)
         for aim in (self.settings.push_back, 0.0):
-            step = self._solve(y, g, b, jacobian, aim - values)
-            if step is not None:
+            if (step := self._solve(y, g, b, jacobian, aim - values)) is not None:
                 return Proposal(step.d, rows, -step.multipliers[: len(values)])
         return None
 
@@ -245,8 +243,7 @@ class _Run:
             taking = values < self.settings.push_back
             taking[step.rows] = True
             rows = _pairs(taking)
-            found = self._corrected(y, g, b, now, rows, values[rows] - now.rows(*rows) @ step.d)
-            if found is None:
+            if (found := self._corrected(y, g, b, now, rows, values[rows] - now.rows(*rows) @ step.d)) is None:
                 return None
             step = found
         return step if (self.problem.nonlinear.values(y + step.d) >= 0.0).all() else None

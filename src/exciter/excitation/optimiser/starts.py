@@ -207,8 +207,7 @@ class Checkpoint:
         for length in (1, LONGEST_LINE):  # most often the last byte ends a line
             begin = max(0, end - length)
             file.seek(begin)
-            newline = file.read(end - begin).rfind(b"\n")
-            if newline >= 0:
+            if (newline := file.read(end - begin).rfind(b"\n")) >= 0:
                 file.truncate(begin + newline + 1)
                 return True
         file.truncate(0)

@@ -211,8 +211,7 @@ class RandomPoints(Family):
         def broken(pace: float) -> LimitVerdict | None:
             return judge.broken(Stops((times(pace),), self.rest).curve(np.stack([start, end], axis=1)))
 
-        reason = broken(1.0)
-        if reason is None:
+        if (reason := broken(1.0)) is None:
             return times(1.0), 1.0
         if reason.what != "torque" or broken(SLOWEST) is not None:
             judge.refuse(reason)

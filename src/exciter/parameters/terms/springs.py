@@ -225,8 +225,7 @@ class GasSpring(JointTerm):
         lever = Lever(self.base_arm, self.link_arm, self.offset)
         check_positive(self.volume, "the volume of GasSpring")
         check_positive(self.area, "the area of GasSpring")
-        swept = self.area * (lever.longest - lever.shortest)
-        if swept >= self.volume:
+        if (swept := self.area * (lever.longest - lever.shortest)) >= self.volume:
             raise ParameterError(
                 f"the piston of GasSpring can sweep {swept:.4g} m³ but the gas has {self.volume:.4g} m³; "
                 "give a larger volume, a smaller area or a shorter link_arm"

@@ -79,8 +79,7 @@ class _UserTerm(BoundTerm):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        numeric = [f"d{x}" for x in WITH_RESPECT_TO if getattr(self.term, f"d{x}") is None]
-        if not numeric:
+        if not (numeric := [f"d{x}" for x in WITH_RESPECT_TO if getattr(self.term, f"d{x}") is None]):
             return ()
         return (f"'{self.term.name}': {', '.join(numeric)} by central differences, about nine digits",)
 
