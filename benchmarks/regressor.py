@@ -24,8 +24,8 @@ from collections.abc import Callable
 import numpy as np
 import pinocchio as pin
 
+from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numba_engine import NumbaEngine
 from exciter.dynamics.reference import NumpyEngine
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.criteria.criterion import Objective

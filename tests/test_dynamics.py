@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 
 from conftest import random_gravity, random_robot, smooth_motion, states
 from exciter.dynamics.dynamics import Dynamics
-from exciter.dynamics.numba_engine import NumbaEngine
+from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import MotionError
 from exciter.robot import Motion, load

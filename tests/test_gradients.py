@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from conftest import random_robot, smooth_motion, states
 from exciter.dynamics.base import excited_base
 from exciter.dynamics.dynamics import Dynamics
+from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numba_engine import NumbaEngine
 from exciter.dynamics.reference import NumpyEngine
 from exciter.excitation.criteria import ConditionNumber, DOptimality
 from exciter.excitation.criteria.criterion import Objective

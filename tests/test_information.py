@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from conftest import benchmark, random_robot, smooth_motion, states
+from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numba_engine import NumbaEngine
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording.about import About, AnalogFilter

@@ -278,7 +278,8 @@ def _grouped(robot: Robot, found: Mobility, terms: Sequence[str], method: str) -
     stacked = np.vstack(blocks)  # independent rows: block triangular with independent blocks
     rows = np.linalg.qr(stacked.T)[0].T
     decision = judged(np.concatenate(values), TOLERANCE, rank=len(rows))
-    scale = np.concatenate([np.tile(_inertial_scale(found.length), robot.n), _term_scale(robot, places, found)])
+    inertias = [1.0, *[1.0 / found.length] * 3, *[1.0 / found.length**2] * 6]  # lengths in units of the robot's size
+    scale = np.concatenate([np.tile(inertias, robot.n), _term_scale(robot, places, found)])
     return select(rows, scale, names, decision, method, prismatic=prismatic_links(robot))
 
 
@@ -305,13 +306,8 @@ def _place(name: str, n: int) -> tuple[int, int]:
     return number - 1, columns[symbol]
 
 
-def _inertial_scale(length: float) -> Array:
-    """Factors that make φ comparable: lengths in units of the robot's size."""
-    return np.array([1.0, *[1.0 / length] * 3, *[1.0 / length**2] * 6])
-
-
 def _term_scale(robot: Robot, places: Sequence[tuple[int, int]], found: Mobility) -> Array:
-    """The same for joint terms: Ia beside φ in the kinetic energy, offsets beside it in the weight."""
+    """Factors that make joint terms comparable: Ia beside φ in the kinetic energy, offsets beside it in the weight."""
     weight = float(np.linalg.norm(robot.gravity)) or 1.0
     scale = np.ones(len(places))
     for k, (joint, column) in enumerate(places):

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
-from exciter.dynamics.numba_engine import writable
 from exciter.errors import ParameterError, RobotError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import (

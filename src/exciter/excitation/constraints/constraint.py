@@ -23,8 +23,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from exciter.dynamics.dynamics import Dynamics
+from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
-from exciter.dynamics.numba_engine import writable
 from exciter.dynamics.reference import cross, matvec
 from exciter.errors import ParameterError
 from exciter.excitation.certificate.spans import ROUNDING, Spans

@@ -14,9 +14,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numba_engine import writable
 from exciter.errors import ParameterError
 from exciter.excitation.certificate.spans import ROUNDING, Spans
 from exciter.excitation.certificate.torque_bound import torque_range
