@@ -17,7 +17,7 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import Effort, certify
-from exciter.excitation.certificate.spans import Spans, product, turning, turning_matrix
+from exciter.excitation.certificate.spans import Spans, product, turning
 from exciter.excitation.certificate.torque_bound import Body, rigid_torque
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf
@@ -97,7 +97,7 @@ def test_jets_of_what_turns_are_reached() -> None:
     for order in range(1, 5):
         vector, matrix = (np.diff(x, order, axis=0)[0] / h**order for x in (vectors, matrices))
         assert np.linalg.norm(vector) == pytest.approx(turning(steady)[order, 0], rel=5e-3)
-        assert np.linalg.norm(matrix, 2) == pytest.approx(turning_matrix(steady)[order, 0], rel=5e-3)
+        assert np.linalg.norm(matrix, 2) == pytest.approx(turning(steady, 2.0)[order, 0], rel=5e-3)
 
 
 @pytest.mark.parametrize("name", ["panda", "gantry", "two-arms", "random-tree"])

@@ -53,21 +53,12 @@ def product_at(x: Array, y: Array, k: int) -> Array:
     return total
 
 
-def turning(omega: Array) -> Array:
-    """(K + 1, M): jet of a vector of length one that turns with ω, of jet (K, M): v̇ = ω × v."""
-    return _following(omega, 1.0)
-
-
-def turning_matrix(omega: Array) -> Array:
-    """(K + 1, M): jet of a matrix R D Rᵀ of norm one that turns with ω on both sides: Ḋ = ω × D − D × ω."""
-    return _following(omega, 2.0)
-
-
-def _following(omega: Array, factor: float) -> Array:
-    """x[0] = 1, x[k+1] = factor (Ω x)[k]."""
+def turning(omega: Array, sides: float = 1.0) -> Array:
+    """(K + 1, M): jet of a vector of length one that turns with ω, of jet (K, M): v̇ = ω × v. With two ``sides`` that of
+    a matrix R D Rᵀ of norm one that turns with ω on both: Ḋ = ω × D − D × ω. x[0] = 1, x[k+1] = sides (Ω x)[k]."""
     x = np.ones((len(omega) + 1, omega.shape[1]))
     for k in range(len(omega)):
-        x[k + 1] = factor * product_at(omega, x, k)
+        x[k + 1] = sides * product_at(omega, x, k)
     return x
 
 
@@ -252,22 +243,19 @@ class Spans:
     # -- the links of a chain, worked out once per set of intervals ----------------------------------------------
 
     @cached_property
-    def _kept(self) -> list[tuple[Chain, NodeKinematics, LinkJets]]:
-        return []
+    def _kept(self) -> dict[Chain, tuple[NodeKinematics, LinkJets]]:
+        return {}  # chains are compared by identity
 
-    def _links(self, chain: Chain) -> tuple[Chain, NodeKinematics, LinkJets]:
-        for entry in self._kept:
-            if entry[0] is chain:
-                return entry
-        nodes = NodeKinematics.of(chain, *self.ends.samples_last)
-        entry = (chain, nodes, LinkJets.of(chain, nodes, self.ranges, self.rates, self.width))
-        self._kept.append(entry)
-        return entry
+    def _links(self, chain: Chain) -> tuple[NodeKinematics, LinkJets]:
+        if chain not in self._kept:
+            nodes = NodeKinematics.of(chain, *self.ends.samples_last)
+            self._kept[chain] = nodes, LinkJets.of(chain, nodes, self.ranges, self.rates, self.width)
+        return self._kept[chain]
 
     def nodes(self, chain: Chain) -> NodeKinematics:
         """Placement, velocity and acceleration of every link at ``ends``."""
-        return self._links(chain)[1]
+        return self._links(chain)[0]
 
     def jets(self, chain: Chain) -> LinkJets:
         """Bounds of the links' derivatives in time."""
-        return self._links(chain)[2]
+        return self._links(chain)[1]

@@ -34,7 +34,7 @@ from exciter.excitation.certificate.spans import (
     product,
     product_at,
     tighten,
-    turning_matrix,
+    turning,
 )
 from exciter.parameters.inertial import inertia_matrix
 from exciter.parameters.terms.ranges import Interval
@@ -136,7 +136,7 @@ def _between(
         tighten(acceleration, 0, nodes.point(i, body.point)[1] - gravity[:, None], width)
     force_jet = abs(body.mass) * acceleration + first * fixed[2:]
     tighten(force_jet, 0, force, width)
-    spin = abs(body.mean) * omega + body.spread * product(turning_matrix(omega), omega, 3)
+    spin = abs(body.mean) * omega + body.spread * product(turning(omega, 2.0), omega, 3)
     moment_jet = spin[1:] + arm * product(fixed, force_jet, 2)
     if first > 0.0:
         moment_jet += first * product(fixed, acceleration, 2)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError, shown
-from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.certificate.spans import Spans, norm
 from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows, kinematics, moving_point, rows_of
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Frame, Robot
@@ -262,7 +262,7 @@ class _Sphere(Region):
         return (RowName("distance from a point", self.frame, "m", self.radius, LENGTH, self.concave),)
 
     def distance(self, x: Array) -> Array:
-        return self._outward((_length(self._from_centre(x)) - self.radius)[None])
+        return self._outward((norm(self._from_centre(x)) - self.radius)[None])
 
     def gradient(self, x: Array) -> Array:
         return self._outward(_unit(self._from_centre(x), np.array(UP))[None])
@@ -331,7 +331,7 @@ class InsideCylinder(_Cylinder):
         return (RowName("distance from an axis", self.frame, "m", self.radius, LENGTH, True),)
 
     def distance(self, x: Array) -> Array:
-        return (self.radius - _length(self._along_and_across(x)[1]))[None]
+        return (self.radius - norm(self._along_and_across(x)[1]))[None]
 
     def gradient(self, x: Array) -> Array:
         return -_unit(self._along_and_across(x)[1], self._across)[None]
@@ -384,15 +384,10 @@ class OutsideCylinder(_Cylinder):
 
     def _excess(self, along: Array, across: Array) -> tuple[Array, Array]:
         """Distance beyond the mantle and beyond the ends, negative inside."""
-        return _length(across) - self.radius, np.maximum(along - self.upper, self.lower - along)
-
-
-def _length(x: Array) -> Array:
-    length: Array = np.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
-    return length
+        return norm(across) - self.radius, np.maximum(along - self.upper, self.lower - along)
 
 
 def _unit(x: Array, otherwise: Array) -> Array:
     """x (3, N) at length one; ``otherwise`` (3,) where it is zero."""
-    length = _length(x)
+    length = norm(x)
     return np.where(length > 0.0, x / np.where(length > 0.0, length, 1.0), otherwise[:, None])
