@@ -34,7 +34,7 @@ RATE = 200.0  # [Hz] rows per second unless asked otherwise
 NODES_PER_ROW = 1.2  # of the certificate of a file: one to begin with, some more where it must be split
 HIGHEST_RATE = 1000.0  # [Hz] up to which more rows are tried
 TIMED_ROWS = 50  # from which the time of all rows is estimated
-SLOWEST = 0.01
+SLOWEST = 0.01  # of the speed of a motion, for the first runs
 
 
 @dataclass(frozen=True, eq=False)

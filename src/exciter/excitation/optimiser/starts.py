@@ -48,12 +48,8 @@ def fingerprint(search: Search) -> str:
         parts += [joint.inertia.tolist(), repr(joint.limits)]
     parts += [{key: value.tolist() for key, value in robot.friction.items()}, [repr(t) for t in search.model.terms]]
     parts += [written(search.trajectory), repr(search.criterion), search.objective.weights.tolist()]
-    parts += [
-        repr(search.objective.formulation),
-        search.objective.chosen.names,
-        _listed(search.objective.chosen.combination),
-    ]
-    parts += [_listed(search.objective.prior)]
+    chosen, prior = search.objective.chosen, search.objective.prior
+    parts += [repr(search.objective.formulation), chosen.names, _listed(chosen.combination), _listed(prior)]
     parts += [[[repr(row) for row in constraint.rows] for constraint in search.constraints]]
     states = random_states(robot, samples=8)  # geometry, payloads: by what they do
     parts += [[np.round(constraint.values(states), 9).tolist() for constraint in search.constraints]]
