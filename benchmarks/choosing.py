@@ -28,15 +28,15 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.baselines.random_motion import random_trajectory
-from exciter.excitation.criteria.figures import evaluate
-from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria import CRITERIA
+from exciter.excitation.criteria.criterion import evaluate
 from exciter.excitation.design import design
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
 from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.trajectories.trajectory import motion as motion_of
+from exciter.excitation.validation_motion.random_families import random_trajectory
 from exciter.experiment.recording import Recording
 from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit

@@ -43,10 +43,10 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria import DOptimality
-from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.joint_limits import JointLimits
+from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.optimiser.feasible import random_start
+from exciter.excitation.optimiser.limits import JointLimits
 from exciter.excitation.optimiser.search import COARSE, SMOOTHING, Attempt, Search
-from exciter.excitation.optimiser.start import random_start
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load

@@ -26,14 +26,12 @@ from fuzz_damage import BOMBS
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria import DOptimality
-from exciter.excitation.files.csv_file import csv_text
-from exciter.excitation.files.exact_file import exact_data
-from exciter.excitation.files.read import read_trajectory
-from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
+from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.files.read import exact_data, read_trajectory
+from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
 from exciter.excitation.files.samples import sample
-from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.checkpoint import Checkpoint
 from exciter.excitation.optimiser.search import Search
+from exciter.excitation.optimiser.starts import Checkpoint
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.ramps import ramped
@@ -45,8 +43,8 @@ from exciter.experiment.virtual.draw import draw
 from exciter.experiment.virtual.truth import read_truth
 from exciter.export.ros2 import joint_trajectory
 from exciter.identification.identified import IdentifiedModel
-from exciter.parameters.body_parts import dummies
-from exciter.parameters.terms.registry import joint_terms
+from exciter.parameters.consistency import dummies
+from exciter.parameters.terms import joint_terms
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import library, load
 from exciter.robot.options import read_options

@@ -164,7 +164,7 @@ def verdict(certificate: Any) -> str:
 def run_ours(model: DynamicModel, columns: np.ndarray, criterion: AnyCriterion, samples: int, starts: int) -> Line:
     """The median of designs with that many starts each, by its criterion; the median of their seconds."""
     from exciter.excitation.constraints.torque import TorqueLimits
-    from exciter.excitation.criteria.figures import evaluate
+    from exciter.excitation.criteria.criterion import evaluate
     from exciter.excitation.design import design
     from exciter.excitation.trajectories.piecewise import BSpline
     from exciter.excitation.trajectories.trajectory import motion
@@ -192,7 +192,7 @@ def run_ours(model: DynamicModel, columns: np.ndarray, criterion: AnyCriterion, 
 def compare(peer: Any, version: str, starts: int) -> None:
     from exciter.dynamics.model import DynamicModel
     from exciter.excitation.criteria import ConditionNumber, DOptimality
-    from exciter.excitation.criteria.figures import evaluate
+    from exciter.excitation.criteria.criterion import evaluate
     from exciter.robot import Motion, load
 
     described = load(str(peer["urdf"]))

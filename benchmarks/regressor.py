@@ -24,11 +24,11 @@ from collections.abc import Callable
 import numpy as np
 import pinocchio as pin
 
+from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numba_engine import NumbaEngine
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.excitation.criteria import DOptimality
-from exciter.excitation.objective import Objective
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.trajectories.trajectory import pullback

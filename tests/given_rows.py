@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator

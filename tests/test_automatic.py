@@ -51,7 +51,7 @@ from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.reference import PriorValues, Reference
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.parameters.body_parts import dummies
+from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import (
     Coulomb,
     CoupledSqrtViscous,

@@ -11,9 +11,8 @@ import pytest
 from base_robots import COUNTS, GAUTIER_KHALIL, GAUTIER_KHALIL_EXPRESSIONS, PANDA, regressor_rows
 from exciter.errors import ParameterError
 from exciter.parameters import inertial
-from exciter.parameters.base import linear_combination
-from exciter.parameters.base_names import INERTIA_SYMBOLS, split_name
-from exciter.parameters.base_numeric import numeric_base, restricted
+from exciter.parameters.base import linear_combination, numeric_base, restricted
+from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
 

@@ -11,7 +11,7 @@ from scipy import linalg
 
 from conftest import CASES, smooth_motion
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.information import Information
 from exciter.identification.physical.equations import Equations

@@ -23,11 +23,10 @@ from base_robots import (
 )
 from exciter.errors import ParameterError
 from exciter.parameters import inertial
-from exciter.parameters.base import BaseParameters
-from exciter.parameters.base_names import INERTIA_SYMBOLS, split_name
-from exciter.parameters.base_numeric import numeric_base, restricted
+from exciter.parameters.base import BaseParameters, numeric_base, restricted
 from exciter.parameters.base_symbolic import prismatic_links, symbolic_base, symbolic_static_base
 from exciter.parameters.identifiability import identifiability
+from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.robot.library import embedded
 from exciter.robot.library import names as library_names
 from exciter.robot.robot import Robot

@@ -14,21 +14,32 @@ from exciter.errors import ExciterError
 from exciter.excitation.baselines.earlier_designs import (
     CosineRamp,
     CosineRampPiece,
+    FourMotions,
     OtaniSearch,
+    _exchange,
     armstrong,
     cosine_ramp,
+    draw,
     otani,
+    plan,
+    vandanjon,
 )
-from exciter.excitation.baselines.random_motion import random_points, random_trajectory
-from exciter.excitation.baselines.static_poses import PoseSearch, select, static_poses
-from exciter.excitation.baselines.straight_moves import ConstantVelocity, constant_velocity, cruising_move, quick_move
-from exciter.excitation.baselines.vandanjon import FourMotions, _exchange, draw, plan, vandanjon
-from exciter.excitation.certificate.exact import joint_verdicts
+from exciter.excitation.baselines.poses_and_moves import (
+    ConstantVelocity,
+    PoseSearch,
+    constant_velocity,
+    cruising_move,
+    quick_move,
+    select,
+    static_poses,
+)
+from exciter.excitation.certificate.certificate import joint_verdicts
 from exciter.excitation.criteria import ConditionNumber, Equilibrium
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
 from exciter.excitation.trajectories.quintic import Quintic, Segments, shortest_times
+from exciter.excitation.validation_motion.random_families import random_points, random_trajectory
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, Robot, library
 from exciter.robot.pinocchio_model import to_pinocchio

@@ -17,11 +17,10 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import Effort, certify
-from exciter.excitation.certificate.link_jets import product, turning, turning_matrix
-from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.certificate.spans import Spans, product, turning
 from exciter.excitation.certificate.torque_bound import Body, rigid_torque
-from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.constraint import AnyOf
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits
@@ -98,7 +97,7 @@ def test_jets_of_what_turns_are_reached() -> None:
     for order in range(1, 5):
         vector, matrix = (np.diff(x, order, axis=0)[0] / h**order for x in (vectors, matrices))
         assert np.linalg.norm(vector) == pytest.approx(turning(steady)[order, 0], rel=5e-3)
-        assert np.linalg.norm(matrix, 2) == pytest.approx(turning_matrix(steady)[order, 0], rel=5e-3)
+        assert np.linalg.norm(matrix, 2) == pytest.approx(turning(steady, 2.0)[order, 0], rel=5e-3)
 
 
 @pytest.mark.parametrize("name", ["panda", "gantry", "two-arms", "random-tree"])
@@ -475,7 +474,8 @@ def test_the_attempt_finds_what_files_hide(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_attempt_finds_a_bound_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half the curvature of the rigid torque, or half the slack of a point, is found out by single-joint motions."""
-    from exciter.excitation.certificate import distance_bound, torque_bound
+    from exciter.excitation.certificate import torque_bound
+    from exciter.excitation.constraints import workspace
 
     def halved(*given: object) -> tuple[Array, Array]:
         ends, curvature = rigid_torque(*given)  # type: ignore[arg-type]
@@ -485,7 +485,7 @@ def test_the_attempt_finds_a_bound_that_is_too_small(monkeypatch: pytest.MonkeyP
         x, slack = moving_point(*given)  # type: ignore[arg-type]
         return x, 0.5 * slack
 
-    moving_point, rng = distance_bound.moving_point, np.random.default_rng(0)
+    moving_point, rng = workspace.moving_point, np.random.default_rng(0)
     robot = soundness.draw_robot(rng, "gantry")
     robot = replace(robot, friction={name: np.zeros(robot.n) for name in robot.friction})
     curve = fourier(robot.n, 4, moving=[1])
@@ -496,7 +496,7 @@ def test_the_attempt_finds_a_bound_that_is_too_small(monkeypatch: pytest.MonkeyP
 
     for target, name, fake, cases in (
         (torque_bound, "rigid_torque", halved, [soundness.torque_case(robot, motion)]),
-        (distance_bound, "moving_point", near, list(soundness.region_cases(robot, motion, rng))),
+        (workspace, "moving_point", near, list(soundness.region_cases(robot, motion, rng))),
     ):
         assert not wrong(cases)
         monkeypatch.setattr(target, name, fake)

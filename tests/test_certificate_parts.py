@@ -13,19 +13,11 @@ import pytest
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.certificate import distance_bound, torque_bound
-from exciter.excitation.certificate.distance_bound import (
-    _best_plane,
-    approach,
-    body_radii,
-    obstacle_apart,
-    segments_apart,
-)
-from exciter.excitation.certificate.link_jets import LinkJets, distances, tighten
-from exciter.excitation.certificate.spans import Spans
-from exciter.excitation.certificate.torque_bound import Body, torque_lower_bounds, torque_range
-from exciter.excitation.constraints.constraint import LENGTH, RowName
-from exciter.excitation.constraints.mesh import MeshDistance
+from exciter.excitation.certificate.spans import ROUNDING, LinkJets, Spans, distances, tighten
+from exciter.excitation.certificate.torque_bound import Body, torque_range
+from exciter.excitation.constraints.collision import _best_plane, obstacle_apart, segments_apart
+from exciter.excitation.constraints.constraint import LENGTH, RowName, rows_of
+from exciter.excitation.constraints.mesh import ACCURACY, MeshDistance, approach, body_radii
 from exciter.excitation.constraints.obstacles import Block, Flat, Touch, Wall
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import OutsideSphere, Region
@@ -268,7 +260,7 @@ class HalfSmooth:
 def test_an_entry_that_bends_sharply_somewhere_enters_with_its_range_everywhere() -> None:
     """The others keep to their chords: 3 ± h²/8 · 2."""
     plain = DynamicModel(arm(*np.zeros((2, 10))))
-    model = SimpleNamespace(dynamics=plain.dynamics, n=2, bound=(HalfSmooth(),))
+    model = SimpleNamespace(dynamics=plain.dynamics, n=2, term_columns=((HalfSmooth(), slice(20, 22)),))
     spans = even_spans(Curve((PolynomialPiece([0.0, 1.0], [[[0.0, 1.0]], [[0.0, 1.0]]]),)), 2)
     low, high = torque_range(model, np.append(np.zeros(20), [1.0, 1.0]), spans)
     slack = 0.5**2 / 8 * 2.0
@@ -281,12 +273,12 @@ def test_bounds_leave_room_for_rounding() -> None:
     robot = arm(np.zeros(10)).with_limits(torque=4.0)
     model = DynamicModel(robot, (t.Offset(),))
     limits = TorqueLimits(model, np.append(np.zeros(10), -3.0))
-    bounds = torque_lower_bounds(limits, even_spans(turn(1.0), 1))[:, 0]
+    bounds = limits.lower_bounds(even_spans(turn(1.0), 1))[:, 0]
     ratio = np.array([-0.75, 0.75])
-    np.testing.assert_allclose((1.0 - ratio) - bounds, torque_bound.ROUNDING * 1.75, rtol=1e-5)
+    np.testing.assert_allclose((1.0 - ratio) - bounds, ROUNDING * 1.75, rtol=1e-5)
     distance = np.array([-0.5, 0.0, 2.0])
-    less = distance - distance_bound.rows_of(distance) * 0.1
-    np.testing.assert_allclose(less, distance_bound.ROUNDING * np.array([1.5, 1.0, 3.0]), rtol=1e-5)
+    less = distance - rows_of(distance) * 0.1
+    np.testing.assert_allclose(less, ROUNDING * np.array([1.5, 1.0, 3.0]), rtol=1e-5)
 
 
 # -- distances ---------------------------------------------------------------------------------------------------------
@@ -397,7 +389,7 @@ def test_bodies_reach_as_far_as_their_farthest_shape() -> None:
         (0, shape([0.0, 0.0, 0.0], 0.1), np.eye(3), np.zeros(3)),
         (1, shape([1.0, 0.0, 0.0], 0.1), np.eye(3), np.array([-1.0, 0.0, 0.0])),
     ]
-    assert body_radii(SimpleNamespace(geometries=geometries)) == pytest.approx({0: 4.5, 1: 0.1})
+    assert body_radii(geometries) == pytest.approx({0: 4.5, 1: 0.1})
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -443,4 +435,4 @@ def test_distances_of_general_shapes_are_trusted_to_a_micrometre() -> None:
     constraint = MeshDistance(replace(arm(np.zeros(10)), shapes=balls), pairs=[("base", "j1")])
     spans = even_spans(Curve((PolynomialPiece([0.0, 1.0], [[[0.2, 0.0]]]),)), 2)  # at rest
     less = constraint.values(spans.left) - constraint.lower_bounds(spans)
-    np.testing.assert_allclose(less, distance_bound.ACCURACY / LENGTH, rtol=1e-6)
+    np.testing.assert_allclose(less, ACCURACY / LENGTH, rtol=1e-6)

@@ -18,8 +18,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import Effort, _Grid, _grid, _verdict, certify, remembers
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, Status
 from exciter.excitation.certificate.spans import Spans
-from exciter.excitation.constraints.any_of import AnyOf
-from exciter.excitation.constraints.constraint import RowName, Rows
+from exciter.excitation.constraints.constraint import AnyOf, RowName, Rows
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece

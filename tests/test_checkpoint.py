@@ -12,11 +12,11 @@ from exciter import cli
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.criteria import DOptimality
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.design import design
-from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser import checkpoint as module
-from exciter.excitation.optimiser.checkpoint import Checkpoint
+from exciter.excitation.optimiser import starts as module
 from exciter.excitation.optimiser.search import Search
+from exciter.excitation.optimiser.starts import Checkpoint
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.robot import load

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from exciter.errors import ParameterError
 from exciter.parameters import log_cholesky
-from exciter.parameters.body_parts import dummies
-from exciter.parameters.consistency import consistency, consistency_margin, link_consistency
+from exciter.parameters.consistency import consistency, consistency_margin, dummies, link_consistency
 from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
 from exciter.robot import library
 from exciter.robot.spatial import axis_rotation, pseudo_inertia, transform_inertia

@@ -14,14 +14,12 @@ from conftest import random_robot, states
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError, ParameterError
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.constraint import LENGTH
+from exciter.excitation.constraints.constraint import LENGTH, AnyOf, UserConstraint
 from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits, torque_jacobians
-from exciter.excitation.constraints.user import UserConstraint
 from exciter.excitation.constraints.workspace import (
     Box,
     HalfSpace,

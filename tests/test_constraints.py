@@ -19,19 +19,16 @@ from conftest import random_robot, random_rotation, states
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.spans import Spans
-from exciter.excitation.constraints import kinematics as kinematics_module
-from exciter.excitation.constraints.any_of import AnyOf
-from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.constraint import LENGTH, Constraint, RowName, Rows
+from exciter.excitation.constraints import constraint as constraint_module
+from exciter.excitation.constraints.collision import CapsuleDistance, closest_points
+from exciter.excitation.constraints.constraint import LENGTH, AnyOf, Constraint, RowName, Rows, UserConstraint
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
-from exciter.excitation.constraints.segments import closest_points
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.excitation.constraints.user import UserConstraint
 from exciter.excitation.constraints.workspace import (
     Box,
     HalfSpace,
@@ -89,7 +86,7 @@ def tip(robot: Robot) -> str:
 
 def torque_limits(robot: Robot, *terms: t.JointTerm, margin: float = 0.1) -> TorqueLimits:
     """All parameters of the terms non-zero, so that every one is seen."""
-    model = DynamicModel(robot, terms or FRICTION, kinematics_module.robot_dynamics(robot).engine)
+    model = DynamicModel(robot, terms or FRICTION, constraint_module.robot_dynamics(robot).engine)
     chi = model.nominal.copy()
     chi[10 * robot.n :] = np.linspace(0.3, 2.0, len(chi) - 10 * robot.n)
     return TorqueLimits(model, chi, margin)
@@ -192,7 +189,7 @@ class TestEveryConstraint:
 
     def test_without_compiled_kernels_the_same(self, robot, make, monkeypatch):
         compiled = make(robot).linearised(states(robot, 6, seed=7))
-        monkeypatch.setattr(kinematics_module, "robot_dynamics", lambda r: Dynamics(r, NumpyEngine()))
+        monkeypatch.setattr(constraint_module, "robot_dynamics", lambda r: Dynamics(r, NumpyEngine()))
         plain = make(robot).linearised(states(robot, 6, seed=7))
         for one, other in zip(vars(compiled).values(), vars(plain).values(), strict=True):
             if one is None:
@@ -719,12 +716,12 @@ def test_user_constraint_with_derivatives_and_bound():
 
 def test_kinematics_is_computed_once_per_motion_and_forgotten_with_it():
     robot, motion = ROBOTS["panda"], states(ROBOTS["panda"], 3)
-    first = kinematics_module.kinematics(robot, motion)
-    assert kinematics_module.kinematics(robot, motion) is first
-    assert kinematics_module.kinematics(robot, states(robot, 3)) is not first
-    before = len(kinematics_module._KNOWN)
+    first = constraint_module.kinematics(robot, motion)
+    assert constraint_module.kinematics(robot, motion) is first
+    assert constraint_module.kinematics(robot, states(robot, 3)) is not first
+    before = len(constraint_module._KNOWN)
     del motion
-    assert len(kinematics_module._KNOWN) < before
+    assert len(constraint_module._KNOWN) < before
 
 
 # -- bad input -------------------------------------------------------------------------------------------------

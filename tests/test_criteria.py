@@ -15,12 +15,14 @@ from numpy.testing import assert_allclose
 from conftest import SHARED_DATA, random_robot, smooth_motion, states
 from exciter.dynamics.base import excited_base
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation import criteria as c
-from exciter.excitation.criteria.adjoints import regressor_pullback, torque_jacobian, torque_jacobian_pullback
-from exciter.excitation.criteria.registry import ALONE, ROWS, WordsOfCriteria
-from exciter.excitation.objective import Objective
+from exciter.excitation.criteria import ALONE, ROWS, WordsOfCriteria
+from exciter.excitation.criteria.cramer_rao import torque_jacobian, torque_jacobian_pullback
+from exciter.excitation.criteria.criterion import MotionCriterion, Objective, unexcited
+from exciter.excitation.criteria.design_rows import DesignRows, regressor_pullback
+from exciter.excitation.criteria.sums import bound
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, Dahl, GasSpring, LoadFriction, Offset, RotorInertia, Tanh, Viscous
@@ -58,7 +60,7 @@ class Case:
     motion: Motion
     columns: Array
     weights: Array
-    formulation: c.DesignRows
+    formulation: DesignRows
 
     def rows(self, motion: Motion) -> Array:
         """(R, b) of this motion, no prior."""
@@ -269,12 +271,12 @@ def test_unexcited_parameters_that_cannot_be_told_apart():
     rng = np.random.default_rng(1)
     w = rng.standard_normal((40, 5)) * [1e-3, 1.0, 50.0, 1.0, 7.0]
     w[:, 3] = 1e3 * w[:, 0] - 2.0 * w[:, 1]
-    assert c.unexcited(w.T @ w, "abcde") == ["a", "b", "d"]
-    assert c.unexcited(w[:, :3].T @ w[:, :3], "abc") == []
+    assert unexcited(w.T @ w, "abcde") == ["a", "b", "d"]
+    assert unexcited(w[:, :3].T @ w[:, :3], "abc") == []
     w[:, 4] = 0.0
-    assert c.unexcited(w.T @ w, "abcde") == ["e"]
+    assert unexcited(w.T @ w, "abcde") == ["e"]
     with pytest.raises(ParameterError, match="one name per row"):
-        c.unexcited(w.T @ w, "abc")
+        unexcited(w.T @ w, "abc")
 
 
 # -- invariances ----------------------------------------------------------------------------------------------------
@@ -602,8 +604,8 @@ def test_every_word_makes_its_criterion():
         assert type(criterion) is c.CRITERIA[word]
         if word not in ("condition-equilibrium", "condition-torque"):
             assert criterion.name == word
-    assert isinstance(read({"condition-equilibrium": {"k1": 0.1}}), c.MotionCriterion)
-    assert not isinstance(read("d-optimal"), c.MotionCriterion)
+    assert isinstance(read({"condition-equilibrium": {"k1": 0.1}}), MotionCriterion)
+    assert not isinstance(read("d-optimal"), MotionCriterion)
     assert read({"condition-smallest": {"k2": 2.0, "weight": 3.0}}) == c.ConditionAndSmallest(2.0)
     for given, message in (
         ("t-optimal", "x is 't-optimal'; allowed are d-optimal"),
@@ -650,10 +652,10 @@ def test_what_a_criterion_leaves_open_is_that_of_the_model_and_of_the_motion():
     left_open = c.WeightedSum(
         ((1.0, c.ScaledCondition()), (2.0, c.ConditionAndTorque()), (3.0, c.CramerRao(None, 0.1)))
     )
-    parts = [part for _, part in c.bound(left_open, model, family).parts]
+    parts = [part for _, part in bound(left_open, model, family).parts]
     assert parts == [c.ScaledCondition(sizes), c.ConditionAndTorque(sizes), c.CramerRao(family, 0.1)]
     given = c.WeightedSum(((1.0, c.ScaledCondition((1.0,))), (1.0, c.CramerRao(Fourier(3.0), 0.1))))
-    assert c.bound(given, model, family) == given
+    assert bound(given, model, family) == given
     for criterion in (c.ScaledCondition(), c.ConditionAndTorque(), c.CramerRao(None, 0.1)):
         with pytest.raises(ParameterError, match=r"has no (values|trajectory); give"):
             Objective(model, criterion, model.base.independent, np.ones(3)).value(states(model.robot, 30))

@@ -9,19 +9,20 @@ from conftest import random_robot
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.constraint import UserConstraint
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.excitation.constraints.user import UserConstraint
 from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideSphere
 from exciter.excitation.criteria import (
+    ALONE,
+    CRITERIA,
     ConditionNumber,
     DOptimality,
     EnergyRows,
     TorqueRows,
 )
-from exciter.excitation.criteria.registry import ALONE, CRITERIA
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.deadline import NEVER
 from exciter.excitation.design import design
-from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline

@@ -13,19 +13,17 @@ from conftest import ROBOTS, states
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.constraint import LENGTH
+from exciter.excitation.constraints.constraint import LENGTH, kinematics
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings, GroundSettings
 from exciter.excitation.constraints.ground import grounds
-from exciter.excitation.constraints.kinematics import kinematics
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
-from exciter.excitation.criteria import AOptimality, DOptimality, EnergyRows, InverseTorque, WeightedSum
-from exciter.excitation.criteria.registry import ALONE
+from exciter.excitation.criteria import ALONE, AOptimality, DOptimality, EnergyRows, InverseTorque, WeightedSum
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home
 from exciter.excitation.families import TO_DESIGN
-from exciter.excitation.files.csv_file import csv_text
+from exciter.excitation.files.row_files import csv_text
 from exciter.excitation.files.samples import Samples
-from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.quintic import Quintic

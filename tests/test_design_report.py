@@ -18,8 +18,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, margin_words, reached_words, verdict
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
+from exciter.excitation.constraints.constraint import AnyOf
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits, torque_gaps
@@ -27,8 +27,7 @@ from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylin
 from exciter.excitation.design_view import DesignView
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import acceleration_spectrum
-from exciter.parameters.terms import Coulomb, RotorInertia, Tanh, Viscous
-from exciter.parameters.terms.registry import declared_terms
+from exciter.parameters.terms import Coulomb, RotorInertia, Tanh, Viscous, declared_terms
 from exciter.report.design_report import design_page
 from exciter.report.markup import Markup, data_block, element, number, packed, percent
 from exciter.report.plot import MOST_POINTS, staircases, thinned

@@ -10,12 +10,11 @@ import pytest
 from conftest import random_rotation
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.excitation.constraints.constraint import LENGTH
+from exciter.excitation.constraints.collision import closest_points
+from exciter.excitation.constraints.constraint import LENGTH, UserConstraint
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
-from exciter.excitation.constraints.segments import closest_points
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.excitation.constraints.user import UserConstraint
 from exciter.excitation.constraints.workspace import (
     Box,
     HalfSpace,

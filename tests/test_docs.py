@@ -18,17 +18,17 @@ import exciter as ex
 from exciter.cli import main
 from exciter.commands.arguments import parser
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.constraints.constraint import UserConstraint
 from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
-from exciter.excitation.constraints.user import UserConstraint
-from exciter.excitation.criteria.registry import CRITERIA
+from exciter.excitation.criteria import CRITERIA
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
 from exciter.excitation.families import FAMILIES
-from exciter.excitation.files.exact_file import exact_data
+from exciter.excitation.files.read import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
+from exciter.excitation.validation_motion.random_families import random_trajectory
 from exciter.experiment.recording import open_recording
 from exciter.export.write import EXPORTS
 from exciter.files import json_text
@@ -38,8 +38,7 @@ from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.parameters.terms import Coulomb, Viscous
-from exciter.parameters.terms.registry import TERMS
+from exciter.parameters.terms import TERMS, Coulomb, Viscous
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 from exciter.robot.options import options_from

@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose
 
 from conftest import random_gravity, random_robot, smooth_motion, states
 from exciter.dynamics.dynamics import Dynamics
-from exciter.dynamics.numba_engine import NumbaEngine
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.engine import NumbaEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import MotionError
 from exciter.robot import Motion, load
 from exciter.robot.pinocchio_model import to_pinocchio

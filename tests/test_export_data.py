@@ -20,8 +20,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.export.data import json_result, model_data, write_json_result, write_yaml_result, yaml_result
 from exciter.export.ros2 import joint_trajectory, write_joint_trajectory
 from exciter.identification.estimate import Estimate, assumed
-from exciter.parameters.terms import Coulomb, DriveCoupling, Offset, RotorInertia, Tanh, UserTerm, Viscous
-from exciter.parameters.terms.registry import joint_terms
+from exciter.parameters.terms import Coulomb, DriveCoupling, Offset, RotorInertia, Tanh, UserTerm, Viscous, joint_terms
 from exciter.robot import load
 
 RECORD = {

@@ -13,8 +13,7 @@ from conftest import ROBOTS, random_robot, random_rotation, states
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.export.urdf import identified_robot, identified_urdf, left_out, roll_pitch_yaw, urdf_text
-from exciter.parameters.body_parts import THINNEST, presentable
-from exciter.parameters.consistency import consistency_margin
+from exciter.parameters.consistency import THINNEST, consistency_margin, presentable
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Frame, load
 

@@ -14,8 +14,7 @@ from conftest import ROBOTS, random_inertia, states
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RobotError
 from exciter.export.urdf import identified_urdf, patched_urdf, urdf_text
-from exciter.parameters.body_parts import divided
-from exciter.parameters.consistency import consistency_margin
+from exciter.parameters.consistency import consistency_margin, divided
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import load
 from exciter.robot.options import RobotOptions

@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.files.csv_file import csv_text, parse_csv
-from exciter.excitation.files.exact_file import exact_curve, exact_data
 from exciter.excitation.files.export import (
     NODES_PER_ROW,
     RATE,
@@ -25,11 +23,19 @@ from exciter.excitation.files.export import (
     export_seconds,
     rates,
     same_curve,
+    slowed,
 )
-from exciter.excitation.files.read import ROS2_JSON, ROS2_YAML, TABLE, read_trajectory
-from exciter.excitation.files.ros2_file import _number, _time, message_as_written, parse_ros2, ros2_yaml
+from exciter.excitation.files.read import ROS2_JSON, ROS2_YAML, TABLE, exact_curve, exact_data, read_trajectory
+from exciter.excitation.files.row_files import (
+    _number,
+    _time,
+    csv_text,
+    message_as_written,
+    parse_csv,
+    parse_ros2,
+    ros2_yaml,
+)
 from exciter.excitation.files.samples import MOST_ROWS, Rounding, Samples, check_rows, sample
-from exciter.excitation.files.slowed import slowed
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece

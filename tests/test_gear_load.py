@@ -20,8 +20,8 @@ from exciter.excitation.certificate.torque_bound import torque_range
 from exciter.identification.closed_loop.simulation import KERNELS, joint_forces
 from exciter.parameters import terms as t
 from exciter.parameters.identifiability import identifiability
+from exciter.parameters.terms import joint_terms
 from exciter.parameters.terms.ranges import Ranges
-from exciter.parameters.terms.registry import joint_terms
 from exciter.report.plain_words import listed
 from exciter.robot import Motion, load
 from exciter.settings import written

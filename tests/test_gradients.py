@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose
 from conftest import random_robot, smooth_motion, states
 from exciter.dynamics.base import excited_base
 from exciter.dynamics.dynamics import Dynamics
+from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numba_engine import NumbaEngine
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.excitation.criteria import ConditionNumber, DOptimality
-from exciter.excitation.objective import Objective
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.trajectories.trajectory import pullback

@@ -24,8 +24,7 @@ import export_cases
 from exciter.cli import main
 from exciter.commands.common import console
 from exciter.errors import ExciterError, unseen, visible
-from exciter.excitation.files.csv_file import csv_text, parse_csv
-from exciter.excitation.files.ros2_file import parse_ros2, ros2_json, ros2_yaml
+from exciter.excitation.files.row_files import csv_text, parse_csv, parse_ros2, ros2_json, ros2_yaml
 from exciter.excitation.files.samples import Samples
 from exciter.experiment.recording import Recording, open_recording, write_recording
 from exciter.experiment.recording.about import About

@@ -31,7 +31,7 @@ from exciter.identification.friction_equations import FrictionCandidate
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.load import load_torque
 from exciter.notes import LONGEST_TEXT, lines, note, shortened, warning
-from exciter.parameters.parameter_words import DRIVE, meaning, reading_order
+from exciter.parameters.parameter_names import DRIVE, meaning, reading_order
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, Viscous
 from exciter.parameters.terms.term import Column
 from exciter.report.identification.choices import PARTS

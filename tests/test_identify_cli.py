@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from exciter.cli import main
-from exciter.excitation.files.exact_file import exact_data
+from exciter.excitation.files.read import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.process import process

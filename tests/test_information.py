@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from conftest import benchmark, random_robot, smooth_motion, states
+from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numba_engine import NumbaEngine
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording.about import About, AnalogFilter
 from exciter.experiment.recording.native import write_recording

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from exciter.cli import main
-from exciter.excitation.files.csv_file import csv_text
+from exciter.excitation.files.row_files import csv_text
 from exciter.excitation.files.samples import Samples
 from exciter.experiment.recording import read_recording, write_recording
 from exciter.robot import library

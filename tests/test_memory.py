@@ -16,7 +16,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.excitation.files.ros2_file import message_as_written, ros2_yaml
+from exciter.excitation.files.row_files import message_as_written, ros2_yaml
 from exciter.excitation.files.samples import sample
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped

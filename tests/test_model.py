@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 
 from conftest import random_inertia, random_robot, require_data, smooth_motion, states
 from exciter.dynamics.base import excited_base, inertia_base, numeric_model_base, static_base
+from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numba_engine import NumbaEngine
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError, ParameterError
 from exciter.parameters.terms import (
     Coulomb,

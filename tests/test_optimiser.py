@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.excitation.criteria import (
     ConditionAndEquilibrium,
     ConditionAndTorque,
@@ -16,15 +16,13 @@ from exciter.excitation.criteria import (
     ScaledCondition,
     WeightedSum,
 )
-from exciter.excitation.criteria.condition import SoftCondition
-from exciter.excitation.objective import Objective
+from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.gram import SoftCondition
+from exciter.excitation.criteria.sums import Logarithm, positive, softened, stages
 from exciter.excitation.optimiser import sqp
-from exciter.excitation.optimiser.finish import curve_of, joint_excess, scaled_to_limits
-from exciter.excitation.optimiser.joint_limits import JointLimits, limit_ranges
+from exciter.excitation.optimiser.feasible import curve_of, joint_excess, random_start, scaled_to_limits
+from exciter.excitation.optimiser.limits import JointLimits, Variables, limit_ranges
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
-from exciter.excitation.optimiser.stages import Logarithm, positive, softened, stages
-from exciter.excitation.optimiser.start import random_start
-from exciter.excitation.optimiser.variables import Variables
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
 from exciter.excitation.trajectories.quintic import Quintic

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from conftest import benchmark, random_robot, require_data, smooth_motion
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ParameterError
 from exciter.identification.compressed import Residuals
 from exciter.identification.estimators.consistent import PhysicallyConsistent
@@ -29,8 +29,7 @@ from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.notes import texts
 from exciter.parameters import inertial
-from exciter.parameters.body_parts import dummies
-from exciter.parameters.consistency import consistency
+from exciter.parameters.consistency import consistency, dummies
 from exciter.parameters.terms import Coulomb, DriveCoupling, Offset, RotorInertia, Viscous
 from exciter.robot import library, load
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia

@@ -20,7 +20,7 @@ from exciter.files import HASHES, json_text
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
 from exciter.notes import notable, shortened
-from exciter.parameters.terms.registry import declared_terms
+from exciter.parameters.terms import declared_terms
 from exciter.pipeline import logs as reading
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.identify import identify

@@ -7,8 +7,7 @@ import pytest
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.baselines.random_motion import random_points
-from exciter.excitation.certificate.exact import joint_verdicts
+from exciter.excitation.certificate.certificate import joint_verdicts
 from exciter.excitation.criteria import (
     ConditionNumber,
     DOptimality,
@@ -18,7 +17,7 @@ from exciter.excitation.criteria import (
     QrCondition,
     WeightedSum,
 )
-from exciter.excitation.objective import Objective
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.optimiser.points import (
     NelderMead,
     PointSearch,
@@ -26,10 +25,10 @@ from exciter.excitation.optimiser.points import (
     Powell,
     QuasiNewton,
     TwoStage,
-    _Function,
     optimise_points,
     two_stage,
 )
+from exciter.excitation.validation_motion.random_families import random_points
 from exciter.parameters.terms import Viscous
 from exciter.robot import library
 
@@ -94,13 +93,13 @@ def test_any_variables_give_points_within_the_limits_and_reach_them(model: Dynam
 )
 def test_gradient_is_that_of_finite_differences(model: DynamicModel, criterion) -> None:
     variables = PointVariables.of(model.robot, 21)
-    function = _Function(Objective(model, criterion, model.base.independent, np.ones(3), EnergyRows()), variables)
+    objective = Objective(model, criterion, model.base.independent, np.ones(3), EnergyRows())
     x = np.random.default_rng(3).standard_normal(variables.size)
     direction = np.random.default_rng(4).standard_normal(variables.size)
-    value, gradient = function(x)
+    value, gradient = variables.value_and_gradient(objective, x)
 
     def along(step: float) -> float:
-        return function(x + step * direction)[0]
+        return variables.value_and_gradient(objective, x + step * direction)[0]
 
     step = 1e-7
     numeric = (along(step) - along(-step)) / (2.0 * step)
@@ -110,10 +109,9 @@ def test_gradient_is_that_of_finite_differences(model: DynamicModel, criterion) 
 def test_position_of_a_vertical_first_axis_does_not_matter(model: DynamicModel) -> None:
     """Section 4.3 (23b): W does not depend on q1."""
     variables = PointVariables.of(model.robot, 21)
-    function = _Function(
-        Objective(model, ConditionNumber(), model.base.independent, np.ones(3), EnergyRows()), variables
-    )
-    gradient = function(np.random.default_rng(0).standard_normal(variables.size))[1].reshape(2, 21, 3)
+    objective = Objective(model, ConditionNumber(), model.base.independent, np.ones(3), EnergyRows())
+    x = np.random.default_rng(0).standard_normal(variables.size)
+    gradient = variables.value_and_gradient(objective, x)[1].reshape(2, 21, 3)
     assert np.abs(gradient[0, :, 0]).max() < 1e-9 * np.abs(gradient).max()
 
 

@@ -22,7 +22,7 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
 from exciter.notes import Severity, texts
-from exciter.parameters.body_parts import dummies
+from exciter.parameters.consistency import dummies
 from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
 from exciter.parameters.terms import DriveCoupling
 from exciter.robot import Robot, library

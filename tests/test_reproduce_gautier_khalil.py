@@ -10,8 +10,7 @@ from scipy.stats import beta, binom
 
 from documented import assert_documented
 from exciter.excitation.criteria import Columns, EnergyRows, Equilibrium, Observed
-from exciter.excitation.criteria.figures import evaluate
-from exciter.excitation.objective import Objective
+from exciter.excitation.criteria.criterion import Objective, evaluate
 from exciter.excitation.optimiser.points import Powell
 from exciter.reproduction.gautier_khalil import appendix, methods, optimum, random_sequences, sequences
 from exciter.reproduction.gautier_khalil.methods import PointProblem, descend

@@ -11,8 +11,8 @@ from scipy import signal
 from scipy.stats import chi2
 
 from documented import assert_documented
-from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.trajectories.trajectory import motion as motion_of
+from exciter.excitation.validation_motion.random_families import random_trajectory
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimators.weighted import OrdinaryLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic

@@ -12,7 +12,7 @@ from scipy.special import gammainc, gammaincc, ndtr
 
 from conftest import SHARED_DATA
 from documented import assert_documented
-from exciter.excitation.criteria.figures import evaluate
+from exciter.excitation.criteria.criterion import evaluate
 from exciter.reproduction.paper import Effort, Verdict
 from exciter.reproduction.run import run_study
 from exciter.reproduction.swevers_ieee import designs, monte_carlo, printed, set_up

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from documented import assert_documented
 from exciter.excitation.criteria import CramerRao
-from exciter.excitation.objective import Objective
+from exciter.excitation.criteria.criterion import Objective
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.virtual import TorqueMeter
 from exciter.reproduction.paper import Effort, Verdict

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from conftest import ROBOTS, random_robot
 from exciter.dynamics.base import random_states
 from exciter.dynamics.dynamics import Dynamics
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import MotionError, RobotError
 from exciter.notes import texts
 from exciter.robot import Motion, load

@@ -11,8 +11,8 @@ import yaml
 from conftest import ROBOTS
 from exciter.cli import main
 from exciter.errors import ExciterError
-from exciter.excitation.files.csv_file import csv_text
-from exciter.excitation.files.exact_file import exact_data
+from exciter.excitation.files.read import exact_data
+from exciter.excitation.files.row_files import csv_text
 from exciter.excitation.files.samples import sample
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped

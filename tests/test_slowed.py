@@ -11,9 +11,8 @@ from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.files import read_trajectory
-from exciter.excitation.files.exact_file import exact_data
-from exciter.excitation.files.export import EXACT, TABLE, export
-from exciter.excitation.files.slowed import certified_slowed, slowed
+from exciter.excitation.files.export import EXACT, TABLE, certified_slowed, export, slowed
+from exciter.excitation.files.read import exact_data
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped

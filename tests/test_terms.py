@@ -15,9 +15,9 @@ from scipy.integrate import solve_ivp
 
 from exciter.errors import ExciterError, MotionError, ParameterError, RobotError
 from exciter.parameters import terms as t
+from exciter.parameters.terms import ONE_TERM, joint_terms
+from exciter.parameters.terms import TERMS as WORDS
 from exciter.parameters.terms.dry_friction import SHAPES, linear_recursion
-from exciter.parameters.terms.registry import ONE_TERM, joint_terms
-from exciter.parameters.terms.registry import TERMS as WORDS
 from exciter.robot.limits import Limits
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Joint, Robot

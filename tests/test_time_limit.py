@@ -21,9 +21,9 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria import DOptimality
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.design import _Rehearsal, design
-from exciter.excitation.objective import Objective
 from exciter.excitation.optimiser import sqp
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier

@@ -12,10 +12,9 @@ from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.files import Samples, export, read_trajectory, sample
-from exciter.excitation.files.csv_file import csv_text
-from exciter.excitation.files.exact_file import exact_curve, exact_data
 from exciter.excitation.files.export import rates, same_curve
-from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
+from exciter.excitation.files.read import exact_curve, exact_data
+from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
 from exciter.excitation.files.samples import Rounding, unchecked_rows
 from exciter.excitation.trajectories import ramps
 from exciter.excitation.trajectories.curve import Curve

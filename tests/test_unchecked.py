@@ -15,17 +15,15 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict
 from exciter.excitation.certificate.unchecked import unchecked
-from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.constraint import AnyOf, Constraint
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import Gap, TorqueLimits, torque_gaps
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.notes import texts
-from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
-from exciter.parameters.terms.registry import declared_terms
+from exciter.parameters.terms import Coulomb, RotorInertia, Viscous, declared_terms
 from exciter.robot import Robot, load
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.options import with_default_accelerations

@@ -15,12 +15,12 @@ from exciter.excitation.certificate.adaptive import Effort, certify
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
+from exciter.excitation.design import drawn_design
 from exciter.excitation.families import trajectory_from
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import sample
 from exciter.excitation.trajectories.piecewise import Stops
 from exciter.excitation.validation_motion.draw import draw
-from exciter.excitation.validation_motion.drawn_design import drawn_design
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline, fastest_move
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.pipeline.settings_file import SettingsFile

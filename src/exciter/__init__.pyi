@@ -50,7 +50,7 @@ from exciter.excitation.constraints.workspace import HalfSpace as HalfSpace
 from exciter.excitation.constraints.workspace import Box as Box
 from exciter.excitation.constraints.obstacles import Block as Block
 from exciter.excitation.constraints.obstacles import Round as Round
-from exciter.excitation.constraints.user import UserConstraint as UserConstraint
+from exciter.excitation.constraints.constraint import UserConstraint as UserConstraint
 
 # Joint terms
 from exciter.parameters.terms import RotorInertia as RotorInertia

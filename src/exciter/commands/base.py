@@ -13,8 +13,7 @@ from rich.text import Text
 from exciter.commands.common import chosen_robot, console
 from exciter.files import json_text
 from exciter.notes import texts
-from exciter.parameters.terms import JointTerm
-from exciter.parameters.terms.registry import joint_terms
+from exciter.parameters.terms import JointTerm, joint_terms
 from exciter.pipeline.base import FoundBase, base
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot

@@ -9,7 +9,7 @@ from pathlib import Path
 import shtab
 
 from exciter.commands.arguments import parser
-from exciter.excitation.criteria.registry import ALONE
+from exciter.excitation.criteria import ALONE
 from exciter.excitation.families import TO_DESIGN
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations.registry import FORMULATIONS

@@ -36,7 +36,7 @@ from exciter.files import json_text, output_folder, scratch, staged, write_json
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
 from exciter.notes import texts
-from exciter.parameters.terms.registry import declared_terms
+from exciter.parameters.terms import declared_terms
 from exciter.pipeline.design import Designed, design
 from exciter.pipeline.identify import identify
 from exciter.pipeline.saving import save_identified

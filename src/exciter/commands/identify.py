@@ -23,7 +23,7 @@ from exciter.identification.identification import Judged
 from exciter.identification.identified import SEALED, URDF
 from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
 from exciter.notes import lines, texts
-from exciter.parameters.parameter_words import reading_order
+from exciter.parameters.parameter_names import reading_order
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.identify import identify
 from exciter.pipeline.saving import refuse_foreign, save_identified

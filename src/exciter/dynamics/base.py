@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.parameters import inertial
-from exciter.parameters.base import BaseParameters
-from exciter.parameters.base_numeric import numeric_base, restricted
+from exciter.parameters.base import BaseParameters, numeric_base, restricted
 from exciter.parameters.base_symbolic import prismatic_links, symbolic_base, symbolic_static_base
+from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
@@ -17,7 +17,6 @@ from exciter.typing import Array
 
 #: Joint terms the closed form knows: a rotor beside the inertias, an offset beside the weight, friction beside nothing.
 WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck)
-SECOND_MOMENTS = ("XX", "XY", "YY", "XZ", "YZ", "ZZ")
 
 
 def usual_range(robot: Robot) -> tuple[Array, Array]:
@@ -101,5 +100,5 @@ def static_base(model: DynamicModel) -> BaseParameters:
 def inertia_base(model: DynamicModel) -> BaseParameters:
     """Second moments only (XX … ZZ of every link), masses and first moments taken as known (Rackl et al.)."""
     robot = model.dynamics.robot
-    wanted = [name for name in inertial.names(model.n) if name.rstrip("0123456789") in SECOND_MOMENTS]
+    wanted = [name for name in inertial.names(model.n) if split_name(name)[0] in INERTIA_SYMBOLS]
     return restricted(symbolic_base(robot), wanted, prismatic_links(robot))

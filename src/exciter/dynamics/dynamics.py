@@ -5,18 +5,21 @@ Shapes: N samples, n joints; inertial columns are 10 n, link by link, in Pinocch
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.dynamics.chain import Chain, ColumnLayout, RowBatch
-from exciter.dynamics.engine import Engine, LagrangeRows, default_engine
+from exciter.dynamics.engine import Chain, ColumnLayout, Engine, LagrangeRows, RowBatch, default_engine
 from exciter.errors import MotionError, ParameterError
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.typing import Array
+
+PICTURES = 60.0  #: [Hz] per second of motion; what shows them interpolates
+MOST_PICTURES = 3000
 
 
 def samples_last(array: Array) -> Array:
@@ -145,3 +148,27 @@ class Dynamics:
                 f"the motion has {motion.n} joints, robot '{self.robot.name}' has {self.robot.n}: "
                 f"{', '.join(self.robot.joint_names)}"
             )
+
+
+def picture_times(start: float, end: float) -> Array:
+    """[s] evenly, both ends included."""
+    return np.linspace(start, end, int(np.clip(PICTURES * (end - start), 2, MOST_PICTURES)))
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """Positions q (N, n) at even times (N,) [s], and the path (N, 3) [m] of ``frame``, in the base."""
+
+    frame: str
+    time: Array
+    q: Array
+    path: Array
+
+    @classmethod
+    def of(
+        cls, dynamics: Dynamics, frame: str, start: float, end: float, positions: Callable[[Array], Array]
+    ) -> Pictures:
+        """positions: (N, n) at times (N,)."""
+        time = picture_times(start, end)
+        q = positions(time)
+        return cls(frame, time, q, dynamics.placement(frame, q)[1])

@@ -2,27 +2,33 @@
 
 τ = Φ(q, q̇, q̈) χ. Inertial parameters are those of the links in modified-DH frames, so that the papers' names and
 groupings apply and the base projection is a selection of columns; joint-term parameters follow.
+
+The wrench that the ground exerts on the base of a moving robot, what a force plate below it sees (``BaseReaction``):
+the robot is put on six joints that do not move, three that slide along the axes of the base and three that turn about
+them: their forces and torques are the wrench. What acts between links (drives, friction, springs) is not in it; nor is
+the weight of the base itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.dynamics.chain import ColumnLayout, RowBatch
 from exciter.dynamics.dynamics import Dynamics
-from exciter.dynamics.engine import Engine, LagrangeRows, default_engine
+from exciter.dynamics.engine import ColumnLayout, Engine, LagrangeRows, RowBatch, default_engine
 from exciter.errors import ParameterError
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.terms import BoundTerm, JointTerm
+from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHTable
 from exciter.robot.motion import Motion, MotionGradient
-from exciter.robot.robot import Robot
+from exciter.robot.robot import Joint, JointKind, Robot
 from exciter.robot.spatial import transform_inertia
 from exciter.robot.to_mdh import in_mdh_frames
 from exciter.typing import Array
@@ -33,6 +39,7 @@ NEARLY_PARALLEL = 0.02
 #: samples at a time for which joint terms that remember are evaluated: bounds memory
 MEMORY_BLOCK_SAMPLES = 65_536
 NOMINAL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
+SIX = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +78,7 @@ class DynamicModel:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(self.terms))
-        repeated = {name for name in self.standard if self.standard.count(name) > 1}
-        if repeated:
+        if repeated := {name for name in self.standard if self.standard.count(name) > 1}:
             raise ParameterError(f"two joint terms give the parameter {sorted(repeated)[0]}; use one of them")
 
     @cached_property
@@ -134,7 +140,11 @@ class DynamicModel:
 
     def regressor(self, motion: Motion) -> Array:
         """Φ (N, n, p)."""
-        return self._assembled(motion, self.term_values(motion))
+        phi = np.zeros((self.n, len(self.standard), len(motion)))  # samples last: every write is contiguous
+        phi[:, : 10 * self.n] = self.dynamics.regressor(motion).transpose(1, 2, 0)
+        for (row, column), values in zip(self.entries, self.term_values(motion), strict=True):
+            phi[row, 10 * self.n + column] = values
+        return phi.transpose(2, 0, 1)
 
     def regressor_chunks(
         self,
@@ -162,13 +172,6 @@ class DynamicModel:
             self.engine.columns(batch, phi)
             yield part, phi.transpose(2, 0, 1)
 
-    def _assembled(self, motion: Motion, terms: Array) -> Array:
-        phi = np.zeros((self.n, len(self.standard), len(motion)))  # samples last: every write is contiguous
-        phi[:, : 10 * self.n] = self.dynamics.regressor(motion).transpose(1, 2, 0)
-        for (row, column), values in zip(self.entries, terms, strict=True):
-            phi[row, 10 * self.n + column] = values
-        return phi.transpose(2, 0, 1)
-
     def torque(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
         """τ = Φ χ (N, n), χ nominal unless given."""
         chi = self._checked(chi)
@@ -192,14 +195,12 @@ class DynamicModel:
         rows = self.dynamics.lagrange(motion) if rows is None else rows
         h = np.full((len(motion), len(self.standard)), np.nan)
         h[:, : 10 * self.n] = rows.e + rows.u
-        at = 10 * self.n
-        for term in self.bound:
+        for term, columns in self.term_columns:
             kept = np.array(term.conservative)
             block = np.where(kept, 0.0, np.nan)[:, None] * np.ones(len(motion))
             for part in (term.kinetic(motion), term.potential(motion)):
                 block = block if part is None else block + np.where(kept[:, None], part, 0.0)
-            h[:, at : at + len(term.names)] = block.T
-            at += len(term.names)
+            h[:, columns] = block.T
         return h
 
     def energy_pullback(self, motion: Motion, seed: Array, rows: LagrangeRows | None = None) -> MotionGradient:
@@ -208,11 +209,9 @@ class DynamicModel:
         own = seed[:, : 10 * self.n]
         q = np.einsum("Njp,Np->Nj", rows.de_dq + rows.du_dq, own)
         gradient = MotionGradient(q, np.einsum("Njp,Np->Nj", rows.momentum, own), np.zeros_like(q))
-        at = 10 * self.n
-        for term in self.bound:
-            part = np.ascontiguousarray(seed[:, at : at + len(term.names)].T)
+        for term, columns in self.term_columns:
+            part = np.ascontiguousarray(seed[:, columns].T)
             gradient = gradient + term.energy_pullback(motion, part, part)
-            at += len(term.names)
         return gradient
 
     def momentum_rows(self, motion: Motion) -> tuple[Array, Array]:
@@ -225,16 +224,15 @@ class DynamicModel:
         b1, b2 = memory.transpose(0, 3, 1, 2)
         b1[:, :, : 10 * self.n] = rows.momentum
         b2[:, :, : 10 * self.n] = rows.du_dq - rows.de_dq
-        at = 10 * self.n
-        for term in self.bound:
+        for term, columns in self.term_columns:
             momentum, force, values = term.momentum(motion), term.force(motion), term.values(motion)
             for k, (row, column) in enumerate(term.rows):
+                at = columns.start + column
                 if not term.conservative[column]:
-                    b2[:, row, at + column] = values[k]
+                    b2[:, row, at] = values[k]
                     continue
-                b1[:, row, at + column] = 0.0 if momentum is None else momentum[k]
-                b2[:, row, at + column] = 0.0 if force is None else force[k]
-            at += len(term.names)
+                b1[:, row, at] = 0.0 if momentum is None else momentum[k]
+                b2[:, row, at] = 0.0 if force is None else force[k]
         return b1, b2
 
     def per_joint(self, values: ArrayLike, what: str) -> Array:
@@ -268,14 +266,16 @@ class DynamicModel:
     # -- terms ---------------------------------------------------------------------------------------------------
 
     @cached_property
+    def term_columns(self) -> tuple[tuple[BoundTerm, slice], ...]:
+        """Each joint term with its columns among those of χ."""
+        ends = 10 * self.n + np.cumsum([0, *(len(term.names) for term in self.bound)])
+        return tuple((term, slice(*part)) for term, part in zip(self.bound, pairwise(ends.tolist()), strict=True))
+
+    @cached_property
     def entries(self) -> tuple[tuple[int, int], ...]:
         """(joint row, term column) of every structurally non-zero term entry."""
-        entries: list[tuple[int, int]] = []
-        at = 0
-        for term in self.bound:
-            entries += [(row, at + column) for row, column in term.rows]
-            at += len(term.names)
-        return tuple(entries)
+        first = 10 * self.n
+        return tuple((row, at.start - first + column) for term, at in self.term_columns for row, column in term.rows)
 
     def term_values(self, motion: Motion) -> Array:
         """(E, N): values of the entries."""
@@ -284,9 +284,8 @@ class DynamicModel:
 
     def terms_pullback(self, motion: Motion, seeds: Array) -> MotionGradient:
         """Gradient of Σ seeds ⊙ term_values, seeds (E, N)."""
-        cuts = np.cumsum([0, *(len(term.rows) for term in self.bound)])
-        parts = [term.pullback(motion, seeds[a:b]) for term, a, b in zip(self.bound, cuts, cuts[1:], strict=False)]
-        return MotionGradient.sum(motion, parts)
+        own = np.split(seeds, np.cumsum([len(term.rows) for term in self.bound]))
+        return MotionGradient.sum(motion, [term.pullback(motion, s) for term, s in zip(self.bound, own, strict=False)])
 
 
 class TermMemory:
@@ -342,3 +341,38 @@ class MotionRows:
         inertias = self.model.dynamics.robot.inertias
         q, qd, qdd, terms = self.model.engine.adjoint(self._batch, dfdh + dfdh.T, seed, inertias)
         return MotionGradient(q.T, qd.T, qdd.T) + self.model.terms_pullback(self.motion, terms)
+
+
+@dataclass(frozen=True, eq=False)
+class BaseReaction:
+    """Force [N] and torque about the base's origin [N·m], in axes of the base; parameters as in ``model``."""
+
+    model: DynamicModel
+
+    @cached_property
+    def _dynamics(self) -> Dynamics:
+        robot = self.model.dynamics.robot
+        kinds: tuple[JointKind, ...] = ("prismatic",) * 3 + ("revolute",) * 3
+        along = [np.roll(np.eye(3), 2 - k, axis=1) for k in range(3)] * 2  # frames whose z is x, y, z of the base
+        turn = [before.T @ frame for before, frame in zip([np.eye(3), *along], along, strict=False)]
+        still = [
+            Joint(f"base:{k}", kind, k - 1, turn[k], np.zeros(3), np.array([0.0, 0.0, 1.0]), Limits(), np.zeros(10))
+            for k, kind in enumerate(kinds)
+        ]
+        moving = [replace(joint, parent=joint.parent + SIX) for joint in robot.joints]  # the base, −1, is the sixth
+        return Dynamics(Robot(robot.name, (*still, *moving), robot.gravity), self.model.engine)
+
+    def regressor(self, motion: Motion) -> Array:
+        """(N, 6, 10 n): the wrench of each inertial parameter."""
+        return self._dynamics.regressor(self._on_base(motion))[:, :SIX, 10 * SIX :]
+
+    def wrench(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
+        """(N, 6) of standard parameters χ, nominal unless given."""
+        values = self.model.nominal if chi is None else np.asarray(chi, dtype=float)
+        inertias = np.concatenate([np.zeros(10 * SIX), values[: 10 * self.model.n]])
+        return self._dynamics.inverse_dynamics(self._on_base(motion), inertias)[:, :SIX]
+
+    def _on_base(self, motion: Motion) -> Motion:
+        self.model.dynamics.check(motion)
+        still = np.zeros((len(motion), SIX))
+        return Motion(motion.time, *(np.hstack([still, x]) for x in (motion.q, motion.qd, motion.qdd)))

@@ -1,4 +1,7 @@
-"""The design of an experiment: the motion that makes a criterion smallest within all limits, with its certificate."""
+"""The design of an experiment: the motion that makes a criterion smallest within all limits, with its certificate.
+
+What a motion that was drawn would tell of the parameters has the same form (``drawn_design``).
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,17 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
+from exciter.excitation.criteria.criterion import Objective, evaluate
 from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
-from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.files.export import export_seconds
-from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.checkpoint import Checkpoint
-from exciter.excitation.optimiser.joint_limits import check_room
-from exciter.excitation.optimiser.multistart import Progress, run_starts
+from exciter.excitation.optimiser.limits import check_room
 from exciter.excitation.optimiser.search import Attempt, Search
+from exciter.excitation.optimiser.starts import Checkpoint, Progress, run_starts
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
+from exciter.excitation.validation_motion.draw import Drawn
 from exciter.notes import Note, warning
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -124,14 +126,12 @@ class Design:
             return np.full(len(self.parameters), np.nan)
         nominal = base.base_values(self.model.nominal)
         dust = 1e-12 * np.abs(nominal).max(initial=0.0)
-        known: Array = np.where(np.abs(nominal) > dust, nominal, np.nan)
-        return known
+        return np.where(np.abs(nominal) > dust, nominal, np.nan)
 
     @property
     def relative_std_percent(self) -> Array:
         """(b,) predicted standard deviation in % of the nominal value; NaN where that is not known."""
-        relative: Array = 100.0 * self.predicted_std / np.abs(self.nominal)
-        return relative
+        return 100.0 * self.predicted_std / np.abs(self.nominal)
 
     @property
     def well_known(self) -> int:
@@ -181,8 +181,7 @@ def design(
     check_room(robot, trajectory)
     if starts < 1 or samples < 2:
         raise ExciterError(f"a design needs 1 start and 2 samples at least; given {starts} and {samples}")
-    criterion = DOptimality() if criterion is None else criterion
-    formulation = TorqueRows() if formulation is None else formulation
+    criterion, formulation = criterion or DOptimality(), formulation or TorqueRows()
     objective = Objective(model, criterion, Columns.of(model, columns), sigma**-2.0, formulation, prior)
     stretch = _stretch(trajectory, duration_range)
     if stretch is not None and ("cramer-rao" in criterion.name or not isinstance(formulation, TorqueRows)):
@@ -241,6 +240,43 @@ def design(
         out_of_time=found.out_of_time,
         unsearched=unsearched,
         notes=(UNSEARCHED,) if unsearched else (),
+    )
+
+
+def drawn_design(
+    model: DynamicModel,
+    drawn: Drawn,
+    *,
+    criterion: AnyCriterion | None = None,
+    noise: ArrayLike | None = None,
+    formulation: DesignRows | None = None,
+    prior: Array | None = None,
+    samples: int | None = None,
+) -> Design:
+    """The figures of a design, for a motion that nothing was searched for: it has no attempts, its evaluations are the
+    draws, and its value is infinite where it does not excite every parameter. Arguments as for ``design``."""
+    sigma = model.per_joint(1.0 if noise is None else noise, "noise")
+    criterion, formulation = criterion or DOptimality(), formulation or TorqueRows()
+    objective = Objective(model, criterion, Columns.of(model), sigma**-2.0, formulation, prior)
+    samples = max(2, round(drawn.trajectory.duration * RATE)) if samples is None else samples
+    return Design(
+        model=model,
+        trajectory=drawn.trajectory,
+        delta=drawn.delta,
+        curve=drawn.curve,
+        ramps=drawn.ramps,
+        periods=drawn.periods,
+        **promises(objective, drawn.trajectory, drawn.delta, samples),
+        certificate=drawn.certificate,
+        constraints=drawn.constraints,
+        attempts=(),
+        seconds=drawn.seconds,
+        evaluations=drawn.draws,
+        samples=samples,
+        noise=sigma,
+        seed=drawn.seed,
+        interrupted=False,
+        notes=drawn.notes,
     )
 
 
@@ -401,8 +437,7 @@ def _check_excitable(objective: Objective, trajectory: Trajectory, samples: int)
     times = trajectory.sample_times(samples)
     shape = trajectory.basis(times, 0)[0] @ swing.T
     delta = middle + 0.3 * ((high - low) / np.ptp(shape, axis=0))[:, None] * swing
-    names = objective.unexcited(motion(trajectory, delta, times))
-    if names:
+    if names := objective.unexcited(motion(trajectory, delta, times)):
         raise ExciterError(
             f"the criterion is infinite: no motion of this kind excites {', '.join(names)} with {samples} samples; "
             f"leave {'it' if len(names) == 1 else 'them'} out, let more joints move, or take more samples"

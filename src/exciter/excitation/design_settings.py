@@ -37,22 +37,20 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
-from exciter.excitation.criteria import DOptimality
-from exciter.excitation.criteria.criterion import AnyCriterion
+from exciter.excitation.criteria import ROWS, DOptimality, WordsOfCriteria
+from exciter.excitation.criteria.criterion import AnyCriterion, Objective
 from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
-from exciter.excitation.criteria.registry import ROWS, WordsOfCriteria
 from exciter.excitation.criteria.sums import bound
 from exciter.excitation.families import DRAWN, TO_DESIGN
 from exciter.excitation.files.export import RATE
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import check_rows, sample
-from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import LONGEST_MOTION, SHORTEST_MOTION
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
-from exciter.parameters.terms.registry import Terms, declared_terms
+from exciter.parameters.terms import Terms, declared_terms
 from exciter.robot import library
 from exciter.robot.motion import Motion
 from exciter.robot.options import RobotOptions

@@ -7,8 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from exciter.dynamics.dynamics import Dynamics
-from exciter.dynamics.pictures import Pictures
+from exciter.dynamics.dynamics import Dynamics, Pictures
 from exciter.errors import ExciterError
 from exciter.excitation.design import Design
 from exciter.robot.motion import Motion

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter import __version__
-from exciter.dynamics.chain import Chain
+from exciter.dynamics.engine import Chain
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.export.term_expressions import Helper, expressions, number, used_helpers, used_words

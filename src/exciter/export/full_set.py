@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from exciter.dynamics.model import NOMINAL, DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.physical.physics import physical_problems
-from exciter.parameters.body_parts import presentable
+from exciter.parameters.consistency import presentable
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 

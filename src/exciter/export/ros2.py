@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import ExciterError, RobotError
-from exciter.excitation.files.csv_file import parse_csv
 from exciter.excitation.files.read import DESIGN, EXACT, TABLE, read_trajectory
-from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
+from exciter.excitation.files.row_files import parse_csv, ros2_json, ros2_yaml
 from exciter.excitation.files.samples import Samples, sample
 from exciter.export.text_files import require_suffix, write_texts
 from exciter.robot import Joint, Limits, Robot

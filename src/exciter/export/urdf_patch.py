@@ -23,7 +23,7 @@ from exciter.export.xml_edit import EditableXml
 from exciter.export.xml_text import MOMENTS, about_centre, commented
 from exciter.export.xml_text import number as written
 from exciter.export.xml_text import numbers as listed
-from exciter.parameters.body_parts import SMALLEST_BODY, divided, same_inertia
+from exciter.parameters.consistency import SMALLEST_BODY, divided, same_inertia
 from exciter.parameters.conventions import UrdfInertia, from_urdf
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import transform_inertia

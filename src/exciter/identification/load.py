@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from exciter.dynamics.base_reaction import BaseReaction
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.processed import Processed

@@ -4,6 +4,9 @@ A body exists exactly when its pseudo-inertia J is positive semidefinite (Wensin
 positive mass, and principal moments about the centre of mass that obey the triangle inequality. J mixes kg,
 kg·m and kg·m², so its eigenvalues are judged after scaling mass and length to one; the verdict does not
 depend on units.
+
+Also inertias in descriptions: placeholders that nobody measured, and those of one body made to be written down, thick
+enough for strict readers, and divided among its parts.
 """
 
 from __future__ import annotations
@@ -16,12 +19,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
-from exciter.parameters.inertial import checked, has_centre, mass_com_inertia
-from exciter.robot.spatial import pseudo_inertia
+from exciter.parameters.inertial import checked, from_mass_com_inertia, has_centre, mass_com_inertia
+from exciter.robot.robot import Robot
+from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
 from exciter.typing import Array
 
 #: A scaled eigenvalue above −TOLERANCE counts as zero: rods, plates and point masses are on the boundary.
 TOLERANCE = 1e-9
+ALIKE = 1e-6  # relative difference of what counts as the same number
+POINT = 1e-5  # [m] radius of gyration of what counts as a point
+BALL = 1e-3  # relative difference of the principal moments of what counts as a ball
+THINNEST = 1e-9  #: of the size of a body: rods and plates, which rounding may put outside, are made that thick
+SMALLEST_BODY = 1e-12  #: [kg, kg·m²] instead of zero, which simulators refuse for a body that moves
+KEPT_SHARE = 0.1  #: of its pseudo-inertia that the main part keeps at least when it alone gets the difference
+SAME_INERTIA = 1e-10  #: of the body's size: inertias that differ by less are the same
 
 
 @dataclass(frozen=True)
@@ -140,3 +151,85 @@ def _problems(phi: Array) -> tuple[str, ...]:
             f"({listed} kg·m² about the centre of mass)"
         )
     return tuple(problems)
+
+
+def dummies(robot: Robot) -> str:
+    """Why the inertias of the description look like placeholders, in words; empty when they look like a robot's."""
+    links = robot.inertias
+    if not links.any():
+        return "no link has a mass"
+    if (links[:, 0] <= 0.0).all():
+        return "no link has a positive mass"
+    bodies = [mass_com_inertia(phi) for phi in links if phi[0] > 0.0 and has_centre(phi)]
+    if not bodies:
+        return "no link has a mass that fits its first moments"
+    masses = np.array([mass for mass, _, _ in bodies])
+    moments = np.array([np.linalg.eigvalsh(inertia) for _, _, inertia in bodies])
+    size = np.sqrt(np.abs(moments).max(axis=1)) / np.sqrt(masses)  # radius of gyration [m]
+    if (size < POINT).all():
+        return "all links are points: mass without moments of inertia"
+    if len(bodies) > 1 and _alike(masses):
+        if _alike(moments):
+            return f"all links have the same mass ({masses[0]:.4g} kg) and the same moments of inertia"
+        if np.allclose(masses, 1.0, rtol=ALIKE):
+            return "all links have a mass of 1 kg"
+    if len(bodies) > 1 and _alike(moments):
+        return "all links have the same moments of inertia"
+    centred = all(np.linalg.norm(centre) <= 1e-6 * s for (_, centre, _), s in zip(bodies, size, strict=True))
+    if centred and (np.ptp(moments, axis=1) <= BALL * moments.max(axis=1)).all():
+        return "all links are balls about the origins of their joints"
+    return ""
+
+
+def _alike(values: Array) -> bool:
+    """Whether all links have the same numbers (links along the first dimension)."""
+    return bool(np.allclose(values, values[0], rtol=ALIKE, atol=ALIKE * float(np.abs(values).max())))
+
+
+def presentable(phi: ArrayLike) -> Array:
+    """φ (10,) as strict readers want it: a body on the edge of what can exist gets the thickness ``THINNEST``, one that
+    has no mass or no extent next to nothing; any other is returned as it is."""
+    values = np.array(phi, dtype=float)
+    if values[0] <= SMALLEST_BODY:
+        values[:4] = SMALLEST_BODY, 0.0, 0.0, 0.0
+    mass, com, inertia = mass_com_inertia(values)
+    spread, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)  # ∫ x xᵀ dm about the centre
+    least = max(THINNEST * float(spread.sum()), SMALLEST_BODY)
+    if spread[0] >= least:
+        return values
+    spread = np.maximum(spread, least)
+    second = (axes * spread) @ axes.T
+    return from_mass_com_inertia(mass, com, spread.sum() * np.eye(3) - second)
+
+
+def divided(total: Array, parts: dict[str, Array], main: str) -> dict[str, Array]:
+    """New φ of the parts that change, so that all add up to ``total``; all in one frame. The part ``main`` gets the
+    difference where it can, else one affine map deforms all of them."""
+    others = sum((phi for name, phi in parts.items() if name != main), np.zeros(10))
+    if not others.any():
+        return {main: total}
+    rest = total - others
+    if min(consistency_margin(rest), consistency_margin(rest - KEPT_SHARE * parts[main])) > 0.0:
+        return {main: rest}
+    old, new = (pseudo_inertia(phi) for phi in (sum(parts.values()), total))
+    try:
+        affine = _upper(new) @ np.linalg.inv(_upper(old))  # its last row is (0, 0, 0, √(new mass / old mass))
+    except np.linalg.LinAlgError:
+        affine = None
+    if affine is None or min(consistency_margin(phi) for phi in parts.values()) < 0.0:
+        mass = sum(phi[0] for phi in parts.values())  # parts that no body has: each becomes its share of the whole
+        return {name: total * (phi[0] / mass if mass else name == main) for name, phi in parts.items()}
+    return {name: from_pseudo_inertia(affine @ pseudo_inertia(phi) @ affine.T) for name, phi in parts.items()}
+
+
+def _upper(matrix: Array) -> Array:
+    """Upper triangular U with U Uᵀ = matrix, positive definite."""
+    return np.asarray(np.linalg.cholesky(matrix[::-1, ::-1])[::-1, ::-1], dtype=np.float64)
+
+
+def same_inertia(a: Array, b: Array) -> bool:
+    """Whether two φ differ by no more than rounding, at the scale of the body."""
+    j, other = pseudo_inertia(a), pseudo_inertia(b)
+    second = float(np.trace(other[:3, :3]))
+    scale = np.sqrt(np.abs([second, second, second, other[3, 3]]))
+    return bool((np.abs(j - other) <= SAME_INERTIA * np.outer(scale, scale)).all())

@@ -1,25 +1,229 @@
 """What can be identified, and why not the rest, in words.
 
 Every standard parameter is identifiable alone, only in combination with others, or not at all. The reasons
-follow from what each link can do (``link_mobility``): how it turns, whether its origin moves, what its joint
+follow from what each link can do (``base_symbolic``): how it turns, whether its origin moves, what its joint
 can feel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from exciter.errors import ParameterError, unknown_name
-from exciter.parameters.base import BaseParameters
-from exciter.parameters.base_names import is_inertial, split_name
-from exciter.parameters.reasons import Reasons
-from exciter.robot.robot import Robot
+from exciter.parameters import inertial
+from exciter.parameters.base import BaseParameters, orthonormal_rows
+from exciter.parameters.base_symbolic import OFFSET_SYMBOL, ROTOR_SYMBOL, TOLERANCE, mobility, square_up
+from exciter.parameters.parameter_names import FIRST_MOMENT_SYMBOLS, INERTIA_SYMBOLS, is_inertial, split_name
+from exciter.robot.robot import BASE, Robot
+from exciter.typing import Array
 
+_SMALL = 1e-7
+SINE_SYMBOLS = ("Rs", "Rc", "Gs", "Gc")  #: of Ripple and GravitySpring
 Status = Literal["identifiable", "combination", "unidentifiable"]
+
+
+@dataclass(frozen=True)
+class _Turning:
+    """How a link turns: not at all, about one direction fixed in space, or freely."""
+
+    directions: int
+    along: Array  #: (3,) in the link's frame, when there is one direction
+    vertical: bool  #: that direction is the direction of gravity
+    joint: int  #: number of the first turning joint before the link, 0 if none
+
+
+class Reasons:
+    """Sentences about one robot, in the frames of its parameters."""
+
+    def __init__(self, robot: Robot, *, kinetic: bool = True) -> None:
+        self.robot, _ = square_up(robot)
+        self.kinetic = kinetic
+        self.weightless = not np.any(robot.gravity)
+        # How links move does not depend on whether their speed matters, so the motion always is the full one.
+        self.moving = mobility(self.robot, tolerance=TOLERANCE)
+        self.felt = self.moving if kinetic else mobility(self.robot, kinetic=False, tolerance=TOLERANCE)
+        self.length = self.moving.length
+        self.turning = [self._turning(i) for i in range(robot.n)]
+
+    # -- not felt at all -----------------------------------------------------------------------------------
+
+    def not_felt(self, name: str) -> str:
+        symbol, number = split_name(name)
+        if not is_inertial(name):
+            return "the given samples do not excite it: its column is zero"
+        i = number - 1
+        if not self._invisible(i, _unit(symbol)):
+            return "the given samples do not excite it, though the robot could"
+        if not self.kinetic and self.weightless:
+            return "there is no gravity: at rest nothing is felt"
+        if symbol in INERTIA_SYMBOLS:
+            return self._inertia(i, symbol)
+        return self._first_moment(i, symbol) if symbol in FIRST_MOMENT_SYMBOLS else self._mass(i)
+
+    def _inertia(self, i: int, symbol: str) -> str:
+        turning = self.turning[i]
+        if not self.kinetic:
+            return "at rest no inertia is felt, only weight"
+        if turning.directions == 0:
+            return f"link {i + 1} only slides and never turns: its inertia is never felt"
+        if turning.directions == 1:
+            return f"link {i + 1} only turns about {self._axis(i)}: only its inertia about that axis matters"
+        return self._handed_down(i, symbol)
+
+    def _first_moment(self, i: int, symbol: str) -> str:
+        turning = self.turning[i]
+        if turning.directions == 0:
+            return f"link {i + 1} only slides and never turns: where its mass sits does not matter"
+        if turning.directions > 1:
+            return self._handed_down(i, symbol)
+        direction = np.eye(3)[FIRST_MOMENT_SYMBOLS.index(symbol)]
+        if np.linalg.norm(np.cross(direction, turning.along)) < _SMALL:
+            alike = "moving its mass along that axis changes nothing"
+            return f"link {i + 1} only turns about {self._axis(i)}: {alike}"
+        gravity = "there is no gravity" if self.weightless else "turning does not raise or lower its mass"
+        inertia = "" if not self.kinetic else ", and for turning only the inertia about that axis matters"
+        return f"link {i + 1} only turns about {self._axis(i)}: {gravity}{inertia}"
+
+    def _mass(self, i: int) -> str:
+        turning = self.turning[i]
+        still = not np.any(np.abs(self.moving.links[i].velocities[:, :3]) > _SMALL)
+        if not still:
+            return f"the origin of link {i + 1} stays at one height: its weight never does work"
+        if turning.directions == 1 and turning.vertical and turning.joint == i + 1:
+            return f"joint {i + 1} is vertical: the mass of link {i + 1} never does work"
+        return f"the origin of link {i + 1} never moves: a mass there never does work"
+
+    def _handed_down(self, i: int, symbol: str) -> str:
+        """A parameter that joint i does not feel acts on the carrying link: tell the story of that one."""
+        parent = self.robot.joints[i].parent
+        if parent == BASE:
+            return f"joint {i + 1} does not feel it, and link {i + 1} stands on the base"
+        phi = self.moving.links[i].carry @ _unit(symbol)
+        largest = int(np.argmax(np.abs(phi)))
+        seen = inertial.NAMES[largest]
+        alike = f"{seen}{parent + 1}"
+        return f"joint {i + 1} does not feel it; it acts like {alike}, and {self.not_felt(alike)}"
+
+    # -- felt with others ----------------------------------------------------------------------------------
+
+    def combined(self, name: str, partners: Sequence[str], *, kept: bool) -> str:
+        symbol, number = split_name(name)
+        if not is_inertial(name):
+            return self._joint_term(symbol, number, partners)
+        i = number - 1
+        if not self._feels(i, _unit(symbol)):
+            return self._passed_on(i, symbol)
+        both = _unit("XX") + _unit("YY")
+        if symbol in ("XX", "YY") and not self._feels(i, both) and not self.robot.joints[i].is_prismatic:
+            other = "YY" if symbol == "XX" else "XX"
+            if f"{other}{number}" in partners:
+                carrier = self._carrier(i, "act like an inertia of {}", "are not felt")
+                return f"joint {number} feels only XX{number} - YY{number}; equal amounts of both {carrier}"
+        if kept:
+            return self._gathers(number, partners)
+        return f"its effect is the same as a combination of {_listed(partners)}"
+
+    def _passed_on(self, i: int, symbol: str) -> str:
+        number = i + 1
+        slides = self.robot.joints[i].is_prismatic
+        if slides and symbol in INERTIA_SYMBOLS:
+            carrier = self._carrier(i, "its inertia adds to that of {}", "its inertia is not felt")
+            return f"link {number} never turns against what carries it: {carrier}"
+        if not slides and symbol == "M":
+            carrier = self._carrier(i, "moves as if it belonged to {}", "never moves")
+            return f"a mass on the axis of joint {number} {carrier}"
+        if not slides and symbol == "MZ":
+            carrier = self._carrier(i, "cannot be told from moving mass on {}", "changes nothing")
+            return f"moving mass along the axis of joint {number} {carrier}"
+        return f"joint {number} does not feel it: " + self._carrier(i, "it acts as part of {}", "nothing else does")
+
+    def _gathers(self, number: int, partners: Sequence[str]) -> str:
+        """A kept parameter that stands for others as well."""
+        own = [p for p in partners if split_name(p)[1] == number and is_inertial(p)]
+        drive = [p for p in partners if not is_inertial(p)]
+        carried = [p for p in partners if is_inertial(p) and p not in own]
+        parts = []
+        if own:
+            parts.append(f"it acts like {_listed(own)} of the same link")
+        if drive:
+            parts.append(f"it cannot be told from {_listed(drive)} of the drive")
+        if carried:
+            belongs = "acts as if it" if len(carried) == 1 else "act as if they"
+            parts.append(f"{_listed(carried)} of other links {belongs} belonged to link {number}")
+        return "; ".join(parts)
+
+    def _joint_term(self, symbol: str, number: int, partners: Sequence[str]) -> str:
+        slides = 0 < number <= self.robot.n and self.robot.joints[number - 1].is_prismatic
+        if symbol == ROTOR_SYMBOL:
+            motion = "slide along" if slides else "turn about"
+            return (
+                f"no other joint makes link {number} {motion} the axis of joint {number} as that joint does: "
+                f"its rotor is felt together with {_listed(partners)}"
+            )
+        if symbol == OFFSET_SYMBOL:
+            with_all = f"it is felt together with {_listed(partners)}"
+            return f"gravity also gives a constant load at joint {number}: {with_all}"
+        if symbol in SINE_SYMBOLS and any(is_inertial(partner) for partner in partners):
+            with_all = f"it is felt together with {_listed(partners)}"
+            return f"weight also gives a sine of the angle of joint {number}: {with_all}"
+        return f"its effect is the same as a combination of {_listed(partners)}"
+
+    def _carrier(self, i: int, with_link: str, with_base: str) -> str:
+        parent = self.robot.joints[i].parent
+        return with_base if parent == BASE else with_link.format(f"link {parent + 1}")
+
+    # -- facts ---------------------------------------------------------------------------------------------
+
+    def _turning(self, i: int) -> _Turning:
+        directions, _ = orthonormal_rows(self.moving.links[i].velocities[:, 3:], _SMALL)
+        chain = self.robot.ancestors(i)
+        first = next((j + 1 for j in chain if not self.robot.joints[j].is_prismatic), 0)
+        along = directions[0] if len(directions) == 1 else np.zeros(3)
+        in_base = along
+        for j in reversed(chain):  # fixed in space, so any position of the joints will do
+            in_base = self.robot.joints[j].rotation @ in_base
+        sideways = float(np.linalg.norm(np.cross(in_base, self.robot.gravity)))
+        vertical = len(directions) == 1 and not self.weightless
+        vertical = vertical and sideways < _SMALL * float(np.linalg.norm(self.robot.gravity))
+        return _Turning(len(directions), along, vertical, first)
+
+    def _axis(self, i: int) -> str:
+        turning = self.turning[i]
+        if turning.vertical:
+            return "the vertical axis"
+        axis = f"the axis of joint {turning.joint}"
+        return axis if turning.joint == i + 1 else f"axes parallel to {axis}"
+
+    def _feels(self, i: int, phi: Array) -> bool:
+        """Whether joint i itself feels the change φ of its link."""
+        conditions = self.felt.links[i].conditions[:, :10]
+        return bool(np.any(np.abs(conditions @ phi) > _SMALL))
+
+    def _invisible(self, i: int, phi: Array) -> bool:
+        """Whether no joint feels the change φ of link i, seen from frame to frame down to the base."""
+        while i != BASE:
+            if self._feels(i, phi):
+                return False
+            phi, i = self.felt.links[i].carry @ phi, self.robot.joints[i].parent
+        return True
+
+
+def _unit(symbol: str) -> Array:
+    """φ with one for the symbol and zero elsewhere; lengths in units of the robot's size."""
+    unit: Array = np.eye(10)[inertial.NAMES.index(symbol)]
+    return unit
+
+
+def _listed(names: Sequence[str], most: int = 4) -> str:
+    """'YY2, MZ3 and M3'; long lists are cut."""
+    shown = list(names[:most])
+    if len(names) > most:
+        return f"{', '.join(shown)} and {len(names) - most} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 @dataclass(frozen=True)
@@ -90,10 +294,6 @@ def _verdict(base: BaseParameters, column: int, reasons: Reasons) -> Verdict:
         return Verdict(name, "unidentifiable", (), reasons.not_felt(name))
     if enters == (name,):
         return Verdict(name, "identifiable", enters, "felt on its own")
-    partners = _unique(base.standard[i] for k in rows for i in base.members(int(k)) if i != column)
+    partners = tuple(dict.fromkeys(base.standard[i] for k in rows for i in base.members(int(k)) if i != column))
     kept = column in base.independent
     return Verdict(name, "combination", enters, reasons.combined(name, partners, kept=kept))
-
-
-def _unique(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))

@@ -9,12 +9,11 @@ from typing import Annotated, Any, Literal
 
 from exciter.dynamics.base import inertia_base, numeric_model_base, static_base
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numpy_engine import NumpyEngine
+from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError
 from exciter.notes import texts
 from exciter.parameters.identifiability import Identifiability, identifiability
-from exciter.parameters.terms import JointTerm
-from exciter.parameters.terms.registry import ListOfTerms
+from exciter.parameters.terms import JointTerm, ListOfTerms
 from exciter.pipeline.given import loaded
 from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot

@@ -11,8 +11,8 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.design_settings import DesignSettings
+from exciter.excitation.files.export import certified_slowed
 from exciter.excitation.files.samples import Rounding, unchecked_rows
-from exciter.excitation.files.slowed import certified_slowed
 from exciter.excitation.trajectories.curve import Curve
 from exciter.notes import texts
 from exciter.pipeline.given import AnyMotion, curve_of, loaded

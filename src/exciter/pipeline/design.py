@@ -20,16 +20,14 @@ from exciter.excitation.constraints.constraint_settings import ConstraintSetting
 from exciter.excitation.constraints.obstacles import Obstacle
 from exciter.excitation.criteria.design_rows import EnergyRows
 from exciter.excitation.deadline import Deadline
-from exciter.excitation.design import Design
+from exciter.excitation.design import Design, drawn_design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
 from exciter.excitation.files.export import Exported
 from exciter.excitation.files.read import ARCHIVE, DESIGN
-from exciter.excitation.optimiser.checkpoint import discard, refuse_foreign
-from exciter.excitation.optimiser.multistart import Progress
+from exciter.excitation.optimiser.starts import Progress, discard, refuse_foreign
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, acceleration_spectrum
 from exciter.excitation.validation_motion.draw import RandomMotion, draw
-from exciter.excitation.validation_motion.drawn_design import drawn_design
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.labelled import Labelled
 from exciter.notes import Note, texts

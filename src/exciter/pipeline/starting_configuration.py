@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from exciter.errors import visible
-from exciter.excitation.criteria.registry import ALONE
+from exciter.excitation.criteria import ALONE
 from exciter.identification.config.identify_config import USUAL_TERMS
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations.registry import FORMULATIONS

@@ -2,7 +2,7 @@
 
 Descriptions carry them so that simulators start at all. Reading does not refuse them; what is proved of a robot must
 not rest on them. Each rule here has a reason of physics. That limits or friction are round, or alike for all joints, is
-none: robots of equal modules exist, and people who round. Masses of all links at once: ``parameters/body_parts.py``.
+none: robots of equal modules exist, and people who round. Masses of all links at once: ``parameters/consistency.py``.
 """
 
 from __future__ import annotations

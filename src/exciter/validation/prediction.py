@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.base_reaction import BaseReaction
-from exciter.dynamics.dynamics import Dynamics
-from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.pictures import Pictures
+from exciter.dynamics.dynamics import Dynamics, Pictures
+from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numba_engine import writable
 from exciter.experiment.recording import Payload
 from exciter.identification.closed_loop.simulated_problem import dry_friction
 from exciter.identification.closed_loop.simulation import KERNELS, PLACES, joint_forces

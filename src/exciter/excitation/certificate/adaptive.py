@@ -16,8 +16,14 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
-from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, Status, end_jumps, rests
-from exciter.excitation.certificate.exact import joint_verdicts
+from exciter.excitation.certificate.certificate import (
+    Certificate,
+    LimitVerdict,
+    Status,
+    end_jumps,
+    joint_verdicts,
+    rests,
+)
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import Constraint, RowName
 from exciter.excitation.trajectories.curve import Curve

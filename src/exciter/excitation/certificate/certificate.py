@@ -1,5 +1,9 @@
 """The verdict: every limit, what is reached for all time, how far it is from being broken; and the same in words.
 
+Limits of position, velocity, acceleration and jerk are decided here, by the exact extrema of the curve.
+That positions and velocities are continuous is a limit of every joint, whatever else is limited: a jump is a broken
+one. Where nothing jumps there is no row, so that what is counted are limits of the robot.
+
 An arm that stands must be able to follow a curve from its start, and stand at its end.
 For a curve that is part of a longer motion this is a remark. For a whole motion, which an arm that stands is to run, a
 velocity at either end is a jump like any other between two rows of a file, and so is an acceleration where the jerk is
@@ -15,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.curve import Curve, Extremum
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
@@ -28,6 +32,9 @@ AT_REST = {"velocity": 1e-6, "acceleration": 1e-3}
 MOST_AT_REST = {"velocity": 1e-4, "acceleration": 0.1}
 CLOSE_PART, CLOSE_LENGTH = 0.05, 0.005  #: of a limit, and [m]: a bound this close to what is reached says no more
 MOST = 10.0  #: a margin beyond ten times the limit says no more than that
+#: By how much of a limit rounding may pass it: a motion designed to touch a limit does.
+TOUCHING = 1e-9
+SYMMETRIC = ("velocity", "acceleration", "jerk")
 
 
 @dataclass(frozen=True)
@@ -141,11 +148,8 @@ def end_jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
         for j, end in np.argwhere(moving & jerky[:, None] if order == 2 else moving):
             joint, at = robot.joints[j], (curve.start, curve.end)[end]
             unit = f"{'m' if joint.is_prismatic else 'rad'}/s{'²' if order == 2 else ''}"
-            how, sizes = (
-                f"{what} {('from', 'to')[end]} rest",
-                {"allowed": float(allowed[j]), "size": float(size[j, end])},
-            )
-            yield LimitVerdict.jump(how, joint.name, unit, **sizes, at=at)
+            how, most, reached = f"{what} {('from', 'to')[end]} rest", float(allowed[j]), float(size[j, end])
+            yield LimitVerdict.jump(how, joint.name, unit, allowed=most, size=reached, at=at)
 
 
 def _at_the_ends(robot: Robot, curve: Curve, what: str) -> tuple[Array, Array]:
@@ -216,3 +220,88 @@ def verdict(certificate: Certificate) -> str:
         f"{certificate.duration:.3f} s; tightest is {worst.what} of {worst.where}, margin {margin_words(worst)}"
         f"{'; ' + assumed if assumed else ''}"
     )
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """One limit of one joint. scale: what its margin is a part of, the limit itself or the range of a position.
+    assumed: nobody gave it, or a number in place of it."""
+
+    what: str
+    where: str
+    unit: str
+    limit: float
+    scale: float
+    upper: bool
+    assumed: bool
+
+    def verdict(self, reached: float, at: float) -> LimitVerdict:
+        room = self.limit - reached if self.upper else reached - self.limit
+        kept: Status = "assumed" if self.assumed else "holds"
+        status: Status = kept if room >= -self.touching else "broken"
+        margin = room / self.scale if status == "broken" else max(0.0, room / self.scale)  # rounding is no overshoot
+        return LimitVerdict(
+            self.what, self.where, self.unit, self.limit, reached, reached, margin, at, status, self.upper
+        )
+
+    @property
+    def touching(self) -> float:
+        """Rounding has the size of the limit, however wide the range of a position is; it is less where that is
+        narrow."""
+        return TOUCHING * min(self.scale, max(1.0, abs(self.limit)))
+
+
+def joint_verdicts(robot: Robot, curve: Curve) -> list[LimitVerdict]:
+    """Jumps of position and velocity, then every finite limit of every joint; where the acceleration jumps, the jerk is
+    infinite and its limit broken."""
+    return [*_jumps(robot, curve), *_positions(robot, curve)] + [
+        verdict for order, what in enumerate(SYMMETRIC, start=1) for verdict in _rates(robot, curve, order, what)
+    ]
+
+
+def _jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
+    """Positions and velocities."""
+    for jump in curve.breaks():
+        joint = robot.joints[jump.joint]
+        unit = ("m" if joint.is_prismatic else "rad") + ("", "/s")[jump.order]
+        yield LimitVerdict.jump(jump.what, joint.name, unit, allowed=jump.allowed, size=jump.size, at=jump.at)
+
+
+def _positions(robot: Robot, curve: Curve) -> list[LimitVerdict]:
+    extremum, verdicts = curve.extremum(0), []
+    lower, upper = robot.limit("lower"), robot.limit("upper")
+    low, high = robot.position_range()
+    for j, joint in enumerate(robot.joints):
+        unit, scale = "m" if joint.is_prismatic else "rad", float(high[j] - low[j])
+        if np.isfinite(lower[j]):
+            far = joint.limits.is_placeholder("lower")
+            limit = _Limit("position", joint.name, unit, float(lower[j]), scale, False, far)
+            verdicts.append(limit.verdict(float(extremum.lowest[j]), float(extremum.lowest_at[j])))
+        if np.isfinite(upper[j]):
+            far = joint.limits.is_placeholder("upper")
+            limit = _Limit("position", joint.name, unit, float(upper[j]), scale, True, far)
+            verdicts.append(limit.verdict(float(extremum.highest[j]), float(extremum.highest_at[j])))
+    return verdicts
+
+
+def _rates(robot: Robot, curve: Curve, order: int, what: str) -> list[LimitVerdict]:
+    """The largest |q̇|, |q̈| or |q⃛| of every joint that has such a limit."""
+    limits = robot.limit(what)
+    if not np.isfinite(limits).any():
+        return []
+    extremum, verdicts = curve.extremum(order), []
+    power = "⁰ ²³"[order].strip()
+    for j in np.flatnonzero(np.isfinite(limits)):
+        unit = f"{'m' if robot.joints[j].is_prismatic else 'rad'}/s{power}"
+        own = robot.joints[j].limits
+        assumed = own.is_placeholder(what) or (what == "acceleration" and own.assumed)
+        limit = _Limit(what, robot.joints[j].name, unit, float(limits[j]), float(limits[j]), True, assumed)
+        verdicts.append(limit.verdict(*_farthest_from_zero(extremum, int(j))))
+    return verdicts
+
+
+def _farthest_from_zero(extremum: Extremum, j: int) -> tuple[float, float]:
+    """Largest magnitude, and when."""
+    if -extremum.lowest[j] > extremum.highest[j]:
+        return float(-extremum.lowest[j]), float(extremum.lowest_at[j])
+    return float(extremum.highest[j]), float(extremum.highest_at[j])

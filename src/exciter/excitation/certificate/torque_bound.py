@@ -6,7 +6,7 @@ lever) enter with the range of their values.
 
 Torque of the rigid bodies: exact at the ends of intervals, and a bound of its second derivative between them.
 
-Newton–Euler twice over the same tree: once with vectors, at the ends, once with norms (``link_jets``):
+Newton–Euler twice over the same tree: once with vectors, at the ends, once with norms (``spans``):
 
     force on a body   F = m (r̈ − g) + d²/dt² h     moment about r     N = d/dt (I ω) + h × (r̈ − g)
     of a sub-tree     f_j = F_j + Σ f_c            moment about o_j   M_j = N_j + r × F_j + Σ M_c + l_c × f_c
@@ -20,32 +20,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.dynamics.chain import Chain
+from exciter.dynamics.engine import Chain
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import cross
-from exciter.excitation.certificate.link_jets import (
+from exciter.excitation.certificate.spans import (
     LinkJets,
     NodeKinematics,
+    Spans,
     product,
     product_at,
     tighten,
-    turning_matrix,
+    turning,
 )
-from exciter.excitation.certificate.spans import Spans
 from exciter.parameters.inertial import inertia_matrix
 from exciter.parameters.terms.ranges import Interval
 from exciter.robot.spatial import transform_inertia
 from exciter.typing import Array
-
-if TYPE_CHECKING:
-    from exciter.excitation.constraints.torque import TorqueLimits
-
-ROUNDING = 1e-9  #: relative and absolute; errors of double precision stay a factor 10⁴ below
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,20 +136,11 @@ def _between(
         tighten(acceleration, 0, nodes.point(i, body.point)[1] - gravity[:, None], width)
     force_jet = abs(body.mass) * acceleration + first * fixed[2:]
     tighten(force_jet, 0, force, width)
-    spin = abs(body.mean) * omega + body.spread * product(turning_matrix(omega), omega, 3)
+    spin = abs(body.mean) * omega + body.spread * product(turning(omega, 2.0), omega, 3)
     moment_jet = spin[1:] + arm * product(fixed, force_jet, 2)
     if first > 0.0:
         moment_jet += first * product(fixed, acceleration, 2)
     return force_jet, moment_jet
-
-
-def torque_lower_bounds(constraint: TorqueLimits, spans: Spans) -> Array:
-    """(K, M): 1 − τ/τ_max of the limited joints, then 1 + τ/τ_max, are at least this throughout each interval."""
-    low, high = torque_range(constraint.model, np.asarray(constraint.chi), spans)
-    limit = constraint.limit[constraint.joints, None]
-    ratio = np.concatenate([high[constraint.joints] / limit, -low[constraint.joints] / limit])
-    bounds: Array = 1.0 - ratio - ROUNDING * (1.0 + np.abs(ratio))
-    return bounds
 
 
 def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
@@ -168,14 +153,13 @@ def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
     def load(links: Array | None = None) -> Interval:
         return chord_range(*rigid_torque(dynamics.chain, dynamics.chain_inertias(links), spans), width)
 
-    first = 10 * n
-    for term in model.bound:
+    for term, columns in model.term_columns:
         bends = term.curvature(spans.rates)
         smooth: NDArray[np.bool_] = np.all(np.isfinite(bends), axis=1)
         values = term.values(spans.ends) if smooth.any() else bends
         low, high = (bends, bends) if smooth.all() else term.value_range(spans.ranges, load)
         for entry, (row, column) in enumerate(term.rows):
-            weight = chi[first + column]
+            weight = chi[columns.start + column]
             if weight == 0.0:
                 continue
             if smooth[entry]:
@@ -184,7 +168,6 @@ def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
             else:
                 jumping_low[row] += weight * (low if weight > 0 else high)[entry]
                 jumping_high[row] += weight * (high if weight > 0 else low)[entry]
-        first += len(term.names)
     lowest, highest = chord_range(ends, curvature, width)
     return lowest + jumping_low, highest + jumping_high
 

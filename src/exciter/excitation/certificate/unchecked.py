@@ -14,9 +14,8 @@ from operator import itemgetter
 import numpy as np
 
 from exciter.excitation.certificate.certificate import Certificate
-from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.constraint import AnyOf, Constraint
 from exciter.excitation.constraints.ground import Ground, has_a_floor, pedestal, replaces_ground
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.torque import TorqueLimits

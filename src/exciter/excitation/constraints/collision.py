@@ -1,8 +1,13 @@
-"""Collision by capsules: the robot with itself and with obstacles, every distance at least a clearance."""
+"""Collision by capsules: the robot with itself and with obstacles, every distance at least a clearance.
+
+Closest points of segments in NumPy: many at once, samples last. The compiled twin is ``kernels.capsules``.
+Between samples the ends of a capsule's segment stay close to the chords of their positions (``moving_point``); what can
+be said about the chords then holds up to that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -11,20 +16,92 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
-from exciter.dynamics.numba_engine import writable
 from exciter.errors import ParameterError, RobotError
 from exciter.excitation.certificate.spans import Spans
-from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows
-from exciter.excitation.constraints.kinematics import Kinematics, kinematics, robot_dynamics
-from exciter.excitation.constraints.obstacles import Flat, Obstacle, Round, Touch
-from exciter.excitation.constraints.segments import closest_points
+from exciter.excitation.constraints.constraint import (
+    LENGTH,
+    Kinematics,
+    RowName,
+    Rows,
+    kinematics,
+    moving_point,
+    robot_dynamics,
+    rows_of,
+)
+from exciter.excitation.constraints.obstacles import Block, Flat, Obstacle, Round, Touch, Wall
 from exciter.robot.body_names import capsules_of
 from exciter.robot.collision_pairs import uncovered, without_capsule
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
+
+TINY = 1e-30  # [m²] a segment shorter than the root of this is a point
+PARALLEL = 1e-8  # sin² of the angle below which the crossing point of two lines is mostly rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Closest:
+    """distance (…, N) [m]; points first and second (…, 3, N) on the two segments; the unit normal (…, 3, N) from the
+    second to the first."""
+
+    distance: Array
+    first: Array
+    second: Array
+    normal: Array
+
+
+def closest_points(first: tuple[Array, Array], second: tuple[Array, Array]) -> Closest:
+    """Segments by their two ends, each (…, 3, N).
+
+    The squared distance of r + s u and t v is a convex parabola in (s, t): where it is smallest without bounds, then
+    cut to [0, 1] one after the other. Lines that are nearly parallel leave s to rounding, so that there the ends of
+    both segments are tried as well.
+    """
+    u, v, r = first[1] - first[0], second[1] - second[0], first[0] - second[0]
+    a, b, e, c, f = _dot(u, u), _dot(u, v), _dot(v, v), _dot(u, r), _dot(v, r)
+    area = a * e - b * b
+    s = np.clip(_ratio(b * f - c * e, area, 0.0), 0.0, 1.0)
+    t = np.clip(_ratio(b * s + f, e, TINY), 0.0, 1.0)
+    s = np.where((t > 0.0) & (t < 1.0), s, np.clip(_ratio(b * t - c, a, TINY), 0.0, 1.0))
+    best = _squared(r, u, v, s, t)
+    zero, one = np.zeros_like(a), np.ones_like(a)
+    ends = [(x, np.clip(_ratio(b * x + f, e, TINY), 0.0, 1.0)) for x in (zero, one)]
+    ends += [(np.clip(_ratio(b * y - c, a, TINY), 0.0, 1.0), y) for y in (zero, one)]
+    for x, y in ends:
+        closer = (area <= PARALLEL * a * e) & (_squared(r, u, v, x, y) < best)
+        s, t = np.where(closer, x, s), np.where(closer, y, t)
+        best = np.where(closer, _squared(r, u, v, x, y), best)
+    at, on = first[0] + s[..., None, :] * u, second[0] + t[..., None, :] * v
+    return _with_normal(at, on, u, v)
+
+
+def _with_normal(at: Array, on: Array, u: Array, v: Array) -> Closest:
+    apart = at - on
+    distance = np.sqrt(_dot(apart, apart))
+    across = np.cross(u, v, axis=-2)  # when they touch, some direction across both
+    up = np.broadcast_to(np.array([0.0, 0.0, 1.0])[:, None], apart.shape)
+    across = np.where(_dot(across, across)[..., None, :] > 0.0, across, up)
+    normal = np.where(distance[..., None, :] > 0.0, apart, across)
+    return Closest(distance, at, on, normal / np.sqrt(_dot(normal, normal))[..., None, :])
+
+
+def _dot(x: Array, y: Array) -> Array:
+    product: Array = (x * y).sum(axis=-2)
+    return product
+
+
+def _squared(r: Array, u: Array, v: Array, s: Array, t: Array) -> Array:
+    apart = r + s[..., None, :] * u - t[..., None, :] * v
+    return _dot(apart, apart)
+
+
+def _ratio(numerator: Array, denominator: Array, smallest: float) -> Array:
+    """numerator / denominator; 0 where that is not larger than ``smallest``."""
+    usable = denominator > smallest
+    return np.where(usable, numerator / np.where(usable, denominator, 1.0), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,13 +246,19 @@ class CapsuleDistance:
         return Rows(self._rows(distance), np.concatenate([dq, *flat]) / LENGTH)
 
     def lower_bounds(self, spans: Spans) -> Array:
-        from exciter.excitation.certificate.distance_bound import capsule_lower_bounds
-
-        return capsule_lower_bounds(self, spans)
+        ends = [
+            [moving_point(self.robot, body.joint, point, spans) for point in (body.start, body.end)]
+            for body in self.bodies
+        ]
+        x = np.array([[position for position, _ in body] for body in ends])  # (C, 2, 3, 2 M)
+        slack = np.array([[far for _, far in body] for body in ends])  # (C, 2, M)
+        distance = [segments_apart(x[self.pair_index], slack[self.pair_index])]
+        distance += [obstacle_apart(flat, x[index], slack[index])[None] for flat, index in self.flat]
+        apart = np.concatenate(distance) - (self.radii + self.clearance)[:, None]
+        return rows_of(apart)
 
     def _rows(self, distance: Array) -> Array:
-        rows: Array = (distance - (self.radii + self.clearance)[:, None]) / LENGTH
-        return rows
+        return (distance - (self.radii + self.clearance)[:, None]) / LENGTH
 
     def _touch(self, at: Kinematics) -> list[Touch]:
         touches = []
@@ -220,3 +303,56 @@ class CapsuleDistance:
                 moves[k, list(self.robot.ancestors(body.joint))] = 1.0
         joint = np.array([body.joint for body in self.bodies], dtype=np.int64)
         return joint, ends, moves[self.pair_index[:, 0]] - moves[self.pair_index[:, 1]]
+
+
+# -- between samples ---------------------------------------------------------------------------------------------------
+
+
+def segments_apart(x: Array, slack: Array) -> Array:
+    """(P, M) ≤ the distance of two segments throughout each interval: positions (P, 2, 2, 3, 2 M) of the two ends of
+    both at the interval's ends, and how far (P, 2, 2, M) each can be from its chord.
+
+    Differences of points of both segments are mixtures of the four differences of their ends; if these stay on one side
+    of a plane, so do all. Planes: across the shortest connection at either end of the interval, and in between.
+    """
+    first, second = x[:, 0], x[:, 1]
+    corner = first[:, :, None] - second[:, None, :]  # (P, 2, 2, 3, 2 M)
+    far = slack[:, 0, :, None] + slack[:, 1, None, :]  # (P, 2, 2, M)
+    normal = closest_points((first[:, 0], first[:, 1]), (second[:, 0], second[:, 1])).normal
+    return _best_plane(normal, lambda n: np.min(_lowest(n[:, None, None], corner, far), axis=(1, 2)))
+
+
+def obstacle_apart(obstacle: Flat, x: Array, slack: Array) -> Array:
+    """(M,) ≤ the distance of a segment from an obstacle: positions (2, 3, 2 M) of its ends, and how far (2, M) each can
+    be from its chord. The distance changes no faster than the ends move; a known obstacle is also behind a plane."""
+    touch = obstacle.touch(x[0], x[1])
+    step = np.linalg.norm(x[..., 1::2] - x[..., 0::2], axis=1).max(axis=0)
+    apart: Array = 0.5 * (touch.distance[0::2] + touch.distance[1::2] - step) - slack.max(axis=0)
+    if not isinstance(obstacle, Wall | Block):
+        return apart
+    planes = _best_plane(touch.normal, lambda n: np.min(_lowest(n, x, slack), axis=0) - _reach(obstacle, n))
+    return np.maximum(apart, planes)
+
+
+def _reach(obstacle: Wall | Block, normal: Array) -> Array:
+    """(M,) how far an obstacle reaches in the direction ``normal`` (3, M)."""
+    if isinstance(obstacle, Wall):
+        return np.where(normal.T @ obstacle.normal >= 1.0 - 1e-12, obstacle.offset, np.inf)
+    return obstacle.centre @ normal + 0.5 * obstacle.size @ np.abs(obstacle.rotation.T @ normal)
+
+
+def _best_plane(normal: Array, apart: Callable[[Array], Array]) -> Array:
+    """The largest of ``apart`` over unit normals (…, 3, M): those at both ends of each interval, and their mean."""
+    left, right = normal[..., 0::2], normal[..., 1::2]
+    mean = left + right
+    length = np.sqrt((mean * mean).sum(axis=-2, keepdims=True))
+    mean = np.where(length > 0.1, mean / np.where(length > 0.1, length, 1.0), left)
+    best: Array = np.max([apart(n) for n in (left, right, mean)], axis=0)
+    return best
+
+
+def _lowest(normal: Array, x: Array, slack: Array) -> Array:
+    """(…, M): n · x is at least this on the chord of x (…, 3, 2 M), within ``slack`` (…, M)."""
+    left, right = ((normal * at).sum(axis=-2) for at in (x[..., 0::2], x[..., 1::2]))
+    lowest: Array = np.minimum(left, right) - slack
+    return lowest

@@ -1,23 +1,40 @@
 """What every constraint offers: rows c ≥ 0 at the samples of a motion, their derivatives, and bounds between samples.
 
 Rows are dimensionless so that one trust region and one margin fit all: torque 1 ∓ τ/τ_max, distance d / 0.1 m.
-A constraint is a frozen settings object bound to a robot; linear joint limits are treated apart (``joint_limits``),
+A constraint is a frozen settings object bound to a robot; linear joint limits are treated apart (``optimiser.limits``),
 because they are linear in the coefficients.
 
 A constraint that rests on data which a description may lack says so itself: its rows are ``assumed`` then, and its
 property ``unchecked``, which most need not have, gives a sentence each ("torque of joint_2: …") on what is not checked.
+
+What constraints share is where everything is: placements of all bodies in the base over a motion, computed once for all
+of them, and how far a point can be from the chord of its positions between samples.
+Constraints may be joined, so that one of them at least must hold (``AnyOf``), or be a user's own (``UserConstraint``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from functools import cached_property, lru_cache
+from typing import Any, Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
 
-from exciter.excitation.certificate.spans import Spans
+import numpy as np
+
+from exciter.dynamics.dynamics import Dynamics
+from exciter.dynamics.engine import writable
+from exciter.dynamics.kernels.cache import kernels
+from exciter.dynamics.reference import cross, matvec
+from exciter.errors import ParameterError
+from exciter.excitation.certificate.spans import ROUNDING, Spans
 from exciter.robot.motion import Motion
+from exciter.robot.robot import BASE, Robot
+from exciter.settings import Settings
 from exciter.typing import Array
 
 LENGTH = 0.1  # [m] a clearance of this length counts as one
+STEP = 1e-5  # of central differences, relative to max(1, |x|): errors of 1e-10 of a smooth function
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,3 +77,231 @@ class Constraint(Protocol):
 
     def lower_bounds(self, spans: Spans) -> Array:
         """(K, M): c is at least this throughout each of M short intervals; −inf where nothing can be said."""
+
+
+@lru_cache(maxsize=16)
+def robot_dynamics(robot: Robot) -> Dynamics:
+    """Kinematics of a robot in its own joint frames; robots are compared by identity."""
+    return Dynamics(robot)
+
+
+@dataclass(frozen=True, eq=False)
+class Kinematics:
+    """Link frames in the base at the samples of a motion, samples last.
+
+    rotation (n, 3, 3, N), origin (n, 3, N) [m]: the chain's frames, axes along z. Get one by ``kinematics``.
+    """
+
+    dynamics: Dynamics
+    rotation: Array
+    origin: Array
+
+    @property
+    def samples(self) -> int:
+        return int(self.origin.shape[-1])
+
+    def point(self, joint: int, point: Array) -> Array:
+        """(3, N) [m] of a point (3,) fixed in the frame of ``joint`` (−1: the base)."""
+        if joint == BASE:
+            return np.repeat(point[:, None], self.samples, 1)
+        in_link = self.dynamics.chain.axis_frames[joint].T @ point
+        moved: Array = matvec(self.rotation[joint], in_link[:, None]) + self.origin[joint]
+        return moved
+
+    def pull(self, joint: int, x: Array, g: Array) -> Array:
+        """(K, n, N): change per joint of K functions with gradients g (K, 3, N) at points x (3, N) that move with the
+        body of ``joint`` (−1: the base)."""
+        n, chain = self.dynamics.robot.n, self.dynamics.chain
+        if joint == BASE:
+            return np.zeros((len(g), n, self.samples))
+        path = np.array(self.dynamics.robot.ancestors(joint))
+        if self.dynamics.engine.name == "numba":
+            dq = np.empty((len(g), n, self.samples))
+            compiled: Any = kernels("points", "exciter.excitation.kernels").pull
+            compiled(*writable(self.rotation, self.origin), chain.prismatic, path, *writable(x, g), dq)
+            return dq
+        axes = self.rotation[path, :, 2]
+        velocity = np.where(chain.prismatic[path, None, None], axes, cross(axes, x - self.origin[path]))
+        dq = np.zeros((len(g), n, self.samples))
+        dq[:, path] = np.einsum("KcN,jcN->KjN", g, velocity)
+        return dq
+
+
+_KNOWN: WeakKeyDictionary[Motion, dict[Robot, Kinematics]] = WeakKeyDictionary()
+
+
+def kinematics(robot: Robot, motion: Motion) -> Kinematics:
+    """The kinematics of a motion; kept as long as the motion lives, so that constraints share it."""
+    known = _KNOWN.setdefault(motion, {})
+    if robot not in known:
+        dynamics = robot_dynamics(robot)
+        dynamics.check(motion)
+        links = dynamics.engine.placements(dynamics.chain, motion.samples_last[0])
+        known[robot] = Kinematics(dynamics, links.rotation, links.origin)
+    return known[robot]
+
+
+def moving_point(robot: Robot, joint: int, point: Array, spans: Spans) -> tuple[Array, Array]:
+    """Positions (3, 2 M) [m] at ``spans.ends`` of a point (3,) in the frame of a joint (−1: the base), and how far
+    (M,) [m] it can be from the chord between them."""
+    if joint == BASE:
+        return np.repeat(point[:, None], 2 * len(spans.width), axis=1), np.zeros(len(spans.width))
+    chain = robot_dynamics(robot).chain
+    in_link = chain.axis_frames[joint].T @ point
+    x, acceleration = spans.nodes(chain).point(joint, in_link)
+    bound = spans.jets(chain).point(joint, float(np.linalg.norm(point)), acceleration, spans.width)
+    return x, spans.width**2 / 8.0 * bound
+
+
+def rows_of(distance: Array) -> Array:
+    """Lower bounds of distances [m] as rows, less what rounding may do."""
+    return (distance - ROUNDING * (1.0 + np.abs(distance))) / LENGTH
+
+
+@dataclass(frozen=True, eq=False)
+class AnyOf(Settings):
+    """At least one member must hold at every instant: one row, the largest over members of their smallest row.
+
+    003's "touches its base if r < 500 mm and z < 1600 mm" is any of z ≥ 1.6 m and r ≥ 0.5 m; its printed product
+    (1600 − z)(500 − r) ≤ 0 also forbids what is far away and high up. Derivatives are those of the active row.
+    """
+
+    constraints: tuple[Constraint, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "constraints", tuple(self.constraints))
+        if not self.constraints:
+            raise ParameterError("AnyOf was given no constraint; give at least one")
+
+    def on(self, robot: Robot) -> AnyOf:
+        """The choice of a file, on its robot."""
+        return AnyOf(tuple(member.on(robot) for member in self.constraints))  # type: ignore[attr-defined]
+
+    def entry(self, data: Any) -> Any:
+        return {"any_of": data["constraints"]}
+
+    @cached_property
+    def rows(self) -> tuple[RowName, ...]:
+        parts = [row for member in self.constraints for row in member.rows]
+        words = " or ".join(", ".join(_words(row) for row in member.rows) for member in self.constraints)
+        alike = len({(row.unit, row.scale) for row in parts}) == 1
+        unit, scale = (parts[0].unit, parts[0].scale) if alike else ("1", 1.0)
+        where = ", ".join(dict.fromkeys(row.where for row in parts))
+        assumed = any(row.assumed for row in parts)
+        return (RowName(f"clearance of: {words}", where, unit, 0.0, scale, False, assumed),)
+
+    def values(self, motion: Motion) -> Array:
+        return _best([member.values(motion) for member in self.constraints])
+
+    def linearised(self, motion: Motion) -> Rows:
+        members = [member.linearised(motion) for member in self.constraints]
+        lowest = [np.argmin(rows.values, axis=0) for rows in members]
+        at = np.arange(len(motion))
+        values = np.stack([rows.values[low, at] for rows, low in zip(members, lowest, strict=True)])
+        chosen = np.argmax(values, axis=0)
+
+        def active(which: str) -> Array:
+            parts = [_part(rows, which)[low, :, at].T for rows, low in zip(members, lowest, strict=True)]
+            return np.stack(parts)[chosen, :, at].T[None]
+
+        geometric = all(rows.dqd is None and rows.dqdd is None for rows in members)
+        derivatives = [None if geometric else active(which) for which in ("dqd", "dqdd")]
+        return Rows(values[chosen, at][None], active("dq"), *derivatives)
+
+    def lower_bounds(self, spans: Spans) -> Array:
+        """Sound on a short interval: the member with the largest bound holds throughout it."""
+        return _best([member.lower_bounds(spans) for member in self.constraints])
+
+
+def _best(members: list[Array]) -> Array:
+    """(1, N): the largest over members of their smallest row."""
+    best: Array = np.max([rows.min(axis=0) for rows in members], axis=0)
+    return best[None]
+
+
+def _part(rows: Rows, which: str) -> Array:
+    """A derivative, zero where nothing depends on it."""
+    part: Array | None = getattr(rows, which)
+    return np.zeros_like(rows.dq) if part is None else part
+
+
+def _words(row: RowName) -> str:
+    return f"{row.what} {'≤' if row.upper else '≥'} {row.limit:g} {row.unit}"
+
+
+@dataclass(frozen=True, eq=False)
+class UserConstraint:
+    """A constraint of your own, from a plain function of the motion.
+
+    ``function(motion)`` gives c (K, N), each sample from the same sample of q, q̇, q̈, K = ``count`` rows.
+
+    Scale the rows so that 1 is a comfortable distance from the limit, as the other constraints do.
+    derivatives: ``derivatives(motion)`` gives ∂c/∂q, ∂c/∂q̇, ∂c/∂q̈, each (K, n, N); central differences unless given.
+    bound: ``bound(spans)`` gives (K, M), below which c never falls in each of M intervals; without it the constraint
+    is kept at samples and can never be certified in between.
+
+    >>> cable = ex.UserConstraint("cable", lambda motion: 1.0 - np.abs(motion.q[:, 1] + motion.q[:, 2])[None] / 1.2)
+    >>> float(cable.values(ex.Motion.at([0.0, 0.3, 0.3]))[0, 0])
+    0.5
+    """
+
+    name: str
+    function: Callable[[Motion], Array]
+    count: int = 1
+    derivatives: Callable[[Motion], tuple[Array, Array, Array]] | None = None
+    bound: Callable[[Spans], Array] | None = None
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ParameterError(f"UserConstraint '{self.name}' has {self.count} rows; it must have at least one")
+
+    @cached_property
+    def rows(self) -> tuple[RowName, ...]:
+        numbers = [""] if self.count == 1 else [str(k + 1) for k in range(self.count)]
+        return tuple(RowName(self.name, number, "1", 0.0, 1.0, False) for number in numbers)
+
+    def values(self, motion: Motion) -> Array:
+        return self._checked(self.function(motion), "function", (self.count, len(motion)))
+
+    def linearised(self, motion: Motion) -> Rows:
+        shape = (self.count, motion.n, len(motion))
+        if self.derivatives is None:
+            given = tuple(self._differences(motion, order) for order in range(3))
+        else:
+            given = self.derivatives(motion)
+            if len(given) != 3:
+                raise ParameterError(
+                    f"derivatives of UserConstraint '{self.name}' gave {len(given)} arrays; give ∂c/∂q, ∂c/∂q̇, ∂c/∂q̈"
+                )
+        dq, dqd, dqdd = (self._checked(d, "a derivative", shape) for d in given)
+        return Rows(self.values(motion), dq, dqd, dqdd)
+
+    def lower_bounds(self, spans: Spans) -> Array:
+        shape = (self.count, len(spans.start))
+        if self.bound is None:
+            return np.full(shape, -np.inf)
+        return self._checked(self.bound(spans), "bound", shape, finite=False)
+
+    def _differences(self, motion: Motion, order: int) -> Array:
+        """(K, n, N) central differences with respect to q, q̇ or q̈; one joint at a time, all samples at once."""
+        columns = []
+        for joint in range(motion.n):
+            sides = []
+            for sign in (1.0, -1.0):
+                arrays = [np.array(x) for x in (motion.q, motion.qd, motion.qdd)]
+                moved = arrays[order][:, joint]
+                moved += sign * STEP * np.maximum(1.0, np.abs(moved))
+                sides.append((moved, self.values(Motion(motion.time, *arrays))))
+            columns.append((sides[0][1] - sides[1][1]) / (sides[0][0] - sides[1][0]))
+        return np.stack(columns, axis=1)
+
+    def _checked(self, given: Array, what: str, shape: tuple[int, ...], *, finite: bool = True) -> Array:
+        try:
+            array = np.array(given, dtype=float)
+        except (TypeError, ValueError):
+            raise ParameterError(f"{what} of UserConstraint '{self.name}' must give numbers of shape {shape}") from None
+        if array.shape != shape:
+            raise ParameterError(f"{what} of UserConstraint '{self.name}' gave shape {array.shape}; it must be {shape}")
+        if np.isnan(array).any() or (finite and np.isinf(array).any()):
+            raise ParameterError(f"{what} of UserConstraint '{self.name}' is not finite; c must be a number everywhere")
+        return array

@@ -32,9 +32,8 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown, unknown_name
-from exciter.excitation.constraints.any_of import AnyOf
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.constraint import AnyOf, Constraint
 from exciter.excitation.constraints.ground import OUT_OF_THE_MOUNTING, mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.constraint import LENGTH
-from exciter.excitation.constraints.kinematics import kinematics
+from exciter.excitation.constraints.constraint import LENGTH, kinematics
 from exciter.excitation.constraints.obstacles import Flat, Obstacle, Round, Wall
 from exciter.excitation.constraints.workspace import direction
 from exciter.robot.geometry import Capsule

@@ -1,9 +1,14 @@
-"""Collision by the shapes themselves: meshes and primitives of the bodies, measured by coal."""
+"""Collision by the shapes themselves: meshes and primitives of the bodies, measured by coal.
+
+Of whole bodies only the distance d at samples can be had; between them it falls no faster than the bodies approach:
+d(t) ≥ (d₀ + d₁ − h L)/2 with L ≥ their relative speed. Joints that carry both bodies do not change d; each joint on the
+way from one to the other moves the points of its body by at most |q̇| times their distance from its origin.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os.path import isfile  # false, too, for a name that is too long
@@ -12,16 +17,20 @@ from typing import Any
 
 import numpy as np
 
+from exciter.dynamics.engine import Chain
 from exciter.errors import ParameterError, RobotError
-from exciter.excitation.certificate.spans import Spans
-from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows
-from exciter.excitation.constraints.kinematics import Kinematics, kinematics
+from exciter.excitation.certificate.spans import Spans, distances
+from exciter.excitation.constraints.constraint import LENGTH, Kinematics, RowName, Rows, kinematics, robot_dynamics
 from exciter.robot.body_names import body_name, body_names, body_of
 from exciter.robot.collision_pairs import uncovered
 from exciter.robot.geometry import Shape
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
+
+ACCURACY = 1e-6  #: [m] to which distances of general shapes are trusted
+#: joint, coal geometry, rotation and translation in the joint's frame, of a shape that is measured
+Geometry = tuple[int, Any, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +88,8 @@ class MeshDistance:
         return tuple(RowName("distance", f"{a} – {b}", "m", self.clearance, LENGTH, False) for a, b in names)
 
     @cached_property
-    def geometries(self) -> tuple[tuple[int, Any, Array, Array], ...]:
-        """(joint, coal geometry, rotation, translation in the joint's frame) of every shape that is measured."""
+    def geometries(self) -> tuple[Geometry, ...]:
+        """Of every shape that is measured."""
         used = {joint for pair in self.bodies for joint in pair}
         shapes = [shape for shape in self.robot.shapes if shape.collides and shape.joint in used]
         return tuple((shape.joint, _geometry(shape), shape.rotation, shape.translation) for shape in shapes)
@@ -97,9 +106,12 @@ class MeshDistance:
         return Rows((distance - self.clearance) / LENGTH, dq / LENGTH)
 
     def lower_bounds(self, spans: Spans) -> Array:
-        from exciter.excitation.certificate.distance_bound import mesh_lower_bounds
-
-        return mesh_lower_bounds(self, spans)
+        chain, radius = robot_dynamics(self.robot).chain, body_radii(self.geometries)
+        speed = np.array([approach(self.robot, chain, a, b, radius, spans) for a, b in self.bodies])
+        rows = self.values(_once(spans.ends))[:, np.unique(spans.ends.time, return_inverse=True)[1]]
+        chord = 0.5 * (rows[:, 0::2] + rows[:, 1::2])
+        bounds: Array = chord - (0.5 * spans.width * speed + ACCURACY) / LENGTH
+        return bounds
 
     def _measured(self, at: Kinematics) -> tuple[Array, Array, Array, Array]:
         """Distance (K, N), closest points on both bodies and the normal from the first to the second (K, 3, N)."""
@@ -152,3 +164,35 @@ def _geometry(shape: Shape) -> Any:
     except (ValueError, RuntimeError) as error:
         raise ParameterError(f"the mesh file '{shape.mesh}' cannot be read: {error}; export it as STL or OBJ") from None
     return mesh.convex
+
+
+def _once(motion: Motion) -> Motion:
+    """Every instant once: neighbours share their ends, and each costs as many measurements as there are pairs."""
+    first = np.unique(motion.time, return_index=True)[1]
+    return Motion(motion.time[first], motion.q[first], motion.qd[first], motion.qdd[first])
+
+
+def body_radii(geometries: Iterable[Geometry]) -> dict[int, float]:
+    """By joint: how far [m] the body's shapes reach from the origin of its frame."""
+    radius: dict[int, float] = {}
+    for joint, geometry, rotation, translation in geometries:
+        geometry.computeLocalAABB()
+        centre = rotation @ np.asarray(geometry.aabb_center).ravel() + translation
+        radius[joint] = max(radius.get(joint, 0.0), float(np.linalg.norm(centre)) + geometry.aabb_radius)
+    return radius
+
+
+def approach(robot: Robot, chain: Chain, a: int, b: int, radius: dict[int, float], spans: Spans) -> Array:
+    """(M,) [m/s] ≥ how fast points of two bodies can approach each other, during each interval."""
+    slack = spans.width**2 / 8.0 * spans.rates[2]
+    ends = np.maximum(np.abs(spans.left.samples_last[1]), np.abs(spans.right.samples_last[1]))
+    rate, apart = np.minimum(spans.rates[0], ends + slack), distances(chain, spans.ranges)
+    paths = [() if body == BASE else robot.ancestors(body) for body in (a, b)]
+    shared = set(paths[0]) & set(paths[1])
+    total = np.zeros(len(spans.width))
+    for body, path in zip((a, b), paths, strict=True):
+        reach = np.full(len(spans.width), radius[body])
+        for joint in reversed([j for j in path if j not in shared]):
+            total += rate[joint] * (1.0 if chain.prismatic[joint] else reach)
+            reach = reach + apart[joint]
+    return total

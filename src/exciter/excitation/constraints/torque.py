@@ -14,14 +14,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numba_engine import writable
 from exciter.errors import ParameterError
-from exciter.excitation.certificate.spans import Spans
+from exciter.excitation.certificate.spans import ROUNDING, Spans
+from exciter.excitation.certificate.torque_bound import torque_range
 from exciter.excitation.constraints.constraint import RowName, Rows
-from exciter.parameters.body_parts import dummies
-from exciter.parameters.terms.registry import declared_by_key, declared_terms
+from exciter.parameters.consistency import dummies
+from exciter.parameters.terms import declared_by_key, declared_terms
 from exciter.parameters.terms.term import BoundTerm
 from exciter.robot.motion import Motion
 from exciter.robot.placeholders import bare_bodies, placeholder_torques, unreal_bodies
@@ -131,9 +132,11 @@ class TorqueLimits:
         return both
 
     def lower_bounds(self, spans: Spans) -> Array:
-        from exciter.excitation.certificate.torque_bound import torque_lower_bounds
-
-        return torque_lower_bounds(self, spans)
+        low, high = torque_range(self.model, np.asarray(self.chi), spans)
+        limit = self.limit[self.joints, None]
+        ratio = np.concatenate([high[self.joints] / limit, -low[self.joints] / limit])
+        bounds: Array = 1.0 - ratio - ROUNDING * (1.0 + np.abs(ratio))
+        return bounds
 
 
 def torque_gaps(model: DynamicModel) -> tuple[Gap, ...]:
@@ -222,11 +225,8 @@ def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[A
     model.dynamics.check(motion)
     rigid = _rigid_compiled if model.engine.name == "numba" else _rigid_by_rows
     tau, *derivatives = rigid(model, motion, chi[: 10 * model.n])
-    at = 10 * model.n
-    for term in model.bound:
-        own = chi[at : at + len(term.names)]
-        _add_term(term, motion, own, tau, derivatives)
-        at += len(own)
+    for term, columns in model.term_columns:
+        _add_term(term, motion, chi[columns], tau, derivatives)
     dq, dqd, dqdd = derivatives
     return tau, dq, dqd, dqdd
 

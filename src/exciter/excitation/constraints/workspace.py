@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError, shown
-from exciter.excitation.certificate.spans import Spans
-from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows
-from exciter.excitation.constraints.kinematics import kinematics
+from exciter.excitation.certificate.spans import Spans, norm
+from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows, kinematics, moving_point, rows_of
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Frame, Robot
 from exciter.settings import Number, Settings, Text, Vector
@@ -98,9 +97,23 @@ class Region(Settings, ABC):
         return Rows(self.distance(x) / LENGTH, kinematics(self.robot, motion).pull(self.carrier.joint, x, gradient))
 
     def lower_bounds(self, spans: Spans) -> Array:
-        from exciter.excitation.certificate.distance_bound import region_lower_bounds
+        x, slack = moving_point(self.robot, self.carrier.joint, self.carrier.translation, spans)
+        distance = self.distance(x)
+        left, right = distance[:, 0::2], distance[:, 1::2]
+        if self.concave:
+            return rows_of(np.minimum(left, right) - slack)
+        step = x[:, 1::2] - x[:, 0::2]
+        chord = 0.5 * (left + right - np.linalg.norm(step, axis=0))  # no distance changes faster than the point moves
+        if isinstance(self, OutsideSphere | OutsideCylinder):  # their distance is a convex function of x
+            chord = np.maximum(chord, self._tangent_planes(x, step))
+        return rows_of(chord - slack)
 
-        return region_lower_bounds(self, spans)
+    def _tangent_planes(self, x: Array, step: Array) -> Array:
+        """(K, M): the distance from a convex body lies above its tangent plane at the middle of the chord."""
+        middle = x[:, 0::2] + 0.5 * step
+        slope = np.abs(np.einsum("kaM,aM->kM", np.broadcast_to(self.gradient(middle), (1, *middle.shape)), 0.5 * step))
+        planes: Array = self.distance(middle) - slope
+        return planes
 
 
 def vector(values: ArrayLike, what: str, *, finite: bool = True) -> Array:
@@ -249,7 +262,7 @@ class _Sphere(Region):
         return (RowName("distance from a point", self.frame, "m", self.radius, LENGTH, self.concave),)
 
     def distance(self, x: Array) -> Array:
-        return self._outward((_length(self._from_centre(x)) - self.radius)[None])
+        return self._outward((norm(self._from_centre(x)) - self.radius)[None])
 
     def gradient(self, x: Array) -> Array:
         return self._outward(_unit(self._from_centre(x), np.array(UP))[None])
@@ -318,7 +331,7 @@ class InsideCylinder(_Cylinder):
         return (RowName("distance from an axis", self.frame, "m", self.radius, LENGTH, True),)
 
     def distance(self, x: Array) -> Array:
-        return (self.radius - _length(self._along_and_across(x)[1]))[None]
+        return (self.radius - norm(self._along_and_across(x)[1]))[None]
 
     def gradient(self, x: Array) -> Array:
         return -_unit(self._along_and_across(x)[1], self._across)[None]
@@ -371,15 +384,10 @@ class OutsideCylinder(_Cylinder):
 
     def _excess(self, along: Array, across: Array) -> tuple[Array, Array]:
         """Distance beyond the mantle and beyond the ends, negative inside."""
-        return _length(across) - self.radius, np.maximum(along - self.upper, self.lower - along)
-
-
-def _length(x: Array) -> Array:
-    length: Array = np.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
-    return length
+        return norm(across) - self.radius, np.maximum(along - self.upper, self.lower - along)
 
 
 def _unit(x: Array, otherwise: Array) -> Array:
     """x (3, N) at length one; ``otherwise`` (3,) where it is zero."""
-    length = _length(x)
+    length = norm(x)
     return np.where(length > 0.0, x / np.where(length > 0.0, length, 1.0), otherwise[:, None])

@@ -9,6 +9,11 @@ T = ∂τ/∂δ the Fisher information of both, JᵀΣ⁻¹J of the residuals, i
 and what it tells about θ alone is its Schur complement H = ΦᵀΣ_τ⁻¹Φ − UᵀS⁻¹U with U = TᵀΣ_τ⁻¹Φ and S the lower right
 block; H⁻¹ bounds the covariance of θ. T needs parameter values: the bound can only be minimised for an estimate of
 them, and a better motion gives a better estimate, hence the loop of ``iterate``.
+
+Second derivatives of the rigid-body torque are exact without any symbolic work: in the position of one revolute
+joint the torque is a trigonometric polynomial of degree two, in that of a prismatic joint, in a velocity or an
+acceleration an ordinary polynomial of degree two. The derivative of such a function is a fixed combination of its
+values a finite way off (M. Riesz' formula, and the central difference), with no remainder.
 """
 
 from __future__ import annotations
@@ -24,19 +29,82 @@ from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.excitation.criteria.adjoints import refuse_memory, torque_jacobian, torque_jacobian_pullback
-from exciter.excitation.criteria.condition import ConditionNumber
 from exciter.excitation.criteria.criterion import Criterion, CriterionSettings, Evaluation, Observed
 from exciter.excitation.criteria.design_rows import TorqueRows
-from exciter.excitation.criteria.optimality import AOptimality, DOptimality, EOptimality
+from exciter.excitation.criteria.gram import AOptimality, ConditionNumber, DOptimality, EOptimality
 from exciter.excitation.trajectories.trajectory import Trajectory
-from exciter.robot.motion import MotionGradient
+from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Amount, Numbers, OneOf, Registry
 from exciter.typing import Array
 
 #: functions of H alone that a file can name here
 GRAM = Registry[Any]("criterion", DOptimality, AOptimality, EOptimality, ConditionNumber)
 Plan = TypeVar("Plan")
+Stencil = tuple[tuple[float, float], ...]  # (shift, factor)
+#: f′(0) of a trigonometric polynomial of degree 2
+RIESZ: Stencil = tuple(
+    (x, (-1.0) ** k / (8.0 * np.sin(0.5 * x) ** 2)) for k, x in enumerate(np.pi / 4 * np.array([1, 3, 5, 7]))
+)
+CENTRAL: Stencil = ((1.0, 0.5), (-1.0, -0.5))  # f′(0) of a polynomial of degree 2
+#: f′(0) to fourth order, for joint terms, which may be any function; the step is small beside a smoothed sign's width
+STEP = 1e-4
+FOURTH: Stencil = tuple((k * STEP, w / STEP) for k, w in ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12)))
+
+
+def refuse_memory(model: DynamicModel) -> None:
+    """Torques that depend on earlier samples have no derivative sample by sample."""
+    for term, bound in zip(model.terms, model.bound, strict=True):
+        if bound.has_memory:
+            raise ParameterError(
+                f"the Cramér–Rao bound needs torques that depend on the present state only; {term} remembers: "
+                "use a friction without memory while designing"
+            )
+
+
+def torque_jacobian(model: DynamicModel, motion: Motion, chi: Array) -> Array:
+    """∂τ_j/∂q_i, ∂τ_j/∂q̇_i, ∂τ_j/∂q̈_i as (3, N, n, n): part, sample, torque j, joint i."""
+    jacobian = np.empty((3, len(motion), model.n, model.n))
+    for j in range(model.n):
+        seed = np.zeros((len(motion), model.n))
+        seed[:, j] = 1.0
+        gradient = model.torque_pullback(motion, seed, chi)
+        jacobian[:, :, j] = gradient.q, gradient.qd, gradient.qdd
+    return jacobian
+
+
+def torque_jacobian_pullback(model: DynamicModel, motion: Motion, chi: Array, seed: Array) -> MotionGradient:
+    """Gradient of Σ seed ⊙ ``torque_jacobian`` with respect to every sample, seed (3, N, n, n).
+
+    Joint terms are differentiated by fourth-order differences of their exact gradients.
+    """
+    inertial, own = chi[: 10 * model.n], chi[10 * model.n :]
+    variables = [(part, i) for part in range(3) for i in range(model.n)]
+    turning = [part == 0 and not model.robot.joints[i].is_prismatic for part, i in variables]
+    exact = [RIESZ if turns else CENTRAL for turns in turning]
+    moved, seeds = _shifted(motion, seed, list(zip(variables, exact, strict=True)))
+    gradient = _gathered(motion, model.dynamics.torque_pullback(moved, seeds, inertial))
+    if not model.entries:
+        return gradient
+    moved, seeds = _shifted(motion, seed, [(variable, FOURTH) for variable in variables])
+    of_terms = np.array([own[column] * seeds[:, row] for row, column in model.entries])
+    return gradient + _gathered(motion, model.terms_pullback(moved, of_terms))
+
+
+def _shifted(motion: Motion, seed: Array, stencils: list[tuple[tuple[int, int], Stencil]]) -> tuple[Motion, Array]:
+    """All shifted copies of the motion one after the other (S N samples), and torque seeds (S N, n): along variable
+    (part, i) the combination Σ_j seed_j τ_j is differentiated."""
+    points = [(part, i, shift, factor) for (part, i), stencil in stencils for shift, factor in stencil]
+    copies = np.repeat(np.array([motion.q, motion.qd, motion.qdd])[:, None], len(points), axis=1)  # (3, S, N, n)
+    for k, (part, i, shift, _) in enumerate(points):
+        copies[part, k, :, i] += shift
+    seeds = np.concatenate([factor * seed[part, :, :, i] for part, i, _, factor in points])
+    return Motion.at(*copies.reshape(3, -1, motion.n)), seeds
+
+
+def _gathered(motion: Motion, gradient: MotionGradient) -> MotionGradient:
+    """Gradients of all copies added up, sample by sample."""
+    shape = (-1, len(motion), motion.n)
+    return MotionGradient(*(x.reshape(shape).sum(axis=0) for x in (gradient.q, gradient.qd, gradient.qdd)))
 
 
 @dataclass(frozen=True)
@@ -107,8 +175,7 @@ class FisherParts:
 
     @cached_property
     def _root(self) -> Array:
-        root: Array = np.sqrt(self.observed.weights)
-        return root
+        return np.sqrt(self.observed.weights)
 
     @cached_property
     def _split(self) -> tuple[Array, Array]:

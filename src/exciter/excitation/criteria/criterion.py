@@ -1,30 +1,38 @@
-"""What a criterion is: a number to be made small, with its exact derivative.
+"""What a criterion is: a number to be made small, with its exact derivative; and the figures that are always reported.
 
 Most criteria need the Gram matrix H = WᵀΣ⁻¹W only (``Criterion``); some need the rows or torques themselves
 (``MotionCriterion``). ``evaluation`` makes both look alike, so that a weighted sum may mix them.
+The optimiser sees an ``Objective``: a motion in, the criterion and its exact gradient by every sample out.
 
 The largest or smallest of several numbers (singular values, elements of W) has a kink where two of them coincide.
 Values are exact there too; the derivative is that of one of the two, so an optimiser sees a slope that jumps.
+
+The figures of a motion, and which parameters it misses, come by orthogonal decomposition of W (``evaluate``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import qr, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, shown
-from exciter.excitation.criteria.design_rows import Columns, DesignRows, ObservedRows
+from exciter.excitation.criteria.design_rows import Columns, DesignRows, ObservedRows, TorqueRows
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Settings
 from exciter.typing import Array
+
+SINGULAR = 1e14  # a condition number with unit columns above this is rounding
+ZERO_COLUMN = 1e-28  # of H's largest diagonal element: the square of what rounding leaves of a zero column
+TAKES_PART = 0.3  # of the largest share in a direction that is not excited
 
 
 def rounding(h: Array) -> float:
@@ -188,3 +196,137 @@ def evaluation(criterion: AnyCriterion, observed: Observed) -> Evaluation:
     if callable(criterion):  # a look at the whole protocol would cost as much as a small criterion itself
         return Evaluation(*criterion(observed.h))
     return criterion.at(observed)
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """Of W with rows over their noise, prior included.
+
+    condition_number of W itself, condition_number_normalized with columns of unit length; log_det: log det WᵀW, of
+    the information; predicted_std (b,): standard deviations of the parameters ``names``.
+    """
+
+    names: tuple[str, ...]
+    condition_number: float
+    condition_number_normalized: float
+    log_det: float
+    predicted_std: Array
+
+
+def evaluate(
+    model: DynamicModel,
+    motion: Motion,
+    weights: ArrayLike,
+    columns: ArrayLike | Columns | None = None,
+    formulation: DesignRows | None = None,
+    prior: Array | None = None,
+) -> Figures:
+    """Figures of a motion for the base parameters, or the given columns; weights 1/σ² (n,) or one for all.
+
+    prior (b, b): information of earlier experiments. Condition numbers are accurate up to about 1e12.
+    """
+    chosen = Columns.of(model, columns)
+    rows = np.broadcast_to(np.asarray(weights, dtype=float), (model.n,))
+    w = Observed(model, motion, chosen, rows, formulation or TorqueRows()).w
+    if prior is not None:
+        values, vectors = np.linalg.eigh(prior)
+        w = np.vstack([w, np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T])
+    return _figures(_triangle(w), chosen.names)
+
+
+def _figures(r: Array, names: tuple[str, ...]) -> Figures:
+    """From R (b, b), or from fewer rows than parameters."""
+    norms = np.linalg.norm(r, axis=0)
+    unit = r / np.where(norms > 0, norms, 1.0)
+    normalized = _cond(unit)
+    if normalized > SINGULAR or len(r) < len(names):
+        return Figures(names, np.inf, np.inf, -np.inf, np.full(len(names), np.inf))
+    upper = _triangle(unit)
+    inverse = solve_triangular(upper, np.eye(len(names)))
+    log_det = 2.0 * float(np.log(np.abs(upper.diagonal())).sum() + np.log(norms).sum())
+    return Figures(names, _cond(r), normalized, log_det, np.linalg.norm(inverse, axis=1) / norms)
+
+
+def _triangle(w: Array) -> Array:
+    """R of W = Q R."""
+    upper: Array = qr(w, mode="r")[0][: w.shape[1]]
+    return upper
+
+
+def _cond(r: Array) -> float:
+    values = np.linalg.svd(r, compute_uv=False)
+    return float(values[0] / values[-1]) if values[-1] > 0 else np.inf
+
+
+def unexcited(h: Array, names: Sequence[str]) -> list[str]:
+    """Names of the parameters without any effect and, when all have one, of those that cannot be told apart: the
+    largest entries of the directions in which H (b, b) is singular. Empty when H is regular."""
+    if np.shape(h) != (len(names), len(names)):
+        raise ParameterError(f"H has shape {np.shape(h)} and there are {len(names)} names; give one name per row")
+    diagonal = h.diagonal()
+    silent = ~(diagonal > ZERO_COLUMN * diagonal.max(initial=0.0))
+    if silent.any():
+        return [name for name, is_silent in zip(names, silent, strict=True) if is_silent]
+    scale = 1.0 / np.sqrt(diagonal)  # unit columns: entries of parameters with different units compare
+    values, vectors = np.linalg.eigh(h * np.outer(scale, scale))
+    lost = vectors[:, values <= values[-1] * rounding(h)]
+    share = np.linalg.norm(lost, axis=1)
+    limit = TAKES_PART * share.max(initial=0.0)
+    return [name for name, part in zip(names, share, strict=True) if part > 0 and part >= limit]
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """criterion(H₀ + WᵀΣ⁻¹W) of motions.
+
+    columns: standard column numbers (b,), a matrix C (p, b) with χ = C θ, or ``Columns``. weights (n,): 1/σ² of the
+    joint torques. prior (b, b): information H₀ of earlier experiments; a motion that is sampled more coarsely than
+    it will be recorded needs weights multiplied by the ratio, or the prior counts too much.
+    """
+
+    model: DynamicModel
+    criterion: AnyCriterion
+    columns: ArrayLike | Columns
+    weights: Array
+    formulation: DesignRows = field(default_factory=TorqueRows)
+    prior: Array | None = None
+
+    def __post_init__(self) -> None:
+        weights = np.asarray(self.weights, dtype=float)
+        if weights.shape != (self.model.n,) or not (np.isfinite(weights).all() and (weights >= 0).all()):
+            raise ParameterError(
+                f"weights must be {self.model.n} numbers ≥ 0, one per joint; given {np.asarray(self.weights).tolist()}"
+            )
+        object.__setattr__(self, "weights", weights)
+        if self.prior is None:
+            return
+        prior, b = np.asarray(self.prior, dtype=float), len(self.chosen)
+        if prior.shape != (b, b) or not (np.isfinite(prior).all() and np.allclose(prior, prior.T, rtol=1e-9)):
+            raise ParameterError(f"the prior information has shape {prior.shape}; it must be symmetric, {b} × {b}")
+        object.__setattr__(self, "prior", prior)
+
+    @cached_property
+    def chosen(self) -> Columns:
+        """The parameters the criterion is about, by name."""
+        return Columns.of(self.model, self.columns)
+
+    def observed(self, motion: Motion) -> Observed:
+        """The motion as criteria see it."""
+        return Observed(self.model, motion, self.chosen, self.weights, self.formulation, self.prior)
+
+    def gram(self, motion: Motion) -> Array:
+        """WᵀΣ⁻¹W (b, b), without prior: add it to the prior of the next design."""
+        return self.observed(motion).gram
+
+    def value(self, motion: Motion) -> float:
+        return evaluation(self.criterion, self.observed(motion)).value
+
+    def value_and_gradient(self, motion: Motion) -> tuple[float, MotionGradient]:
+        """f and its gradient with respect to q, q̇, q̈ of every sample; zero where f is infinite."""
+        observed = self.observed(motion)
+        result = evaluation(self.criterion, observed)
+        return result.value, result.gradient(observed)
+
+    def unexcited(self, motion: Motion) -> list[str]:
+        """Names of the parameters that neither the motion nor the prior tells anything about."""
+        return unexcited(self.observed(motion).h, self.chosen.names)

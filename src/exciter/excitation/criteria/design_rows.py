@@ -21,11 +21,10 @@ from typing import Annotated, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.dynamics.chain import ColumnLayout
-from exciter.dynamics.engine import LagrangeRows
+from exciter.dynamics.engine import ColumnLayout, LagrangeRows
 from exciter.dynamics.model import DynamicModel, MotionRows
+from exciter.dynamics.reference import backward, forward, regressor_rows_adjoint
 from exciter.errors import ParameterError, unknown_name
-from exciter.excitation.criteria.adjoints import regressor_pullback
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Number, Settings, Whole
 from exciter.typing import Array
@@ -113,6 +112,20 @@ def coefficient_rows(rows: Sequence[int] | NDArray[np.int64], values: Array, cou
     return full
 
 
+def regressor_pullback(model: DynamicModel, motion: Motion, seed: Array) -> MotionGradient:
+    """Gradient of Σ seed ⊙ Φ with respect to every sample, seed (N, n, p)."""
+    n, chain = model.n, model.dynamics.chain
+    model.dynamics.check(motion)
+    own = np.einsum("Njik,ick->jicN", seed[:, :, : 10 * n].reshape(-1, n, n, 10), chain.parameter_map)
+    q, qd, qdd = motion.samples_last
+    links = forward(chain, q, qd, qdd)
+    seeds = [own[chain.joint[chain.first[i] : chain.first[i + 1]], i] for i in range(n)]
+    bars = [regressor_rows_adjoint(link, g) for link, g in zip(links, seeds, strict=True)]
+    rigid = MotionGradient(*(x.T for x in backward(chain, links, bars, qd)))
+    terms = np.array([seed[:, row, 10 * n + column] for row, column in model.entries])
+    return rigid + model.terms_pullback(motion, terms.reshape(len(model.entries), len(motion)))
+
+
 class ObservedRows(Protocol):
     """W (R, s) of a motion for s standard columns, every row over its noise, and adjoints."""
 
@@ -165,32 +178,24 @@ class TorqueRows(Settings):
     def rows(
         self, model: DynamicModel, motion: Motion, selected: Index, layout: ColumnLayout, weights: Array
     ) -> ObservedTorqueRows:
-        return ObservedTorqueRows(model.rows(motion, layout, weights), selected)
+        return ObservedTorqueRows(model, motion, layout, np.broadcast_to(weights, (model.n,)), selected)
 
 
 @dataclass(frozen=True, eq=False)
-class ObservedTorqueRows:
+class ObservedTorqueRows(MotionRows):
     """Gram matrix and its adjoint without W; W only when a criterion asks for its elements."""
 
-    sums: MotionRows
     selected: Index
-
-    def gram(self) -> Array:
-        return self.sums.gram()
-
-    def pullback(self, dfdh: Array) -> MotionGradient:
-        return self.sums.pullback(dfdh)
 
     def dense(self) -> Array:
         """(N n, s), the joints of a sample one after the other."""
-        phi = self.sums.model.regressor(self.sums.motion)[:, :, self.selected]
-        rows: Array = (phi * np.sqrt(self.sums.weights)[:, None]).reshape(-1, len(self.selected))
-        return rows
+        phi = self.model.regressor(self.motion)[:, :, self.selected]
+        return (phi * np.sqrt(self.weights)[:, None]).reshape(-1, len(self.selected))
 
     def dense_pullback(self, seed: Array) -> MotionGradient:
-        model, motion = self.sums.model, self.sums.motion
-        whitened = seed.reshape(len(motion), model.n, -1) * np.sqrt(self.sums.weights)[:, None]
-        return regressor_pullback(model, motion, coefficient_rows(self.selected, whitened, len(model.standard)))
+        whitened = seed.reshape(len(self.motion), self.model.n, -1) * np.sqrt(self.weights)[:, None]
+        full = coefficient_rows(self.selected, whitened, len(self.model.standard))
+        return regressor_pullback(self.model, self.motion, full)
 
 
 @dataclass(frozen=True)
@@ -249,8 +254,7 @@ class ObservedEnergyRows:
         h = self.model.energy(self.motion, self._lagrange)
         if len(self._lossy):
             h[:, self._lossy] = self._work()
-        rows: Array = np.diff(h[np.ix_(self._points, self.selected)], axis=0) / self.settings.noise
-        return rows
+        return np.diff(h[np.ix_(self._points, self.selected)], axis=0) / self.settings.noise
 
     def _work(self) -> Array:
         """(N, k): work taken by the k lossy columns since the first sample, per unit of the parameter [J …]."""

@@ -1,8 +1,11 @@
-"""Weighted sums of criteria, and those that stand beside another: equilibrium of W, torque activity."""
+"""Criteria made of others, and those that stand beside another: weighted sums, equilibrium of W, torque activity.
+
+On the way to a criterion other ones are minimised: smooth stand-ins first, and logarithms of what spans many decades.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -13,7 +16,6 @@ from numpy.typing import NDArray
 from exciter.dynamics.base import random_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
-from exciter.excitation.criteria.condition import ConditionNumber, ScaledCondition
 from exciter.excitation.criteria.criterion import (
     AnyCriterion,
     CriterionSettings,
@@ -23,6 +25,16 @@ from exciter.excitation.criteria.criterion import (
     nominal_sizes,
 )
 from exciter.excitation.criteria.design_rows import Columns, DesignRows
+from exciter.excitation.criteria.gram import (
+    AOptimality,
+    ConditionAndSmallest,
+    ConditionNumber,
+    FrobeniusCondition,
+    NormalizedCondition,
+    QrCondition,
+    ScaledCondition,
+    SoftCondition,
+)
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import MotionGradient
 from exciter.settings import Amount, Positive, Settings
@@ -31,6 +43,7 @@ from exciter.typing import Array
 PROBES = 40  # rows of each kind at which an element must be non-zero at least once
 NOTHING = 1e-9  # an element below this along a random motion, relative to the largest of its column, is zero
 ROUNDED = 1e-12  # the same for the motion at hand: zero but for rounding
+POWERS = (4.0, 16.0)  # of the stand-ins for a condition number, one stage each
 
 
 @dataclass(frozen=True)
@@ -147,8 +160,7 @@ class WeightedSum(Settings):
 def bound(criterion: AnyCriterion, model: DynamicModel, trajectory: Trajectory) -> AnyCriterion:
     """The criterion with what it leaves open taken from a model and the family of the motion."""
     own = getattr(criterion, "bound", None)  # one of Python code need not have it
-    made: AnyCriterion = criterion if own is None else own(model, trajectory)
-    return made
+    return criterion if own is None else own(model, trajectory)
 
 
 class SumByWord(CriterionSettings):
@@ -206,3 +218,76 @@ def scaled(weight: float, gradient: Callable[[], MotionGradient]) -> Callable[[]
         return MotionGradient(weight * g.q, weight * g.qd, weight * g.qdd)
 
     return product
+
+
+@dataclass(frozen=True)
+class Softened:
+    """A condition number of scaled columns, by its smooth stand-in."""
+
+    criterion: NormalizedCondition | ScaledCondition
+    power: float
+
+    @property
+    def name(self) -> str:
+        return f"soft {self.criterion.name}"
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        return self.criterion.by(SoftCondition(self.power), h)
+
+
+POSITIVE = (
+    ConditionNumber,
+    NormalizedCondition,
+    ScaledCondition,
+    SoftCondition,
+    Softened,
+    FrobeniusCondition,
+    QrCondition,
+    ConditionAndSmallest,
+    AOptimality,
+)
+
+
+@dataclass(frozen=True)
+class Logarithm:
+    """log of a criterion that is always positive: the same minima, and steps that do not depend on its size."""
+
+    criterion: AnyCriterion
+
+    @property
+    def name(self) -> str:
+        return f"log {self.criterion.name}"
+
+    def at(self, observed: Observed) -> Evaluation:
+        found = evaluation(self.criterion, observed)
+        if not np.isfinite(found.value):
+            return found
+        share = 1.0 / found.value
+        dfdh = None if found.dfdh is None else share * found.dfdh
+        return Evaluation(float(np.log(found.value)), dfdh, tuple(scaled(share, part) for part in found.further))
+
+
+def stages(criterion: AnyCriterion) -> tuple[AnyCriterion, ...]:
+    """Criteria to be minimised one after the other; the last one has the minima of the given one."""
+    criterion = criterion.sum if isinstance(criterion, SumByWord) else criterion  # its parts are what is softened
+    soft: Sequence[AnyCriterion] = [softened(criterion, power) for power in POWERS]
+    if soft[0] == criterion:
+        soft = ()
+    return tuple(Logarithm(stage) if positive(stage) else stage for stage in (*soft, criterion))
+
+
+def softened(criterion: AnyCriterion, power: float) -> AnyCriterion:
+    """The criterion with smooth stand-ins for its condition numbers."""
+    if isinstance(criterion, ConditionNumber):
+        return SoftCondition(power)
+    if isinstance(criterion, NormalizedCondition | ScaledCondition):
+        return Softened(criterion, power)
+    if isinstance(criterion, WeightedSum):
+        return WeightedSum(tuple((weight, softened(part, power)) for weight, part in criterion.parts))
+    return criterion
+
+
+def positive(criterion: AnyCriterion) -> bool:
+    if isinstance(criterion, WeightedSum):
+        return all(positive(part) for _, part in criterion.parts)
+    return isinstance(criterion, POSITIVE)

@@ -1,23 +1,30 @@
-"""The files a robot is given, each read back and certified as a controller will interpolate it before it counts."""
+"""The files a robot is given, each read back and certified as a controller will interpolate it before it counts.
+
+For the first runs on hardware the same path is given in a longer time.
+A motion run at the speed s ≤ 1 is q(s t): the positions of the whole, velocities times s, accelerations times s²,
+jerks times s³. Inertial, centrifugal and Coriolis torques shrink with s², viscous friction with s; gravity and dry
+friction stay. So a slow run is gentle, but it is not proved by the certificate of the fast one: certify it again.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
-from exciter.excitation.files.csv_file import csv_text
-from exciter.excitation.files.exact_file import exact_data
-from exciter.excitation.files.read import EXACT, ROS2_JSON, ROS2_YAML, TABLE, read_trajectory
-from exciter.excitation.files.ros2_file import ros2_json, ros2_yaml
+from exciter.excitation.files.read import EXACT, ROS2_JSON, ROS2_YAML, TABLE, exact_data, read_trajectory
+from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
 from exciter.excitation.files.samples import MOST_ROWS, Samples, sample
-from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.curve import Curve, Piece
+from exciter.excitation.trajectories.fourier import FourierPiece
+from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.files import json_text, scratch
 from exciter.robot.robot import Robot
@@ -27,6 +34,7 @@ RATE = 200.0  # [Hz] rows per second unless asked otherwise
 NODES_PER_ROW = 1.2  # of the certificate of a file: one to begin with, some more where it must be split
 HIGHEST_RATE = 1000.0  # [Hz] up to which more rows are tried
 TIMED_ROWS = 50  # from which the time of all rows is estimated
+SLOWEST = 0.01  # of the speed of a motion, for the first runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,3 +125,44 @@ def same_curve(one: Curve, other: Curve) -> bool:
     inside = 0.5 * (one.knots[:-1] + one.knots[1:])
     times = (one.knots[:-1], inside)
     return all(np.array_equal(one.derivatives(span, t, 3), other.derivatives(span, t, 3)) for t in times)
+
+
+def slowed(curve: Curve, speed: float) -> Curve:
+    """The path of a curve at a part of its speed, 0.01 … 1, from time zero on."""
+    if not SLOWEST <= speed <= 1.0:
+        raise MotionError(f"a speed of {100.0 * speed:g} %; give {100.0 * SLOWEST:g} … 100 % of the motion's own")
+    begun = curve.shifted(-curve.start)
+    return Curve(tuple(_slowed(piece, float(speed)) for piece in begun.pieces))
+
+
+@singledispatch
+def _slowed(piece: Piece, speed: float) -> Piece:
+    raise MotionError(f"a {type(piece).__name__} cannot be slowed down; write it as a CSV file and slow that down")
+
+
+@_slowed.register
+def _polynomial(piece: PolynomialPiece, speed: float) -> Piece:
+    """Powers of the time since the knot: the k-th coefficient times s^k."""
+    powers = speed ** np.arange(piece.degree + 1)
+    return PolynomialPiece(piece.knots / speed, piece.coefficients * powers)
+
+
+@_slowed.register
+def _fourier(piece: FourierPiece, speed: float) -> Piece:
+    """ω and the amplitudes of the velocity, a and b, times s."""
+    times = {name: getattr(piece, name) / speed for name in ("start", "end", "phase_time")}
+    return replace(piece, **times, omega=piece.omega * speed, a=piece.a * speed, b=piece.b * speed)
+
+
+def certified_slowed(curve: Curve, speed: float, certify: Callable[[Curve], Certificate]) -> tuple[Curve, Certificate]:
+    """A motion at part of its speed and its certificate; refused where it breaks a limit (gravity alone can)."""
+    slow = slowed(curve, speed)
+    certificate = certify(slow)
+    if not certificate.certified:
+        worst = next(limit for limit in certificate.limits if limit.status in FAILURES)
+        how = "breaks" if worst.status == "broken" else "is not proved to keep"
+        raise MotionError(
+            f"at {100.0 * speed:g} % of its speed the motion {how} a limit: {worst.what} of {worst.where} comes to "
+            f"{worst.reached:.6g} {worst.unit} with a limit of {worst.limit:.6g}; 'exciter check' shows all of them"
+        )
+    return slow, certificate

@@ -1,21 +1,52 @@
-"""Any trajectory file as the exact curve that a controller makes of it."""
+"""Any trajectory file as the exact curve that a controller makes of it.
+
+trajectory.json is the motion itself, not samples of it:
+
+    joints        names, in the order of all rows below
+    trajectory    the family and its settings; labels and coefficients by joint, for people and for the next design
+    periods       how often the exciting part is run through; these two only where the motion is one of a family
+    pieces        what the robot executes, ramps included: polynomials (knots [s]; per joint and span, increasing powers
+                  of the time since the span's start) and stretches of Fourier series
+    duration      of all of it [s]
+
+What stands above the pieces must be true of them: a file that says two things is refused. A file without ``pieces``
+means the family's own curve, ``periods`` times, without ramps.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from os.path import isdir  # false, too, for a name that is too long
 from pathlib import Path
+from typing import Any
 
-from exciter.errors import MotionError, RobotError
-from exciter.excitation.files.csv_file import parse_csv
-from exciter.excitation.files.exact_file import exact_curve, is_exact
-from exciter.excitation.files.ros2_file import is_ros2, message_as_written, parse_ros2
-from exciter.excitation.trajectories.curve import Curve
+import numpy as np
+
+from exciter.errors import ExciterError, MotionError, RobotError, shown
+from exciter.excitation.families import trajectory_from
+from exciter.excitation.files.row_files import is_ros2, message_as_written, parse_csv, parse_ros2
+from exciter.excitation.files.samples import SHORTEST_STEP
+from exciter.excitation.trajectories.curve import Curve, Piece
+from exciter.excitation.trajectories.fourier import FourierPiece
+from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.files import Seal, hidden_end
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import read_bytes
 from exciter.robot.yaml_file import parse_json, parse_yaml
+from exciter.settings import written
+from exciter.settings.kinds import LARGEST_OF_A_ROBOT
+from exciter.typing import Array
 
+SAME_MOTION = 1e-6  # [rad, m and per s, s²], and relative: what other machines compute from the same coefficients
+PIECES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+    "polynomial": (PolynomialPiece, ("knots", "coefficients")),
+    "fourier": (FourierPiece, ("start", "end", "omega", "harmonics", "a", "b", "offset", "phase_time")),
+}
+
+FAMILY_KEYS = ("trajectory", "labels", "coefficients", "periods")
+MESSAGE_KEYS = ("points", "joint_trajectory")  # of ROS 2
 MAX_BYTES = 300_000_000
 BEGINNING = 10_000  # bytes in which a binary file gives itself away
 TABLES = (".csv", ".tsv", ".txt", ".dat")
@@ -23,6 +54,173 @@ TABLE, EXACT, ROS2_YAML, ROS2_JSON = "trajectory.csv", "trajectory.json", "traje
 MOTION_FILES = (TABLE, EXACT, ROS2_YAML, ROS2_JSON)
 ARCHIVE = "design.npz"  #: the whole design, to be opened again
 DESIGN = Seal("design.json", (*MOTION_FILES, ARCHIVE, "report.html"), "design again")
+
+
+def exact_data(
+    curve: Curve, robot: Robot, trajectory: Trajectory | None = None, delta: Array | None = None, periods: int = 1
+) -> dict[str, Any]:
+    """Plain data from which ``exact_curve`` builds the same curve; the family and its coefficients are left out where
+    the curve is not one of a family."""
+    data: dict[str, Any] = {"joints": list(robot.joint_names), "duration": curve.end - curve.start}
+    if trajectory is not None and delta is not None:
+        rows = zip(robot.joint_names, delta.tolist(), strict=True)
+        data["trajectory"], data["labels"] = written(trajectory), list(trajectory.labels)
+        data["coefficients"], data["periods"] = dict(rows), periods
+    return {**data, "pieces": [_piece_data(piece) for piece in curve.pieces]}
+
+
+def _piece_data(piece: Piece) -> dict[str, Any]:
+    for kind, (cls, attributes) in PIECES.items():
+        if isinstance(piece, cls):
+            return {"kind": kind} | {name: np.asarray(getattr(piece, name)).tolist() for name in attributes}
+    raise MotionError(f"a {type(piece).__name__} has no exact form in trajectory.json; write a CSV file instead")
+
+
+def is_exact(data: Any) -> bool:
+    return isinstance(data, Mapping) and ("pieces" in data or "trajectory" in data) and "joint_names" not in data
+
+
+def exact_curve(data: Mapping[str, Any], robot: Robot, source: str) -> Curve:
+    """The curve of a trajectory.json, joints in the robot's order; it may jump (``Curve.breaks``)."""
+    for key in MESSAGE_KEYS:
+        if key in data:  # whoever executes the file may take the other one
+            raise MotionError(f"{source} has {key} beside a trajectory.json: two motions in one file; keep one")
+    joints = data.get("joints")
+    names = list(robot.joint_names)
+    if not isinstance(joints, list) or sorted(joints, key=str) != sorted(names):
+        raise MotionError(f"{source} is for the joints {shown(joints)}; this robot has {', '.join(names)}")
+    return _guarded(lambda: _curve(data, names, [joints.index(name) for name in names]), source)
+
+
+def _curve(data: Mapping[str, Any], joints: list[str], order: list[int]) -> Curve:
+    """Of the pieces, where there are any, else of the family; what the file says beside them is compared."""
+    if "pieces" not in data:
+        curve = _family_curve(data, joints).again(data.get("periods", 1))
+    elif not isinstance(data["pieces"], list) or not data["pieces"]:
+        raise MotionError("it has no pieces; expected a list of polynomial and fourier pieces")
+    else:
+        curve = Curve(tuple(_piece(entry, order) for entry in data["pieces"]))
+        if any(key in data for key in FAMILY_KEYS):
+            _check_family(data, curve, joints)
+    _check_duration(data, curve)
+    return curve
+
+
+def _check_family(data: Mapping[str, Any], curve: Curve, joints: list[str]) -> None:
+    one, periods = _family_curve(data, joints), data.get("periods", 1)
+    one.again(periods)  # a number that can be one of periods
+    if not abs(_times_run(curve, one) - periods) <= SAME_MOTION:
+        raise MotionError(
+            f"its pieces do not run {periods} times through the trajectory with these coefficients: one of both was "
+            "changed; design again, or leave out trajectory, labels, coefficients and periods"
+        )
+
+
+def _check_duration(data: Mapping[str, Any], curve: Curve) -> None:
+    if "duration" not in data:
+        return
+    given = data["duration"]
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise MotionError(f"its duration is {shown(given)}; expected seconds")
+    if not abs(given - curve.duration) <= SAME_MOTION * curve.duration:
+        raise MotionError(
+            f"its duration is {shown(given)} s, and its motion lasts {curve.duration:.9g} s: one of both was changed; "
+            "design again, or leave the duration out"
+        )
+
+
+def _piece(entry: Mapping[str, Any], order: list[int]) -> Piece:
+    cls, names = PIECES[entry["kind"]]
+    values = {name: _numbers(entry[name], name) for name in names}
+    for name, value in values.items():
+        if value.size and not np.abs(value).max() <= LARGEST_OF_A_ROBOT:  # NaN included
+            raise MotionError(f"{name} of a piece has NaN, infinity, or a number beyond {LARGEST_OF_A_ROBOT:g}")
+    if "knots" in values and (np.diff(values["knots"]) <= SHORTEST_STEP).any():
+        raise MotionError(f"the knots of a piece must increase, by more than {SHORTEST_STEP:g} s")
+    for name in ("coefficients", "a", "b", "offset"):
+        if name in values:
+            if len(values[name]) != len(order):
+                raise MotionError(f"{name} of a piece has {len(values[name])} rows for {len(order)} joints")
+            values[name] = values[name][order]
+    if "harmonics" in values and (values["harmonics"] % 1).any():
+        raise MotionError(f"harmonics {shown(entry['harmonics'])} of a piece must be whole numbers")
+    piece: Piece = cls(**{name: value if value.ndim else float(value) for name, value in values.items()})
+    return piece
+
+
+def _numbers(given: Any, name: str) -> Array:
+    """As an array: neither words nor true and false, which NumPy would turn into numbers."""
+    rest = [given]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, list):
+            rest += one
+        elif type(one) not in (int, float):
+            raise MotionError(f"{name} has {shown(one)} where a number is expected")
+    return np.array(given, dtype=float)
+
+
+def _family_curve(data: Mapping[str, Any], joints: list[str]) -> Curve:
+    """Once through the motion of a family, joints in the robot's order."""
+    trajectory, rows = trajectory_from(data["trajectory"]), data["coefficients"]
+    if not isinstance(rows, Mapping) or sorted(rows) != sorted(joints):
+        raise MotionError(f"coefficients must be given for {', '.join(joints)}, by name, and for no others")
+    delta = _numbers([rows[name] for name in joints], "coefficients")
+    if delta.shape != (len(joints), trajectory.coefficients):
+        raise MotionError(
+            f"coefficients of shape {delta.shape}; this trajectory has {trajectory.coefficients} for each of "
+            f"{len(joints)} joints"
+        )
+    if "labels" in data and data["labels"] != list(trajectory.labels):
+        raise MotionError(
+            f"labels {shown(data['labels'])} are not those of this trajectory: {', '.join(trajectory.labels)}"
+        )
+    if not np.abs(delta).max(initial=0.0) <= LARGEST_OF_A_ROBOT:
+        raise MotionError(f"the coefficients have NaN, infinity, or a number beyond {LARGEST_OF_A_ROBOT:g}")
+    return trajectory.curve(delta)
+
+
+# -- whether pieces are those of a family ----------------------------------------------------------------------------
+
+
+def _times_run(curve: Curve, one: Curve) -> float:
+    """How often a curve runs through another one of a single piece; a Fourier series may be entered at any phase."""
+    (own,) = one.pieces
+    return sum(_turns(piece, own) for piece in curve.pieces)
+
+
+def _turns(piece: Piece, own: Piece) -> float:
+    if isinstance(piece, FourierPiece) and isinstance(own, FourierPiece):
+        numbers = ("harmonics", "omega", "a", "b", "offset")
+        same = all(_close(getattr(piece, name), getattr(own, name)) for name in numbers)
+        return float(np.ptp(piece.knots) / np.ptp(own.knots)) if same else 0.0
+    if isinstance(piece, PolynomialPiece) and isinstance(own, PolynomialPiece):
+        return float(_close(np.diff(piece.knots), np.diff(own.knots)) and _close(_ways(piece), _ways(own)))
+    return 0.0
+
+
+def _ways(piece: PolynomialPiece) -> Array:
+    """(n, S, d + 1): what every power adds to the position until the end of its span [rad or m]."""
+    return piece.coefficients * np.diff(piece.knots)[:, None] ** np.arange(piece.degree + 1)
+
+
+def _close(given: Any, own: Any) -> bool:
+    """Whether numbers are those of another machine, relative to the largest of them."""
+    if np.shape(given) != np.shape(own):
+        return False
+    return bool(np.abs(np.subtract(given, own)).max() <= SAME_MOTION * np.abs(own).max())
+
+
+def _guarded(build: Callable[[], Curve], source: str) -> Curve:
+    """Whatever a hand-written file lacks becomes one line."""
+    try:
+        return build()
+    except ExciterError as error:
+        raise MotionError(f"{source}: {error}") from None
+    except KeyError as error:
+        raise MotionError(f"{source} lacks {error}, or names something unknown by it") from None
+    except (TypeError, ValueError, IndexError, AttributeError) as error:
+        raise MotionError(f"{source} does not have the form of a trajectory.json: {error}") from None
 
 
 def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False) -> Curve:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -20,8 +20,8 @@ from scipy.optimize import minimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, EnergyRows, evaluate
-from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.stages import stages
+from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.sums import stages
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.quintic import Interpolated, interpolate_points
 from exciter.robot.motion import Motion
@@ -132,6 +132,11 @@ class PointVariables:
         position, speed = x.reshape(2, self.points, -1)
         return Motion.at(self.lower + (self.upper - self.lower) * np.sin(position) ** 2, self.velocity * np.sin(speed))
 
+    def value_and_gradient(self, objective: Objective, x: Array) -> tuple[float, Array]:
+        """f and ∂f/∂x."""
+        value, gradient = objective.value_and_gradient(self.motion(x))
+        return value, self.pullback(x, gradient.q, gradient.qd)
+
     def pullback(self, x: Array, dq: Array, dqd: Array) -> Array:
         """∂f/∂x from ∂f/∂q and ∂f/∂q̇ (r + 1, n)."""
         position, speed = x.reshape(2, self.points, -1)
@@ -176,18 +181,6 @@ class OptimalPoints:
     seconds: float
 
 
-@dataclass(frozen=True, eq=False)
-class _Function:
-    """f and ∂f/∂x of one stage."""
-
-    objective: Objective
-    variables: PointVariables
-
-    def __call__(self, x: Array) -> tuple[float, Array]:
-        value, gradient = self.objective.value_and_gradient(self.variables.motion(x))
-        return value, self.variables.pullback(x, gradient.q, gradient.qd)
-
-
 def optimise_points(
     model: DynamicModel,
     search: PointSearch | None = None,
@@ -207,8 +200,7 @@ def optimise_points(
     variables = PointVariables.of(model.robot, search.equations + 1)
     objective = Objective(model, search.criterion, chosen, np.ones(model.n), EnergyRows(), prior)
     functions = [
-        _Function(Objective(model, stage, chosen, np.ones(model.n), EnergyRows(), prior), variables)
-        for stage in stages(search.criterion)
+        partial(variables.value_and_gradient, replace(objective, criterion=stage)) for stage in stages(search.criterion)
     ]
     rng = np.random.default_rng(search.seed)
     explored = [
@@ -237,8 +229,7 @@ def _check(model: DynamicModel, columns: Columns, search: PointSearch, prior: Ar
     terms = [
         name for bound in model.bound for name, kept in zip(bound.names, bound.conservative, strict=True) if not kept
     ]
-    lossy = sorted({model.standard[k] for k in columns.selected} & set(terms))
-    if lossy:
+    if lossy := sorted({model.standard[k] for k in columns.selected} & set(terms)):
         raise ExciterError(
             f"'{lossy[0]}' stores no energy and cannot be seen at points without the motion between them; "
             "leave friction out of the model, or design a trajectory"
@@ -250,8 +241,7 @@ def _check(model: DynamicModel, columns: Columns, search: PointSearch, prior: Ar
 
 
 def _unexcited(objective: Objective, motion: Motion) -> str:
-    names = objective.unexcited(motion)
-    if names:
+    if names := objective.unexcited(motion):
         return f"nothing tells about {', '.join(names)}: leave it out, or widen the limits"
     return "give more equations or starts"
 

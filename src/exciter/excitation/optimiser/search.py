@@ -17,15 +17,21 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.criteria import AnyCriterion, TorqueRows
+from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.sums import stages
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
-from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.finish import REPAIR, TIMELY_CERTIFICATES, Finished, curve_of, finish
-from exciter.excitation.optimiser.joint_limits import JointLimits, limit_ranges
-from exciter.excitation.optimiser.nonlinear import NonlinearLimits
+from exciter.excitation.optimiser.feasible import (
+    REPAIR,
+    TIMELY_CERTIFICATES,
+    Finished,
+    Infeasible,
+    curve_of,
+    finish,
+    random_start,
+    roomy_posture,
+)
+from exciter.excitation.optimiser.limits import Grid, JointLimits, NonlinearLimits, Variables, limit_ranges
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
-from exciter.excitation.optimiser.stages import stages
-from exciter.excitation.optimiser.start import Infeasible, random_start, roomy_posture
-from exciter.excitation.optimiser.variables import Grid, Variables
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
 from exciter.typing import Array
 
@@ -298,8 +304,7 @@ class _Track:
 
 def _obstacle(certificate: Certificate) -> str:
     """The limit that is hardest to keep, or to prove."""
-    worst = certificate.worst
-    if worst is None:
+    if (worst := certificate.worst) is None:
         return ""
     words = f"{worst.what} of {worst.where}" if worst.where else worst.what
     unprovable = worst.status == "open" and np.isinf(worst.bound)

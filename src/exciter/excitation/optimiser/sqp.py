@@ -22,8 +22,7 @@ import piqp
 from numpy.typing import NDArray
 
 from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
-from exciter.excitation.optimiser.joint_limits import JointLimits
-from exciter.excitation.optimiser.nonlinear import Linearised, NonlinearLimits
+from exciter.excitation.optimiser.limits import JointLimits, Linearised, NonlinearLimits
 from exciter.typing import Array
 
 TIME_UP = -7  # exit flag of DAQP
@@ -153,13 +152,8 @@ class _Run:
         self.evaluations = 0
         self.radius = settings.radius
         self.kept = NO_ROWS  # joint-limit rows that were active
-        self.linear_scale = self._linear_scale()
-
-    def _linear_scale(self) -> Array:
-        """(R, n): change of a row per unit step, in half ranges."""
-        limits = self.problem.limits
-        scale: Array = np.linalg.norm(limits.matrix, axis=1)[:, None] / limits.scale
-        return scale
+        limits = problem.limits  # (R, n): change of a row per unit step, in half ranges:
+        self.linear_scale: Array = np.linalg.norm(limits.matrix, axis=1)[:, None] / limits.scale
 
     def go(self, y: Array) -> Outcome:
         self.last = Outcome(y, np.inf, 0, 0, "stopped")
@@ -180,8 +174,7 @@ class _Run:
             if self.report is not None and self.report(iteration, f, y):
                 return self.last
             b = self._first_hessian(g) if hessian is None else hessian
-            found = self._step(y, g, b, now)
-            if found is None:
+            if (found := self._step(y, g, b, now)) is None:
                 reason = "no step"
                 break
             if found.predicted(g, b) <= settings.tolerance * max(1.0, abs(f)):
@@ -235,8 +228,7 @@ class _Run:
         """The step for nonlinear rows with given values of c at d = 0 (true, or corrected ones)."""
         jacobian = now.rows(*rows)
         for aim in (self.settings.push_back, 0.0):
-            step = self._solve(y, g, b, jacobian, aim - values)
-            if step is not None:
+            if (step := self._solve(y, g, b, jacobian, aim - values)) is not None:
                 return Proposal(step.d, rows, -step.multipliers[: len(values)])
         return None
 
@@ -251,8 +243,7 @@ class _Run:
             taking = values < self.settings.push_back
             taking[step.rows] = True
             rows = _pairs(taking)
-            found = self._corrected(y, g, b, now, rows, values[rows] - now.rows(*rows) @ step.d)
-            if found is None:
+            if (found := self._corrected(y, g, b, now, rows, values[rows] - now.rows(*rows) @ step.d)) is None:
                 return None
             step = found
         return step if (self.problem.nonlinear.values(y + step.d) >= 0.0).all() else None
@@ -289,8 +280,6 @@ class _Run:
                 return None
             below, above = limits.slack(y + step.d)
             broken = np.minimum(below, above) / limits.scale < -0.5 * ROUNDING
-            if not broken.any():
-                break
             if not (broken & ~near).any():
                 break
             near |= broken

@@ -76,9 +76,9 @@ class PiecewisePolynomial(Family, ABC):
         """Names of the c coefficients."""
 
     @property
-    @abstractmethod
     def time_powers(self) -> NDArray[np.int64]:
-        """(c,): powers of 1/s in the coefficients' units."""
+        """(c,): powers of 1/s in the coefficients' units; points are positions."""
+        return np.zeros(self.coefficients, dtype=np.int64)
 
     @property
     def coefficients(self) -> int:
@@ -141,11 +141,6 @@ class BSpline(PiecewisePolynomial):
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(f"p{i}" for i in range(self.segments + 5))
-
-    @property
-    def time_powers(self) -> NDArray[np.int64]:
-        """Control points are positions."""
-        return np.zeros(self.coefficients, dtype=np.int64)
 
     @property
     def waypoint_times(self) -> Array:
@@ -271,11 +266,6 @@ class Stops(PiecewisePolynomial):
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(f"q{i}" for i in range(len(self.moves) + 1))
-
-    @property
-    def time_powers(self) -> NDArray[np.int64]:
-        """Points are positions."""
-        return np.zeros(self.coefficients, dtype=np.int64)
 
     @cached_property
     def stop_times(self) -> Array:

@@ -148,8 +148,7 @@ class Segments:
     @property
     def travel(self) -> Array:
         """A (R, n)"""
-        difference: Array = self.q_end - self.q_start
-        return difference
+        return self.q_end - self.q_start
 
     def peaks(self, s: Array) -> Array:
         """(3, R, n): largest |q̇|, |q̈|, |q⃛| for s = 1/u_f (R,) [1/s]; exact, from the roots of the next derivative."""

@@ -108,8 +108,7 @@ def motion(trajectory: Trajectory, delta: ArrayLike, time: Array) -> Motion:
 def pullback(trajectory: Trajectory, time: Array, gradient: MotionGradient) -> Array:
     """Gradient with respect to the coefficients (n, c), from that with respect to every sample at these times."""
     seeds = np.vstack([gradient.q, gradient.qd, gradient.qdd])
-    delta: Array = seeds.T @ np.vstack(trajectory.basis(time))
-    return delta
+    return seeds.T @ np.vstack(trajectory.basis(time))
 
 
 @dataclass(frozen=True, eq=False)

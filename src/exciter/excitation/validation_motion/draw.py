@@ -144,8 +144,7 @@ def draw(
     judge, rng = Judge(robot, tuple(constraints), settings.draws, settings.name), np.random.default_rng(seed)
     while True:
         candidate = settings.candidate(judge, rng)
-        found = _executed(candidate, judge, periods, ramps)
-        if found is not None:
+        if (found := _executed(candidate, judge, periods, ramps)) is not None:
             seconds = time.monotonic() - began
             return Drawn(
                 candidate.trajectory,

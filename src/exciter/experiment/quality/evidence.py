@@ -20,8 +20,7 @@ from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.units import foreign_units
 from exciter.experiment.recording.recording import Recording
 from exciter.notes import Note
-from exciter.parameters.body_parts import dummies
-from exciter.parameters.consistency import consistency
+from exciter.parameters.consistency import consistency, dummies
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot.robot import Robot
 from exciter.typing import Array

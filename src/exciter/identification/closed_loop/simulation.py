@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
-from exciter.dynamics.numba_engine import writable
 from exciter.errors import MotionError, ParameterError
 from exciter.experiment.virtual.control import Law
 from exciter.identification.closed_loop.kernels import rows as row

@@ -62,8 +62,7 @@ from exciter.identification.formulations.registry import FORMULATIONS, with_filt
 from exciter.identification.problem import FOLDS, Problem
 from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import StationaryErrors
-from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
-from exciter.parameters.terms.registry import ListOfTerms
+from exciter.parameters.terms import Coulomb, JointTerm, ListOfTerms, Offset, RotorInertia, Viscous
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.robot.options import RobotOptions, options_from
 from exciter.robot.robot import Robot

@@ -34,7 +34,7 @@ from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.problem import Problem
 from exciter.identification.solution import enough_rows, noise_of
 from exciter.notes import done
-from exciter.parameters.base_names import split_name
+from exciter.parameters.parameter_names import split_name
 from exciter.settings import ByName, Names, Number
 from exciter.typing import Array
 

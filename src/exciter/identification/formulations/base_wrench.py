@@ -14,16 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.base import random_states
-from exciter.dynamics.base_reaction import BaseReaction
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import WRENCH
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.formulations.formulation import Formulation
 from exciter.parameters import inertial
-from exciter.parameters.base import BaseParameters
-from exciter.parameters.base_numeric import numeric_base
+from exciter.parameters.base import BaseParameters, numeric_base
 from exciter.parameters.base_symbolic import prismatic_links
 
 IntArray = NDArray[np.int64]

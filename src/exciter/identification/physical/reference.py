@@ -15,7 +15,7 @@ from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.whitening import whitened_links, whitening
 from exciter.notes import Note, done, note, warning
 from exciter.parameters import inertial
-from exciter.parameters.body_parts import dummies
+from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import Offset
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, rotation_to, transform_inertia

@@ -70,12 +70,10 @@ class _RotorInertia(PointwiseTerm):
         return Partials(qdd=np.ones_like(at.qdd))
 
     def curvature(self, rates: Array) -> Array:
-        fourth: Array = rates[3, self.columns.joints]
-        return fourth
+        return rates[3, self.columns.joints]
 
     def kinetic(self, motion: Motion) -> Array:
-        energy: Array = 0.5 * self.samples(motion).qd ** 2
-        return energy
+        return 0.5 * self.samples(motion).qd ** 2
 
     def momentum(self, motion: Motion) -> Array:
         return self.samples(motion).qd.copy()
@@ -185,11 +183,11 @@ class _DriveCoupling(BoundTerm):
         return self.shape.memory
 
     def after(self, motion: Motion) -> BoundTerm:
-        at = self._samples(motion)
+        at = self.samples(motion, self.joints)
         return replace(self, shape=self.shape.after(of_motor(at.q, self.ratio), of_motor(at.qd, self.ratio)))
 
     def values(self, motion: Motion) -> Array:
-        at = self._samples(motion)
+        at = self.samples(motion, self.joints)
         z = self.shape.values(of_motor(at.q, self.ratio), of_motor(at.qd, self.ratio))
         return np.concatenate([self.ratio * at.qdd[::-1], self.ratio * at.qd[::-1], self.ratio * z, z])
 
@@ -210,7 +208,7 @@ class _DriveCoupling(BoundTerm):
         )
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
-        at = self._samples(motion)
+        at = self.samples(motion, self.joints)
         inertia, viscous, coulomb = seed[0:2], seed[2:4], seed[4:6]
         onto_z = of_motor(coulomb, self.ratio)
         q, qd = self.shape.pullback(of_motor(at.q, self.ratio), of_motor(at.qd, self.ratio), onto_z)
@@ -226,19 +224,15 @@ class _DriveCoupling(BoundTerm):
 
     def kinetic(self, motion: Motion) -> Array:
         """Iam r q̇_first q̇_second, the mixed part of the rotor's energy."""
-        at = self._samples(motion)
+        at = self.samples(motion, self.joints)
         energy = np.zeros((3, len(motion)))
         energy[0] = self.ratio * at.qd[0] * at.qd[1]
         return energy
 
     def momentum(self, motion: Motion) -> Array:
         entries = np.zeros((6, len(motion)))
-        entries[0:2] = self.ratio * self._samples(motion).qd[::-1]
+        entries[0:2] = self.ratio * self.samples(motion, self.joints).qd[::-1]
         return entries
-
-    def _samples(self, motion: Motion) -> Samples:
-        self.check(motion)
-        return Samples.of(motion, self.joints)
 
 
 # -- of every term of a motor that turns with two joints -----------------------------------------------
@@ -332,5 +326,4 @@ class _CoupledSqrtViscous(BoundTerm):
         return scatter(motion, self.columns.joints, qd=self.arms * onto_speed)
 
     def _speed(self, motion: Motion) -> Array:
-        self.check(motion)
-        return of_motor(Samples.of(motion, self.columns.joints).qd, self.ratio)
+        return of_motor(self.samples(motion).qd, self.ratio)

@@ -270,9 +270,8 @@ class BoundDryFriction(BoundTerm):
     def joint_wise(self) -> bool:
         return not self.has_memory
 
-    def samples(self, motion: Motion) -> Samples:
-        self.check(motion)
-        return Samples.of(motion, self.joints)
+    def samples(self, motion: Motion, joints: list[int] | None = None) -> Samples:
+        return super().samples(motion, self.joints if joints is None else joints)
 
     def direction_range(self, ranges: Ranges) -> Interval:
         """Lowest and highest z, each (m, M)."""

@@ -50,8 +50,7 @@ class ListOfSprings(Kind):
         return tuple((entry.term, entry.value) for entry in listed)
 
     def schema(self) -> dict[str, Any]:
-        schema: dict[str, Any] = adapter(tuple[KnownSpring, ...]).json_schema()
-        return schema
+        return adapter(tuple[KnownSpring, ...]).json_schema()
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,8 +61,7 @@ def cosine(angle: Interval) -> Interval:
     turn = 2.0 * np.pi
 
     def passes(extreme: float) -> NDArray[np.bool_]:
-        inside: NDArray[np.bool_] = np.floor((angle[1] - extreme) / turn) >= np.ceil((angle[0] - extreme) / turn)
-        return inside
+        return np.floor((angle[1] - extreme) / turn) >= np.ceil((angle[0] - extreme) / turn)
 
     return (
         np.where(passes(np.pi), -1.0, np.minimum(low, high)),

@@ -114,8 +114,7 @@ class Sinusoid(PotentialTerm):
 
     def curvature(self, rates: Array) -> Array:
         """|d²/dt² sin| ≤ q̇² + |q̈|, and the same of the cosine."""
-        curvature: Array = rates[0, self.columns.joints] ** 2 + rates[1, self.columns.joints]
-        return curvature
+        return rates[0, self.columns.joints] ** 2 + rates[1, self.columns.joints]
 
     def value_range(self, ranges: Ranges, load: LoadRange) -> Interval:
         joints = self.columns.joints[: len(self.rows) // 2]
@@ -226,8 +225,7 @@ class GasSpring(JointTerm):
         lever = Lever(self.base_arm, self.link_arm, self.offset)
         check_positive(self.volume, "the volume of GasSpring")
         check_positive(self.area, "the area of GasSpring")
-        swept = self.area * (lever.longest - lever.shortest)
-        if swept >= self.volume:
+        if (swept := self.area * (lever.longest - lever.shortest)) >= self.volume:
             raise ParameterError(
                 f"the piston of GasSpring can sweep {swept:.4g} m³ but the gas has {self.volume:.4g} m³; "
                 "give a larger volume, a smaller area or a shorter link_arm"
@@ -260,10 +258,8 @@ class _GasSpring(PotentialTerm):
 
     def energies(self, at: Samples) -> Array:
         travel = self.lever.at(at.q)[0] - self.lever.shortest
-        energy: Array = -np.log1p(-self.rate * travel) / self.rate
-        return energy
+        return -np.log1p(-self.rate * travel) / self.rate
 
     def _pressure(self, length: Array) -> Array:
         """p/p(dl = 0)."""
-        ratio: Array = 1.0 / (1.0 - self.rate * (length - self.lever.shortest))
-        return ratio
+        return 1.0 / (1.0 - self.rate * (length - self.lever.shortest))

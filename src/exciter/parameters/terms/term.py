@@ -105,8 +105,7 @@ def revolute_indices(robot: Robot, joints: tuple[str, ...] | str | None, what: s
         raise ParameterError(
             f"{what} repeats every turn, but no joint of robot '{robot.name}' turns; leave the term out"
         )
-    sliding = [robot.joint_names[index] for index in wanted if index not in turning]
-    if sliding:
+    if sliding := [robot.joint_names[index] for index in wanted if index not in turning]:
         raise ParameterError(f"{what} repeats every turn, but joint '{sliding[0]}' is prismatic; name revolute joints")
     return wanted
 
@@ -126,8 +125,7 @@ Travel = Annotated[PerJoint, OfNamedJoints(above=0.0, unit="rad or m")]
 def per_joint(value: PerJoint, names: Sequence[str], what: str) -> Array:
     """(m, 1) the value of each named joint, ready to broadcast over samples."""
     if isinstance(value, Mapping):
-        missing = [name for name in names if name not in value]
-        if missing:
+        if missing := [name for name in names if name not in value]:
             raise ParameterError(
                 f"{what} is given for {', '.join(value) or 'no joint'} but not for '{missing[0]}'; "
                 "give it for every joint of the term"
@@ -309,12 +307,13 @@ class BoundTerm(ABC):
 
     # -- for the terms themselves ----------------------------------------------------------------------
 
-    def check(self, motion: Motion) -> None:
-        """Refuse a motion of another robot."""
+    def samples(self, motion: Motion, joints: list[int] | None = None) -> Samples:
+        """q, q̇, q̈ of these joints, those of the entries unless given; a motion of another robot is refused."""
         if motion.n != self.columns.n:
             raise MotionError(
                 f"the motion has {motion.n} joints and the robot {self.columns.n}; give one column per joint"
             )
+        return Samples.of(motion, self.columns.joints if joints is None else joints)
 
 
 def scatter(
@@ -376,10 +375,6 @@ class PointwiseTerm(BoundTerm):
 
     @abstractmethod
     def partials(self, at: Samples) -> Partials: ...
-
-    def samples(self, motion: Motion) -> Samples:
-        self.check(motion)
-        return Samples.of(motion, self.columns.joints)
 
     def values(self, motion: Motion) -> Array:
         return self.entries(self.samples(motion))

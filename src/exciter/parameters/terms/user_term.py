@@ -79,24 +79,19 @@ class _UserTerm(BoundTerm):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        numeric = [f"d{x}" for x in WITH_RESPECT_TO if getattr(self.term, f"d{x}") is None]
-        if not numeric:
+        if not (numeric := [f"d{x}" for x in WITH_RESPECT_TO if getattr(self.term, f"d{x}") is None]):
             return ()
         return (f"'{self.term.name}': {', '.join(numeric)} by central differences, about nine digits",)
 
     def values(self, motion: Motion) -> Array:
-        return self._torque(self._samples(motion))
+        return self._torque(self.samples(motion))
 
     def pullback(self, motion: Motion, seed: Array) -> MotionGradient:
-        at = self._samples(motion)
+        at = self.samples(motion)
         q, qd, qdd = (np.einsum("rN,rjN->jN", seed, self._derivative(at, x)) for x in WITH_RESPECT_TO)
         return scatter(motion, self.columns.joints, q, qd, qdd)
 
     # -- the user's functions, their shapes checked ----------------------------------------------------
-
-    def _samples(self, motion: Motion) -> Samples:
-        self.check(motion)
-        return Samples.of(motion, self.columns.joints)
 
     def _torque(self, at: Samples) -> Array:
         return self._call(self.term.torque, "torque", at, at.q.shape)

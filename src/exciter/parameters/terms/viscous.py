@@ -56,8 +56,7 @@ class _Viscous(PointwiseTerm):
         return Partials(qd=np.ones_like(at.qd))
 
     def curvature(self, rates: Array) -> Array:
-        third: Array = rates[2, self.columns.joints]
-        return third
+        return rates[2, self.columns.joints]
 
 
 @dataclass(frozen=True)
@@ -100,11 +99,9 @@ class _SqrtViscous(PointwiseTerm):
 
 def rounded_root(speed: Array, width: Array) -> Array:
     """√|s| sgn s with a finite slope at rest: s/(s² + w²)^¼. It grows with s everywhere."""
-    value: Array = speed * (speed**2 + width**2) ** -0.25
-    return value
+    return speed * (speed**2 + width**2) ** -0.25
 
 
 def root_slope(speed: Array, width: Array) -> Array:
     """Its derivative by s."""
-    slope: Array = (0.5 * speed**2 + width**2) * (speed**2 + width**2) ** -1.25
-    return slope
+    return (0.5 * speed**2 + width**2) * (speed**2 + width**2) ** -1.25

@@ -12,7 +12,7 @@ from exciter.identification.identification import Identification
 from exciter.identification.problem import Problem
 from exciter.identification.uncertainty.conditioning import CORRELATED_PAIR
 from exciter.notes import texts
-from exciter.parameters.parameter_words import meaning, reading_order
+from exciter.parameters.parameter_names import meaning, reading_order
 from exciter.report.markup import Markup, element, number, percent
 from exciter.report.plot import HeatMap, Line, Plot
 from exciter.report.section import Section, folded

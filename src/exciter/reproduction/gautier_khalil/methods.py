@@ -11,10 +11,17 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 import exciter as ex
-from exciter.excitation.criteria import AnyCriterion, Columns, EnergyRows, FrobeniusCondition, QrCondition, evaluate
-from exciter.excitation.objective import Objective
+from exciter.excitation.criteria import (
+    AnyCriterion,
+    Columns,
+    EnergyRows,
+    FrobeniusCondition,
+    QrCondition,
+    evaluate,
+)
+from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.sums import Logarithm
 from exciter.excitation.optimiser.points import Method, NelderMead, PointVariables, Powell, QuasiNewton
-from exciter.excitation.optimiser.stages import Logarithm
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.gautier_khalil.sequences import PUBLISHED, assumed_limits, robot_model
 from exciter.reproduction.paper import DataTable, Effort, Finding, Part, claim, same, shown

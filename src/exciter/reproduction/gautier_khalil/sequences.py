@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import exciter as ex
-from exciter.excitation.baselines.random_motion import random_points
 from exciter.excitation.criteria import Columns, EnergyRows, Evaluation, Observed, WeightedSum
-from exciter.excitation.criteria.condition import SoftCondition
-from exciter.excitation.objective import Objective
+from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.gram import SoftCondition
+from exciter.excitation.criteria.sums import Logarithm
 from exciter.excitation.optimiser.points import OptimalPoints, PointSearch, PointVariables, QuasiNewton, optimise_points
-from exciter.excitation.optimiser.stages import Logarithm
+from exciter.excitation.validation_motion.random_families import random_points
 from exciter.reproduction.paper import published
 from exciter.typing import Array
 

@@ -7,17 +7,15 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, DOptimality
-from exciter.excitation.criteria.condition import ConditionAndSmallest, ScaledCondition
-from exciter.excitation.criteria.criterion import Observed, evaluation
+from exciter.excitation.criteria.criterion import Objective, Observed, evaluate, evaluation
 from exciter.excitation.criteria.design_rows import TorqueRows
-from exciter.excitation.criteria.figures import evaluate
+from exciter.excitation.criteria.gram import ConditionAndSmallest, ScaledCondition
 from exciter.excitation.criteria.sums import ConditionAndEquilibrium, Equilibrium, structure
 from exciter.excitation.design import design
-from exciter.excitation.objective import Objective
 from exciter.excitation.trajectories.trajectory import motion as motion_of
+from exciter.excitation.validation_motion.random_families import random_trajectory
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.khalil_dombre.four_models import SAID

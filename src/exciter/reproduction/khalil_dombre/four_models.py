@@ -10,9 +10,8 @@ import numpy as np
 import exciter as ex
 from exciter.dynamics.base import random_motion
 from exciter.excitation.criteria import Columns
-from exciter.excitation.criteria.criterion import Observed
+from exciter.excitation.criteria.criterion import Observed, evaluate
 from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
-from exciter.excitation.criteria.figures import evaluate
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.filtered_differences import first_difference
 from exciter.experiment.signals.processed import Processed
@@ -22,8 +21,7 @@ from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
-from exciter.parameters.base import BaseParameters
-from exciter.parameters.base_numeric import numeric_base
+from exciter.parameters.base import BaseParameters, numeric_base
 from exciter.reproduction.khalil_dombre import set_up
 from exciter.reproduction.paper import DataTable, Effort, Part, claim, published, shown
 from exciter.typing import Array

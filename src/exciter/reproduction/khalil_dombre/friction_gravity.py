@@ -9,8 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exciter as ex
-from exciter.excitation.baselines.static_poses import PoseSearch, StaticPoses, static_poses
-from exciter.excitation.baselines.straight_moves import ConstantVelocity, FrictionMotion, constant_velocity
+from exciter.excitation.baselines.poses_and_moves import (
+    ConstantVelocity,
+    FrictionMotion,
+    PoseSearch,
+    StaticPoses,
+    constant_velocity,
+    static_poses,
+)
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.trajectory import motion as motion_of

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exciter as ex
-from exciter.excitation.baselines.vandanjon import FourMotions, VandanjonDesign, vandanjon
+from exciter.excitation.baselines.earlier_designs import FourMotions, VandanjonDesign, vandanjon
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.criteria.criterion import Criterion
 from exciter.excitation.design import Design, design

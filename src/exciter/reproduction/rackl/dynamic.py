@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from exciter.excitation.baselines.random_motion import random_trajectory
 from exciter.excitation.criteria import evaluate
 from exciter.excitation.design import Design
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.trajectory import motion
+from exciter.excitation.validation_motion.random_families import random_trajectory
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.paper import DataTable, Effort, Part, at_most, claim, published, shown, text_of, typical
 from exciter.reproduction.rackl import designs, printed, set_up

@@ -15,7 +15,7 @@ from scipy import stats
 
 import exciter as ex
 from exciter.dynamics.base import inertia_base, numeric_model_base, random_states, static_base
-from exciter.parameters.base_numeric import numeric_base
+from exciter.parameters.base import numeric_base
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.paper import DataTable, Effort, Part, claim, published, same, shown
 from exciter.reproduction.rackl import set_up

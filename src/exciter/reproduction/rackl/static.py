@@ -8,7 +8,7 @@ from scipy import stats
 
 import exciter as ex
 from exciter.dynamics.base import inertia_base, static_base
-from exciter.excitation.baselines.static_poses import PoseSearch, StaticPoses, static_poses
+from exciter.excitation.baselines.poses_and_moves import PoseSearch, StaticPoses, static_poses
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import evaluate
 from exciter.experiment.synthetic import synthetic

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from exciter.dynamics.pictures import picture_times
+from exciter.dynamics.dynamics import picture_times
 from exciter.excitation.criteria import NormalizedCondition
 from exciter.report.plot import Line, Plot
 from exciter.report.scene import Replay, Scene

@@ -13,15 +13,13 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import AnyCriterion, Figures
+from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.sums import stages
 from exciter.excitation.design import design
-from exciter.excitation.objective import Objective
-from exciter.excitation.optimiser.finish import finish
-from exciter.excitation.optimiser.joint_limits import JointLimits
-from exciter.excitation.optimiser.nonlinear import NonlinearLimits
+from exciter.excitation.optimiser.feasible import finish, shrunk
+from exciter.excitation.optimiser.limits import JointLimits, NonlinearLimits
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.optimiser.sqp import minimise
-from exciter.excitation.optimiser.stages import stages
-from exciter.excitation.optimiser.start import shrunk
 from exciter.reproduction.swevers_asme.set_up import FAMILY, SAMPLES, columns, figures, model, robot, sampled, workspace
 from exciter.typing import Array
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import exciter as ex
 from exciter.excitation.criteria import NormalizedCondition
-from exciter.excitation.criteria.figures import Figures, evaluate
+from exciter.excitation.criteria.criterion import Figures, evaluate
 from exciter.excitation.design import Design
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.paper import DataTable, Effort, Finding, Part, at_most, claim, closed, shown, typical

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from exciter.excitation.criteria import CramerRao, DOptimality
+from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.design import Design
-from exciter.excitation.objective import Objective
 from exciter.report.plot import Line, Plot
 from exciter.reproduction.paper import DataTable, Effort, Finding, Part, claim, same, shown
 from exciter.reproduction.swevers_ieee import experiment, preprocessing

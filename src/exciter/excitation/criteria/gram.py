@@ -1,4 +1,6 @@
-"""Condition numbers of W: the literature's measures of excitation, by singular values, norms, QR, of scaled columns."""
+"""Criteria of the Gram matrix alone: D-, A- and E-optimality, and condition numbers of W, the literature's measures of
+excitation, by singular values, norms, QR, of scaled columns.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +27,74 @@ from exciter.typing import Array
 
 
 @dataclass(frozen=True)
+class DOptimality(CriterionSettings):
+    """The volume of the uncertainty: the usual criterion.
+
+    −log det H = log det of the covariance (Swevers et al. 1997, IEEE, III-B, with the sign put right).
+
+    Scaling the parameters only adds a constant: the best motion does not depend on units.
+
+    >>> value, slope = ex.DOptimality()(np.diag([1.0, 4.0]))
+    >>> bool(np.isclose(value, -np.log(4.0)))
+    True
+    """
+
+    word: ClassVar[str] = "d-optimal"
+    title: ClassVar[str] = "D-optimality"
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        if (inverted := inverse(h)) is None:
+            return singular(h)
+        covariance, log_det = inverted
+        return -log_det, -covariance
+
+
+@dataclass(frozen=True)
+class AOptimality(CriterionSettings):
+    """Σ (σ_i/scale_i)², σ_i² = (H⁻¹)_ii the predicted variances.
+
+    Parameters have different units: give as scale (b,) the a-priori values, and relative variances are summed.
+    """
+
+    scale: tuple[Amount, ...] | None = None
+
+    word: ClassVar[str] = "a-optimal"
+    title: ClassVar[str] = "A-optimality"
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        size = np.ones(len(h)) if self.scale is None else checked_scale(self.scale, h, "the scale")
+        if (inverted := inverse(h)) is None:
+            return singular(h)
+        covariance, _ = inverted
+        part = covariance / size  # C S⁻¹
+        return float((covariance.diagonal() / size**2).sum()), -part @ part.T
+
+
+@dataclass(frozen=True)
+class EOptimality(CriterionSettings):
+    """−log σ_min(FᵀF): Armstrong's smallest singular value, made large.
+
+    The logarithm has the same optimum as −σ_min, but grows without bound towards a singular H and does not depend
+    on the unit of information, so that one tolerance fits all robots. Parameters have different units: give as
+    scale (b,) the a-priori values, and the worst relative error counts.
+    """
+
+    scale: tuple[Amount, ...] | None = None
+
+    word: ClassVar[str] = "e-optimal"
+    title: ClassVar[str] = "E-optimality"
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        size = np.ones(len(h)) if self.scale is None else checked_scale(self.scale, h, "the scale")
+        even = np.outer(size, size)
+        if (spectrum := eigen(h * even)) is None:
+            return singular(h)
+        values, vectors = spectrum
+        worst = vectors[:, 0]
+        return -float(np.log(values[0])), -even * np.outer(worst, worst) / values[0]
+
+
+@dataclass(frozen=True)
 class ConditionNumber(CriterionSettings):
     """The criterion of the literature, for comparison.
 
@@ -42,8 +112,7 @@ class ConditionNumber(CriterionSettings):
     title: ClassVar[str] = "condition number"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        spectrum = eigen(h)
-        if spectrum is None:
+        if (spectrum := eigen(h)) is None:
             return singular(h)
         values, vectors = spectrum
         cond = float(np.sqrt(values[-1] / values[0]))
@@ -63,8 +132,7 @@ class QrCondition(CriterionSettings):
     title: ClassVar[str] = "condition number by QR"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        inverted = inverse(h)
-        if inverted is None:
+        if (inverted := inverse(h)) is None:
             return singular(h)
         _, order, _, _ = dpstrf(h, lower=1)
         first, last = order[0] - 1, order[-1] - 1
@@ -86,8 +154,7 @@ class FrobeniusCondition(CriterionSettings):
     title: ClassVar[str] = "condition number by the Frobenius norm"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        inverted = inverse(h)
-        if inverted is None:
+        if (inverted := inverse(h)) is None:
             return singular(h)
         k = inverted[0]
         size, inverse_size = float(np.linalg.norm(h)), float(np.linalg.norm(k))
@@ -167,8 +234,7 @@ class ConditionAndSmallest(CriterionSettings):
             raise ParameterError(f"k2 must be a positive number; given {self.k2}")
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        spectrum = eigen(h)
-        if spectrum is None:
+        if (spectrum := eigen(h)) is None:
             return singular(h)
         values, vectors = spectrum
         low, high = np.sqrt(values[[0, -1]])
@@ -190,8 +256,7 @@ class SoftCondition:
     name: ClassVar[str] = "soft condition"
 
     def __call__(self, h: Array) -> tuple[float, Array]:
-        spectrum = eigen(h)
-        if spectrum is None:
+        if (spectrum := eigen(h)) is None:
             return singular(h)
         values, vectors = spectrum
         large, small = (values / values[-1]) ** self.power, (values[0] / values) ** self.power

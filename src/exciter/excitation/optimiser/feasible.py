@@ -1,5 +1,9 @@
-"""From a motion that keeps its limits at grid points to one that keeps them at every instant.
+"""Within all limits, where a search begins and where it ends.
 
+It begins at a posture with room on all sides, with random motions shrunk about it until all limits hold.
+Shrinking always ends: the shortest motion about a posture that keeps the nonlinear limits at rest keeps them too.
+
+It ends with a motion that keeps its limits at grid points, from which one is made that keeps them at every instant.
 Joint limits alone: every joint's swing about its posture is scaled so that its tightest limit is just kept, by exact
 extrema. With nonlinear limits: margins grow by what is found between the grid points, a few more iterations repair the
 motion, and a certificate decides; as a last resort the motion shrinks about a posture that keeps all limits.
@@ -12,14 +16,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from exciter.excitation.optimiser.joint_limits import JointLimits
-from exciter.excitation.optimiser.nonlinear import NonlinearLimits
+from exciter.errors import ExciterError
+from exciter.excitation.optimiser.limits import Grid, JointLimits, NonlinearLimits, Variables
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
-from exciter.excitation.optimiser.start import shrunk
-from exciter.excitation.optimiser.variables import Grid, Variables
 from exciter.excitation.trajectories.curve import Curve
+from exciter.robot.motion import Motion
 from exciter.typing import Array
 
+POSTURES = 2000
+AMPLITUDE = 0.5  # of the joint limits, where nothing else is in the way
+CLEARANCE = 0.02  # of a start, beyond the margins of the nonlinear limits
 FINE = 2000  # instants of the check between the grid points
 ROUNDS = 4
 REPAIR = 12  # iterations after margins have grown
@@ -27,6 +33,90 @@ UNPROVED = 0.007  # counts as broken by this much: kept at the fine grid, but no
 LAST_RESORT = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7, 0.5, 0.3, 0.1)  # of the swing about the posture
 TIMELY_CERTIFICATES = 2  # for which a search or a repair stops in time: of the motion, and of one that shrinks
 HAIR = 1e-6  # of half a range that exact extrema keep inside their limit: room for a file's resampling
+
+
+@dataclass(frozen=True, eq=False)
+class Infeasible(Exception):
+    """No posture keeps the limits; ``row`` is the one that fails most often, ``value`` the best found of the worst."""
+
+    row: int
+    value: float
+
+
+def roomy_posture(limits: JointLimits, nonlinear: NonlinearLimits | None, seed: int) -> Array:
+    """(n,): the middle of the ranges if all limits hold there at rest with room, else the roomiest of random ones."""
+    low, high = limits.lower[0], limits.upper[0]
+    middle: Array = 0.5 * (low + high)
+    if nonlinear is None:
+        return middle
+    random = np.random.default_rng(seed).uniform(0.05, 0.95, (POSTURES, len(low)))
+    candidates = np.vstack([middle, low + random * (high - low)])
+    values = nonlinear.at(Motion.at(candidates)) - nonlinear.margins[:, None]
+    worst = values.min(axis=0)
+    if worst[0] > 2.0 * CLEARANCE:
+        return middle
+    best = int(np.argmax(worst))
+    posture: Array
+    posture, room = _climbed(nonlinear, candidates[best], low, high)
+    if room <= CLEARANCE:
+        raise Infeasible(int(np.argmax((values < CLEARANCE).mean(axis=1))), room)
+    return posture
+
+
+def _climbed(nonlinear: NonlinearLimits, posture: Array, low: Array, high: Array) -> tuple[Array, float]:
+    """From the best random posture uphill: smaller and smaller random steps, kept when the worst row improves."""
+    rng = np.random.default_rng(0)
+    room = -np.inf
+    for size in 0.2 * 0.7 ** np.arange(12):
+        steps = np.vstack([np.zeros_like(posture), size * rng.standard_normal((100, len(posture)))])
+        nearby = np.clip(posture + steps * (high - low), low + 0.02 * (high - low), high - 0.02 * (high - low))
+        worst = (nonlinear.at(Motion.at(nearby)) - nonlinear.margins[:, None]).min(axis=0)
+        best = int(np.argmax(worst))
+        posture, room = nearby[best], float(worst[best])
+    return posture, room
+
+
+def random_start(
+    limits: JointLimits,
+    nonlinear: NonlinearLimits | None,
+    posture: Array,
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
+    """(centre, y): standing still at the posture, and a random motion about it, strictly within all limits."""
+    variables = limits.variables
+    centre = variables.from_delta(variables.trajectory.still(posture))
+    swing = np.zeros_like(centre)
+    size = variables.n * variables.per_joint
+    swing[:size] = rng.standard_normal(size)
+    swing *= AMPLITUDE * _largest(limits, centre, swing)
+    if nonlinear is None:
+        return centre, centre + swing
+    for _ in range(60):
+        if (nonlinear.values(centre + swing) > CLEARANCE).all():
+            return centre, centre + swing
+        swing *= 0.7
+    raise ExciterError("no motion, however small, keeps the limits about the roomiest posture; loosen a limit")
+
+
+def _largest(limits: JointLimits, centre: Array, swing: Array) -> float:
+    """How far one may go from the centre along a swing before a joint limit is met."""
+    at_rest, moving = limits.slack(centre), limits.slack(centre + swing)
+    ratios = [(before - after) / np.maximum(before, 1e-300) for before, after in zip(at_rest, moving, strict=True)]
+    if min(float(before.min()) for before in at_rest) < 0:
+        raise ExciterError("the posture about which the motion is to be designed is outside the joint limits")
+    return 1.0 / max(float(ratio[np.isfinite(ratio)].max()) for ratio in ratios)
+
+
+def shrunk(limits: JointLimits, nonlinear: NonlinearLimits | None, centre: Array, y: Array) -> Array:
+    """y moved toward the centre by as little as keeps all limits on the grids."""
+    share = 1.0
+    for step in (0.001, 0.003, 0.01, 0.03, *([0.1] * 40)):
+        candidate = centre + share * (y - centre)
+        fine = limits.room(candidate) >= 0.0
+        if fine and (nonlinear is None or (nonlinear.values(candidate) >= 0.0).all()):
+            return candidate
+        share *= 1.0 - step
+    return centre
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
-"""Completed starts on disk, so that an interrupted design goes on where it stopped.
+"""Many starts of one search, over processes, each by its own seed: the same result whatever the number of processes.
 
+Completed starts are kept on disk, so that an interrupted design goes on where it stopped.
 A start is a pure function of the problem and its number. Only complete ones that found a motion are kept, for a motion
 can be judged again; what was under way, or found none, is run again, so that the result is the one of an uninterrupted
 run.
@@ -10,10 +11,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -29,10 +31,12 @@ from exciter.files import unique_keys
 from exciter.settings import written
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
+from exciter.workers import over_processes
 
 LONGEST_LINE = 20_000_000  # bytes of a start: thousands of coefficients, and of iterations
 BEGINNING_OF_HEADER = b'{"exciter": "checkpoint", "fingerprint": "'
 SAME_VALUE = 1e-6  # to which the value of a motion is the same whenever it is computed
+HANDING_OVER = 1.0  # [s] after the deadline until which the parent waits for what its workers have
 
 
 def fingerprint(search: Search) -> str:
@@ -44,12 +48,8 @@ def fingerprint(search: Search) -> str:
         parts += [joint.inertia.tolist(), repr(joint.limits)]
     parts += [{key: value.tolist() for key, value in robot.friction.items()}, [repr(t) for t in search.model.terms]]
     parts += [written(search.trajectory), repr(search.criterion), search.objective.weights.tolist()]
-    parts += [
-        repr(search.objective.formulation),
-        search.objective.chosen.names,
-        _listed(search.objective.chosen.combination),
-    ]
-    parts += [_listed(search.objective.prior)]
+    chosen, prior = search.objective.chosen, search.objective.prior
+    parts += [repr(search.objective.formulation), chosen.names, _listed(chosen.combination), _listed(prior)]
     parts += [[[repr(row) for row in constraint.rows] for constraint in search.constraints]]
     states = random_states(robot, samples=8)  # geometry, payloads: by what they do
     parts += [[np.round(constraint.values(states), 9).tolist() for constraint in search.constraints]]
@@ -203,8 +203,7 @@ class Checkpoint:
         for length in (1, LONGEST_LINE):  # most often the last byte ends a line
             begin = max(0, end - length)
             file.seek(begin)
-            newline = file.read(end - begin).rfind(b"\n")
-            if newline >= 0:
+            if (newline := file.read(end - begin).rfind(b"\n")) >= 0:
                 file.truncate(begin + newline + 1)
                 return True
         file.truncate(0)
@@ -318,3 +317,99 @@ def _number(value: Any) -> float:
     if type(value) not in (int, float) or not np.isfinite(value):
         raise ValueError(f"{value!r} is no number")
     return float(value)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """start: number of the start that reports; done: starts completed; value: the best so far (inf: none yet)."""
+
+    start: int
+    starts: int
+    done: int
+    iteration: int
+    value: float
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Attempts:
+    """What all starts gave, without those that time did not leave a motion; interrupted: Ctrl-C or the deadline came
+    before all were done, out_of_time: it was the deadline."""
+
+    attempts: tuple[Attempt, ...]
+    interrupted: bool
+    out_of_time: bool
+
+
+def run_starts(
+    search: Search,
+    starts: int,
+    *,
+    jobs: int = 1,
+    deadline: Deadline = NEVER,
+    certificate_seconds: float = 0.0,
+    checkpoint: Checkpoint | None = None,
+    before: Sequence[Attempt] = (),
+    progress: Callable[[Progress], None] | None = None,
+) -> Attempts:
+    """Run ``starts`` starts, but for those of ``before``, which were read from the checkpoint; it keeps the others.
+
+    The deadline and Ctrl-C end the search early: the start under way keeps what it has reached.
+    certificate_seconds: what a certificate takes, so that a start ends in time for it.
+    """
+    began = deadline.clock()
+    done = {attempt.number: attempt for attempt in before}
+    missing = [number for number in range(starts) if number not in done]
+
+    def tell(number: int, iteration: int, value: float) -> None:
+        if progress is not None:
+            best = min([value, *(attempt.value for attempt in done.values())])
+            progress(Progress(number, starts, len(done), iteration, best, deadline.clock() - began))
+
+    cancelled = False
+    try:
+        with closing(_run(search, missing, jobs, deadline, certificate_seconds, tell)) as running:
+            for attempt in running:
+                if attempt.complete or attempt.feasible:
+                    done[attempt.number] = attempt
+                    tell(attempt.number, 0, attempt.value)
+                cancelled = cancelled or attempt.cancelled
+                if checkpoint is not None and attempt.complete:
+                    checkpoint.append(attempt)
+    except KeyboardInterrupt:
+        if not done:
+            raise
+        cancelled = True
+    interrupted = sum(attempt.complete for attempt in done.values()) < starts
+    attempts = tuple(done[number] for number in sorted(done))
+    return Attempts(attempts, interrupted, out_of_time=interrupted and not cancelled)
+
+
+def _run(
+    search: Search,
+    numbers: list[int],
+    jobs: int,
+    deadline: Deadline,
+    certificate_seconds: float,
+    tell: Callable[[int, int, float], None],
+) -> Generator[Attempt, None, None]:
+    """Attempts as they end, none begun after the deadline, or after one that was stopped."""
+    stopped = False
+    in_time = takewhile(lambda _: not (stopped or deadline.passed), numbers)
+    if jobs == 1 or len(numbers) <= 1:
+        for number in in_time:
+            attempt = search.run(number, deadline, partial(tell, number), certificate_seconds)
+            stopped = not attempt.complete
+            yield attempt
+        return
+    search.posture(deadline)  # found once, and an infeasible problem is told here
+    shared = deadline.shared()
+    tasks = ((search, number, shared, certificate_seconds) for number in in_time)
+    with closing(over_processes(_started, tasks, jobs, until=shared.at + HANDING_OVER)) as running:
+        for attempt in running:
+            stopped = stopped or not attempt.complete
+            yield attempt
+
+
+def _started(search: Search, number: int, deadline: Deadline, certificate_seconds: float) -> Attempt:
+    return search.run(number, deadline, None, certificate_seconds)

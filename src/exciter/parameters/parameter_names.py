@@ -1,4 +1,4 @@
-"""Names of the standard parameters, in the papers' words, and the orders in which people read and keep them.
+"""Names of parameters: in the papers' words, the orders in which people read and keep them, and what each stands for.
 
 ``XX2`` is a symbol and a link number counted from 1. The symbols of the inertial parameters are those of
 ``inertial``; a joint term brings its own (Ia1, Fv1, …).
@@ -19,6 +19,35 @@ _KEEP_REVOLUTE = ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY", "MZ", "YY", "M")
 _KEEP_PRISMATIC = ("M", "MX", "MY", "MZ", "ZZ", "XX", "XY", "XZ", "YZ", "YY")
 _NAME = re.compile(r"^(.*?)(\d+)$")
 _LAST = 10**9  # link "number" of a name that carries none: sorted to the end
+INERTIAL = {
+    "M": "mass",
+    **{f"M{axis.upper()}": f"mass × centre, {axis}" for axis in "xyz"},
+    **{f"{pair.upper()}": f"inertia {pair}" for pair in ("xx", "xy", "xz", "yy", "yz", "zz")},
+}
+#: of drives, by the symbol before the number of the joint
+DRIVE = {
+    "Ia": "rotor inertia",
+    "Fv": "viscous friction",
+    "Fs": "dry friction",
+    "Fsp": "dry friction, forwards",
+    "Fsn": "dry friction, backwards",
+    "Fst": "Stribeck friction",
+    "Fr": "friction with √speed",
+    "Fl": "friction per load",
+    "off": "offset",
+    "Rs": "ripple, sine",
+    "Rc": "ripple, cosine",
+    "Ks": "spring, stiffness",
+    "Ps": "spring, preload",
+    "Gs": "gravity spring, sine",
+    "Gc": "gravity spring, cosine",
+    "Fg": "gas spring, force",
+    "Iam": "rotor inertia, coupled motor",
+    "fvm": "viscous friction, coupled motor",
+    "fsm": "dry friction, coupled motor",
+    "fqm": "friction with √speed, coupled motor",
+}
+NAME = re.compile(r"([A-Za-z]+?)(R?)(\d+)")
 
 
 def split_name(name: str) -> tuple[str, int]:
@@ -38,7 +67,7 @@ def regrouped_name(name: str) -> str:
     return f"{symbol}R" if link == _LAST else f"{symbol}R{link}"
 
 
-def reading_order(names: Sequence[str]) -> list[int]:
+def paper_order(names: Sequence[str]) -> list[int]:
     """Indices as papers list them: per link inertias, first moments, mass; then the joint terms as given."""
 
     def key(index: int) -> tuple[int, int, int]:
@@ -62,3 +91,28 @@ def keeping_order(names: Sequence[str], prismatic: Collection[int] = ()) -> list
         return 0, link, order.index(symbol)
 
     return sorted(range(len(names)), key=key)
+
+
+def meaning(name: str, joints: Sequence[str]) -> str:
+    """``inertia zz of joint_1's link, with others`` for ZZR1, ``viscous friction, joint_3`` for Fv3; nothing for a term
+    of the user's."""
+    found = NAME.fullmatch(name)
+    if found is None or not 1 <= int(found[3]) <= len(joints):
+        return "–"
+    symbol, grouped, joint = found[1], found[2], joints[int(found[3]) - 1]
+    if symbol in INERTIAL:
+        return f"{INERTIAL[symbol]}, link of {joint}{', and more' if grouped else ''}"
+    return f"{DRIVE[symbol]}, {joint}" if symbol + grouped in DRIVE else "–"
+
+
+def reading_order(names: Sequence[str]) -> list[int]:
+    """Indices: parameters of one kind together, by joint; those of links stay as they are, first."""
+    kinds: dict[str, int] = {}
+    keys = []
+    for k, name in enumerate(names):
+        found = NAME.fullmatch(name)
+        symbol = name if found is None else found[1]
+        link = symbol in INERTIAL
+        kind = kinds.setdefault("" if link else symbol, len(kinds))
+        keys.append((kind, k if link or found is None else int(found[3])))
+    return sorted(range(len(names)), key=lambda k: keys[k])

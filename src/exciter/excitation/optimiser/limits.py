@@ -1,0 +1,329 @@
+"""What the optimiser moves, and the limits that it keeps on a grid of instants.
+
+It moves normalised coefficients of all joints, and the duration where it is free.
+A family's variables x differ widely in their effect on the motion. The optimiser moves u with x = T u, chosen so that
+every component of u moves its joint by about as much: then one trust region in radians fits all of them.
+With a free duration T = s T₀ the k-th derivative at the same phase is C_k u / s^k, and s is one more variable.
+
+Position, velocity, acceleration and jerk limits are linear in the coefficients, joint by joint.
+On a grid of instants the rows are C_k u_j between lower and upper limit (times s^k where the duration s is free: a
+convex power, so that its tangent, which the rows use, never allows more than the limit). Margins take care of what
+lies between the instants; they grow where the exact extrema of a result say so.
+
+Torque, workspace, distance and user constraints are nonlinear: rows of the Jacobian are made where asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lstsq
+
+from exciter.errors import ExciterError
+from exciter.excitation.constraints.constraint import Constraint, Rows
+from exciter.excitation.deadline import NEVER, Deadline
+from exciter.excitation.trajectories.trajectory import Trajectory, retimed
+from exciter.robot.motion import Motion, MotionGradient
+from exciter.robot.robot import Robot
+from exciter.typing import Array
+
+Index = NDArray[np.int64]
+LEAST_SWING = 0.01  # [rad or m] that a joint must be able to move to and fro, or nothing can be learnt from it
+LEAST_RANGE = 1e-3  # [rad or m] between its position limits
+KINDS = ("position", "velocity", "acceleration", "jerk")
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Instants (N,) [s] of the nominal duration and matrices C₀ … (N, v): the k-th derivative is C_k u / s^k."""
+
+    time: Array
+    matrices: tuple[Array, ...]
+
+    @cached_property
+    def stacked(self) -> Array:
+        """(3 N, v): C₀, C₁, C₂ one below the other, so that one product gives a motion."""
+        return np.ascontiguousarray(np.vstack(self.matrices[:3]))
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """y = (u of joint 1, …, u of joint n[, s]) for a family and n joints; stretch: allowed range of s when free."""
+
+    trajectory: Trajectory
+    n: int
+    stretch: tuple[float, float] | None = None
+
+    @cached_property
+    def transform(self) -> Array:
+        """T (v, v): x = T u, so that u has orthonormal effects on position and velocity together (per radian)."""
+        grid = self.trajectory.sample_times(16 * self.trajectory.coefficients)
+        position, velocity = (b @ self.trajectory.free for b in self.trajectory.basis(grid, 1))
+        pace = np.linalg.norm(velocity) / np.linalg.norm(position - position.mean(axis=0))  # [1/s] typical
+        effect = np.vstack([position, velocity / pace]) / np.sqrt(len(grid))
+        return np.linalg.inv(np.linalg.qr(effect, mode="r"))
+
+    @property
+    def per_joint(self) -> int:
+        return int(self.trajectory.free.shape[1])
+
+    @property
+    def size(self) -> int:
+        return self.n * self.per_joint + (self.stretch is not None)
+
+    def grid(self, time: Array, order: int = 2) -> Grid:
+        """Matrices at instants of the nominal duration."""
+        to_u = self.trajectory.free @ self.transform
+        return Grid(time, tuple(np.ascontiguousarray(b @ to_u) for b in self.trajectory.basis(time, order)))
+
+    def split(self, y: Array) -> tuple[Array, float]:
+        """u (n, v) and s."""
+        u = y[: self.n * self.per_joint].reshape(self.n, self.per_joint)
+        return u, 1.0 if self.stretch is None else float(y[-1])
+
+    def join(self, u: Array, s: float = 1.0) -> Array:
+        return np.append(u.ravel(), s) if self.stretch is not None else u.ravel().copy()
+
+    def result(self, y: Array) -> tuple[Trajectory, Array]:
+        """The family, with its duration, and coefficients δ (n, c)."""
+        u, s = self.split(y)
+        delta = u @ (self.trajectory.free @ self.transform).T
+        if self.stretch is None:
+            return self.trajectory, delta
+        return retimed(self.trajectory, delta, self.trajectory.duration * s)
+
+    def from_delta(self, delta: Array) -> Array:
+        """y of coefficients that fulfil the family's conditions."""
+        to_u = self.trajectory.free @ self.transform
+        u: Array = lstsq(to_u, delta.T)[0].T
+        return self.join(u)
+
+    def motion(self, grid: Grid, y: Array) -> Motion:
+        u, s = self.split(y)
+        q, qd, qdd = np.split(grid.stacked @ u.T, 3)
+        if s == 1.0:
+            return Motion(grid.time, q, qd, qdd)
+        return Motion(grid.time * s, q, qd / s, qdd / s**2)
+
+    def pullback(self, grid: Grid, y: Array, motion: Motion, gradient: MotionGradient) -> Array:
+        """∂f/∂y from ∂f/∂(q, q̇, q̈) of every sample."""
+        _, s = self.split(y)
+        seeds = np.vstack([gradient.q, gradient.qd / s, gradient.qdd / s**2])
+        du = seeds.T @ grid.stacked
+        if self.stretch is None:
+            return du.ravel()
+        ds = -(np.vdot(gradient.qd, motion.qd) + 2.0 * np.vdot(gradient.qdd, motion.qdd)) / s
+        return np.append(du.ravel(), ds)
+
+    def rows(self, grid: Grid, y: Array, motion: Motion, at: Index, slopes: Sequence[Array | None]) -> Array:
+        """Derivatives (M, size) of M scalars, the i-th a function of sample at[i] with slopes (M, n) by q, q̇, q̈."""
+        _, s = self.split(y)
+        blocks = np.zeros((len(at), self.n, self.per_joint))
+        by_stretch = np.zeros((len(at), 1))
+        for k, slope in enumerate(slopes):
+            if slope is None:
+                continue
+            blocks += (slope / s**k)[:, :, None] * grid.matrices[k][at][:, None, :]
+            if k:
+                values = (motion.qd, motion.qdd)[k - 1][at]
+                by_stretch[:, 0] -= k * (slope * values).sum(axis=1) / s
+        out = blocks.reshape(len(at), self.n * self.per_joint)
+        return out if self.stretch is None else np.hstack([out, by_stretch])
+
+
+def limit_ranges(robot: Robot) -> tuple[Array, Array]:
+    """Lower and upper limits (4, n) of position, velocity, acceleration, jerk; a joint without end gets one turn."""
+    low, high = robot.position_range()
+    for joint in robot.joints:
+        if not np.isfinite([joint.limits.velocity, joint.limits.acceleration]).any():
+            raise ExciterError(
+                f"joint '{joint.name}' has neither a velocity nor an acceleration limit; give one, "
+                "e.g. limits: {velocity: 2.0} in a YAML file given with --config"
+            )
+        if joint.is_prismatic and not np.isfinite([joint.limits.lower, joint.limits.upper]).all():
+            raise ExciterError(f"prismatic joint '{joint.name}' has no end; give its lower and upper limit")
+    rest = [robot.limit(kind) for kind in KINDS[1:]]
+    return np.array([low, *(-x for x in rest)]), np.array([high, *rest])
+
+
+@dataclass(frozen=True, eq=False)
+class JointLimits:
+    """Limits (4, n) on a grid with derivatives up to jerk, tightened by margins (4, n), fractions of half a range."""
+
+    variables: Variables
+    grid: Grid
+    lower: Array
+    upper: Array
+    margins: Array
+
+    @cached_property
+    def kinds(self) -> tuple[int, ...]:
+        """Derivatives that any joint limits."""
+        return tuple(k for k in range(4) if np.isfinite(self.upper[k]).any())
+
+    @cached_property
+    def matrix(self) -> Array:
+        """(R, v): the C_k of all limited kinds, one below the other."""
+        return np.ascontiguousarray(np.vstack([self.grid.matrices[k] for k in self.kinds]))
+
+    @cached_property
+    def _bounds(self) -> tuple[Array, Array]:
+        """(R, n): lower and upper bounds of the rows at s = 1, margins taken off."""
+        count = len(self.grid.time)
+        shrink = np.where(np.isfinite(self.upper), self.margins * 0.5 * (self.upper - self.lower), 0.0)
+        low, high = self.lower + shrink, self.upper - shrink
+        return np.repeat(low[list(self.kinds)], count, axis=0), np.repeat(high[list(self.kinds)], count, axis=0)
+
+    @cached_property
+    def _powers(self) -> Array:
+        """(R, 1): the k of s^k."""
+        return np.repeat(np.array(self.kinds, dtype=float), len(self.grid.time))[:, None]
+
+    @cached_property
+    def scale(self) -> Array:
+        """(R, n): half the range, one where there is no limit."""
+        half = 0.5 * (self.upper - self.lower)[list(self.kinds)]
+        return np.repeat(np.where(np.isfinite(half), half, 1.0), len(self.grid.time), axis=0)
+
+    def slack(self, y: Array) -> tuple[Array, Array]:
+        """(R, n) distances to lower and upper bound, ≥ 0 where kept, at y."""
+        u, s = self.variables.split(y)
+        values = self.matrix @ u.T
+        low, high = self._bounds
+        power = s**self._powers if s != 1.0 else 1.0
+        return values - low * power, high * power - values
+
+    def room(self, y: Array) -> float:
+        """Smallest distance to any bound, as a fraction of half its range; negative where broken."""
+        low, high = self.slack(y)
+        return float(min((low / self.scale).min(), (high / self.scale).min()))
+
+    def rows(self, y: Array, at: Index, joint: Index) -> tuple[Array, Array, Array]:
+        """A (M, size) and bounds l ≤ A d ≤ u (M,) of steps d from y, for chosen rows and joints, in half ranges."""
+        variables = self.variables
+        _, s = variables.split(y)
+        scale = self.scale[at, joint]
+        blocks = np.zeros((len(at), variables.n, variables.per_joint))
+        blocks[np.arange(len(at)), joint] = self.matrix[at] / scale[:, None]
+        out = blocks.reshape(len(at), variables.n * variables.per_joint)
+        low, high = (slack[at, joint] / scale for slack in self.slack(y))
+        if variables.stretch is None:
+            return out, -low, high
+        power = self._powers[at, 0]  # symmetric limits ±L s^k: the tangent of s^k, once for each side
+        slope = (power * s ** (power - 1.0) * self._bounds[1][at, joint] / scale)[:, None]
+        both = np.vstack([np.hstack([out, slope]), np.hstack([out, -slope])])
+        free = np.full(len(at), np.inf)
+        return both, np.concatenate([-low, -free]), np.concatenate([free, high])
+
+
+def check_room(robot: Robot, trajectory: Trajectory) -> None:
+    """Refuse a joint that can hardly move: between its limits, or because the duration is so short that swinging to and
+    fro within its velocity and acceleration limits leaves less than ``LEAST_SWING``."""
+    lower, upper = limit_ranges(robot)
+    narrow = np.flatnonzero(upper[0] - lower[0] < LEAST_RANGE)
+    if len(narrow):
+        joint, room = robot.joints[narrow[0]], float((upper[0] - lower[0])[narrow[0]])
+        raise ExciterError(
+            f"joint '{joint.name}' has a range of {room:.1e} {'m' if joint.is_prismatic else 'rad'} only: nothing can "
+            f"be learnt from it; widen its limits, or leave it out with --lock {joint.name}"
+        )
+    pace = 2.0 * np.pi / trajectory.duration
+    swing = np.minimum(upper[1] / pace, upper[2] / pace**2)
+    short = np.flatnonzero(swing < LEAST_SWING)
+    if not len(short):
+        return
+    j = short[np.argmin(swing[short])]
+    needed = 2.0 * np.pi * max(LEAST_SWING / upper[1, j], np.sqrt(LEAST_SWING / upper[2, j]))
+    unit = "m" if robot.joints[j].is_prismatic else "rad"
+    raise ExciterError(
+        f"a duration of {trajectory.duration:g} s is too short: within its velocity and acceleration limits joint "
+        f"'{robot.joints[j].name}' could swing by {swing[j]:.1e} {unit} only; "
+        f"give {needed:.2g} s or more"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Linearised:
+    """Values c (K, N), margins taken off, and what the rows of the Jacobian at y are made of."""
+
+    variables: Variables
+    grid: Grid
+    y: Array
+    motion: Motion
+    values: Array
+    parts: tuple[Rows, ...]
+
+    @cached_property
+    def _owner(self) -> tuple[Index, Index]:
+        """(K,): which part a row belongs to, and its number in there."""
+        counts = [len(part.values) for part in self.parts]
+        return np.repeat(np.arange(len(counts)), counts), np.concatenate([np.arange(c) for c in counts])
+
+    def rows(self, row: Index, at: Index) -> Array:
+        """(M, size): ∂c/∂y of rows ``row`` at samples ``at``."""
+        out = np.zeros((len(row), self.variables.size))
+        part_of, inside = self._owner
+        for p, part in enumerate(self.parts):
+            mine = np.flatnonzero(part_of[row] == p)
+            if not len(mine):
+                continue
+            k, i = inside[row[mine]], at[mine]
+            slopes = [None if x is None else x[k, :, i] for x in (part.dq, part.dqd, part.dqdd)]
+            out[mine] = self.variables.rows(self.grid, self.y, self.motion, i, slopes)
+        return out
+
+    def reach(self, radius: float) -> Array:
+        """(K, N): how much a step of that size may change c, to first order."""
+        _, s = self.variables.split(self.y)
+        sizes = [float(np.linalg.norm(c, axis=1).max()) / s**k for k, c in enumerate(self.grid.matrices[:3])]
+        reach = []
+        for part in self.parts:
+            slopes = zip((part.dq, part.dqd, part.dqdd), sizes, strict=True)
+            reach.append(sum(np.abs(x).sum(axis=1) * size for x, size in slopes if x is not None))
+        return radius * np.concatenate(reach)
+
+
+@dataclass(frozen=True, eq=False)
+class NonlinearLimits:
+    """Constraints on a grid; margins (K,) are kept free on the grid for what happens between its instants.
+
+    The deadline is looked at before every constraint: hundreds of rows, or a user's own function, take their time.
+    """
+
+    variables: Variables
+    grid: Grid
+    constraints: tuple[Constraint, ...]
+    margins: Array
+    deadline: Deadline = NEVER
+
+    @classmethod
+    def of(cls, variables: Variables, grid: Grid, constraints: Sequence[Constraint], margin: float) -> NonlinearLimits:
+        count = sum(len(c.rows) for c in constraints)
+        return cls(variables, grid, tuple(constraints), np.full(count, margin))
+
+    def within(self, deadline: Deadline) -> NonlinearLimits:
+        return replace(self, deadline=deadline)
+
+    def values(self, y: Array) -> Array:
+        """c (K, N) less the margins: ≥ 0 where kept."""
+        return self.at(self.variables.motion(self.grid, y)) - self.margins[:, None]
+
+    def at(self, motion: Motion) -> Array:
+        """c (K, N) of any motion, without margins."""
+        parts = [constraint.values(motion) for constraint in self._in_time()]
+        return np.concatenate(parts) if parts else np.zeros((0, len(motion)))
+
+    def linearised(self, y: Array) -> Linearised:
+        motion = self.variables.motion(self.grid, y)
+        parts = tuple(constraint.linearised(motion) for constraint in self._in_time())
+        values = np.concatenate([part.values for part in parts]) - self.margins[:, None]
+        return Linearised(self.variables, self.grid, y, motion, values, parts)
+
+    def _in_time(self) -> Iterator[Constraint]:
+        for constraint in self.constraints:
+            self.deadline.check()
+            yield constraint
