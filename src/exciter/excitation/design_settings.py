@@ -46,9 +46,8 @@ from exciter.excitation.files.export import RATE
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import check_rows, sample
 from exciter.excitation.trajectories.fourier import Fourier
-from exciter.excitation.trajectories.piecewise import LONGEST_MOTION, SHORTEST_MOTION
 from exciter.excitation.trajectories.ramps import Ramps
-from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.excitation.trajectories.trajectory import LONGEST_MOTION, SHORTEST_MOTION, Trajectory
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.parameters.terms import Terms, declared_terms
 from exciter.robot import library

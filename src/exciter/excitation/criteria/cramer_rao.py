@@ -128,9 +128,7 @@ class CramerRao(CriterionSettings):
 
     def __post_init__(self) -> None:
         if self.joint_noise is None:
-            example = "{cramer-rao: {joint_noise: 1.0e-4}}"
-            raise ParameterError(f"it needs joint_noise; give criterion: {example} in the file of --config")
-        super().__post_init__()
+            raise ParameterError("it needs joint_noise; give criterion: {cramer-rao: {joint_noise: 1.0e-4}}")
 
     def bound(self, model: DynamicModel, trajectory: Trajectory) -> CramerRao:
         return self if self.trajectory is not None else replace(self, trajectory=trajectory)

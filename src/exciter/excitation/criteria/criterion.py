@@ -23,7 +23,7 @@ from scipy.linalg import qr, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ParameterError, shown
+from exciter.errors import ExciterError, ParameterError, shown
 from exciter.excitation.criteria.design_rows import Columns, DesignRows, ObservedRows, TorqueRows
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion, MotionGradient
@@ -131,11 +131,7 @@ class CriterionSettings(Settings):
     """What a file can choose. companion: it is meaningful beside another one only."""
 
     companion: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        for name in ("scale", "values", "chi"):  # where there are any: one number each, from any sequence
-            if (given := getattr(self, name, None)) is not None:
-                object.__setattr__(self, name, tuple(float(x) for x in given))
+    refusal: ClassVar[type[ExciterError]] = ParameterError
 
     @property
     def name(self) -> str:

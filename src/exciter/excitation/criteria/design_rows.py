@@ -212,10 +212,6 @@ class EnergyRows(Settings):
     title: ClassVar[str] = "the energy model"
     name: ClassVar[str] = word
 
-    def __post_init__(self) -> None:
-        if self.interval < 1 or not (np.isfinite(self.noise) and self.noise > 0):
-            raise ParameterError(f"the energy model needs an interval ≥ 1 sample and a positive noise, not {self}")
-
     def kinds(self, model: DynamicModel) -> int:
         return 1
 

@@ -229,10 +229,6 @@ class ConditionAndSmallest(CriterionSettings):
     word: ClassVar[str] = "condition-smallest"
     title: ClassVar[str] = "condition number and smallest singular value"
 
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.k2) and self.k2 > 0):
-            raise ParameterError(f"k2 must be a positive number; given {self.k2}")
-
     def __call__(self, h: Array) -> tuple[float, Array]:
         if (spectrum := eigen(h)) is None:
             return singular(h)

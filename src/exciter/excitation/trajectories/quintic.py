@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import ExciterError, MotionError, shown
-from exciter.excitation.trajectories.piecewise import MOST_SPANS, PiecewisePolynomial, positive_duration, whole_number
+from exciter.excitation.trajectories.piecewise import MOST_SPANS, PiecewisePolynomial
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, derivative, evaluate, stationary_points
 from exciter.excitation.trajectories.trajectory import Duration
 from exciter.settings import Amount, Settings, Switch, Whole, keys_of
-from exciter.settings.fill import adapter
+from exciter.settings.fill import adapter, checked
 from exciter.typing import Array
 
 #: φ, ψ_a, ψ_b in increasing powers of x.
@@ -72,13 +72,11 @@ class Quintic(PiecewisePolynomial):
     at_rest_ends: Switch = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "times", tuple(float(t) for t in self.times))
         if len(self.times) > MOST_SPANS + 1:
             raise ExciterError(f"{len(self.times)} times of a quintic trajectory; at most {MOST_SPANS + 1}")
-        times = np.array(self.times)
-        if len(times) < 2 or times[0] != 0.0 or not (np.isfinite(times).all() and (np.diff(times) > 0).all()):
+        if len(self.times) < 2 or self.times[0] != 0.0 or not (np.diff(self.times) > 0).all():
             raise ExciterError(f"times {shown(self.times)} of a quintic trajectory; two or more, from 0, increasing")
-        positive_duration(self.times[-1])
+        checked(Duration, self.times[-1], "the last of the times of a quintic trajectory")
 
     @classmethod
     def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
@@ -94,9 +92,8 @@ class Quintic(PiecewisePolynomial):
     @classmethod
     def even(cls, duration: float, segments: int, *, at_rest_ends: bool = True) -> Self:
         """Segments of equal duration."""
-        positive_duration(duration)
-        whole_number(segments, 1, "segments of a quintic trajectory")
-        return cls(tuple(np.linspace(0.0, duration, segments + 1).tolist()), at_rest_ends)
+        steps = EvenTimes(duration, segments)
+        return cls(tuple(np.linspace(0.0, steps.duration, steps.segments + 1).tolist()), at_rest_ends)
 
     @property
     def duration(self) -> float:  # type: ignore[override]
@@ -126,7 +123,7 @@ class Quintic(PiecewisePolynomial):
 
     def with_duration(self, duration: float) -> Self:
         """All times scaled."""
-        scaled = np.array(self.times) / self.duration * positive_duration(duration)
+        scaled = np.array(self.times) / self.duration * duration
         return replace(self, times=tuple(scaled.tolist()))
 
 

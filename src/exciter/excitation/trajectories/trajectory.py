@@ -20,7 +20,8 @@ from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Number, Settings
 from exciter.typing import Array
 
-Duration = Annotated[float, Number(above=0.0, unit="s")]
+SHORTEST_MOTION, LONGEST_MOTION = 1e-3, 1e6  # [s] beyond which no robot is meant, and numbers overflow
+Duration = Annotated[float, Number(least=SHORTEST_MOTION, most=LONGEST_MOTION, unit="s")]
 SAMPLES = 4096
 SHOWN = 0.999  #: share of the acceleration's power that lies below the highest frequency shown
 

@@ -155,18 +155,14 @@ class RandomPoints(Family):
 
     word: ClassVar[str] = "random-points"
     title: ClassVar[str] = "random points"
-    points: Annotated[int, Whole(2)] = 20
-    rest: Annotated[float, Number(least=0.0, unit="s")] = 0.2
-    rise: Duration = 0.05
+    points: Annotated[int, Whole(2, MOST_POINTS)] = 20
+    rest: Annotated[float, Number(least=0.0, most=LONGEST_REST, unit="s")] = 0.2
+    rise: Annotated[float, Number(least=SHORTEST, most=LONGEST_RISE, unit="s")] = 0.05
     draws: Annotated[int, Whole(1, MOST_DRAWS)] = 2000
 
     def __post_init__(self) -> None:
-        if not 2 <= self.points <= MOST_POINTS:
-            raise ExciterError(f"points is {self.points}; give a whole number from 2 to {MOST_POINTS}")
-        if self.rest != 0.0 and not SHORTEST <= self.rest <= LONGEST_REST:
+        if 0.0 < self.rest < SHORTEST:
             raise ExciterError(f"rest is {self.rest:g} s; give 0, or {SHORTEST:g} to {LONGEST_REST:g} s")
-        if not SHORTEST <= self.rise <= LONGEST_RISE:
-            raise ExciterError(f"rise is {self.rise:g} s; give {SHORTEST:g} to {LONGEST_RISE:g} s")
         if self.draws < self.points:
             raise ExciterError(f"draws is {self.draws}; give a whole number ≥ {self.points}, that of the points")
 
@@ -253,16 +249,9 @@ class RandomSpline(Family):
     word: ClassVar[str] = "random-spline"
     title: ClassVar[str] = "random spline"
     duration: Duration = 20.0
-    segments: Annotated[int, Whole(1)] = 20
-    degree: Annotated[int, Whole(4)] = 5
+    segments: Annotated[int, Whole(1, MOST_SEGMENTS)] = 20
+    degree: Annotated[int, Whole(4, 5)] = 5
     draws: Annotated[int, Whole(1, MOST_DRAWS)] = 50
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.segments <= MOST_SEGMENTS:
-            raise ExciterError(f"segments is {self.segments}; give a whole number from 1 to {MOST_SEGMENTS}")
-        if self.draws < 1:
-            raise ExciterError(f"draws is {self.draws}; give a whole number ≥ 1")
-        _ = self.family  # refuses what a B-spline cannot be
 
     @property
     def family(self) -> BSpline:

@@ -32,7 +32,6 @@ from exciter.parameters.terms.term import (
     Samples,
     Speed,
     Travel,
-    check_positive,
     check_within,
     joint_columns,
     joint_indices,
@@ -128,9 +127,6 @@ class Tanh(FrictionShape):
     title: ClassVar[str] = "tanh"
     width: Speed
 
-    def __post_init__(self) -> None:
-        check_positive(self.width, "the width of Tanh")
-
     def bind(self, joints: Sequence[str]) -> BoundShape:
         return _Tanh(per_joint(self.width, joints, "the width of Tanh"))
 
@@ -162,7 +158,6 @@ class Dahl(FrictionShape):
     start: Annotated[PerJoint, OfNamedJoints(least=-1.0)] = 0.0
 
     def __post_init__(self) -> None:
-        check_positive(self.delta, "delta of Dahl")
         check_within(self.start, -1.0, 1.0, "start of Dahl")
 
     def bind(self, joints: Sequence[str]) -> BoundShape:
@@ -354,9 +349,6 @@ class Stribeck(DryFriction):
     word: ClassVar[str] = "stribeck"
     title: ClassVar[str] = "Stribeck friction"
     velocity: Speed = field(kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_positive(self.velocity, "the velocity of Stribeck")
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         columns, joints, shape = self.bound_parts(robot, FST)

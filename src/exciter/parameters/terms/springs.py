@@ -27,7 +27,6 @@ from exciter.parameters.terms.term import (
     RigidTorque,
     Samples,
     check_positive,
-    check_within,
     joint_columns,
     revolute_index,
 )
@@ -147,7 +146,6 @@ class Spring(JointTerm):
 
     def __post_init__(self) -> None:
         Lever(self.base_arm, self.link_arm, self.offset)
-        check_within(self.free_length, 0.0, np.finfo(float).max, "free_length")
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         joint = revolute_index(robot, self.joint, "Spring")
@@ -194,10 +192,6 @@ class GravitySpring(JointTerm):
     joint: Joint
     offset: Angle = 0.0
 
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.offset):
-            raise ParameterError(f"the offset of GravitySpring is {self.offset}; it must be a finite angle [rad]")
-
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         joint = revolute_index(robot, self.joint, "GravitySpring")
         return Sinusoid(joint_columns(robot, [joint], SINE, COSINE), self.offset)
@@ -223,8 +217,6 @@ class GasSpring(JointTerm):
 
     def __post_init__(self) -> None:
         lever = Lever(self.base_arm, self.link_arm, self.offset)
-        check_positive(self.volume, "the volume of GasSpring")
-        check_positive(self.area, "the area of GasSpring")
         if (swept := self.area * (lever.longest - lever.shortest)) >= self.volume:
             raise ParameterError(
                 f"the piston of GasSpring can sweep {swept:.4g} m³ but the gas has {self.volume:.4g} m³; "

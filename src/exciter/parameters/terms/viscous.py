@@ -17,7 +17,6 @@ from exciter.parameters.terms.term import (
     RigidTorque,
     Samples,
     Speed,
-    check_positive,
     joint_columns,
     joint_indices,
     per_joint,
@@ -71,9 +70,6 @@ class SqrtViscous(JointTerm):
     title: ClassVar[str] = "friction with the root of the speed"
     joints: Names | None = None
     width: Speed = 1e-3
-
-    def __post_init__(self) -> None:
-        check_positive(self.width, "the width of SqrtViscous")
 
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         joints = joint_indices(robot, self.joints)
