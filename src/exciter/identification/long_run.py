@@ -13,11 +13,10 @@ from functools import cached_property
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.process import fallen_back, usual_route
-from exciter.experiment.quality.check import check_stream
-from exciter.experiment.quality.quality import Quality
+from exciter.experiment.quality.quality import Quality, check_stream
 from exciter.experiment.quality.repair import Done, Repaired, repair
 from exciter.experiment.quality.repair_stream import RepairedLog
-from exciter.experiment.quality.windows import Windows
+from exciter.experiment.quality.survey import Windows
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.recording_file import ROWS, RecordingFile
 from exciter.experiment.recording.repairs import Repairs

@@ -6,18 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.signal import fftconvolve, find_peaks
 
 from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.quality.evidence import Evidence
 from exciter.experiment.quality.words import listed, number, percent, span, unit
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
-
-if TYPE_CHECKING:
-    from exciter.experiment.quality.evidence import Evidence
 
 CLOSED = 1e-3  # of the range: start and end of a planned motion that repeats
 REFINED = 20  # steps of Gauss–Newton

@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from exciter import notes
 from exciter.errors import RecordingError
-from exciter.experiment.quality.constant import stuck
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.jumps import turns_of, unwrapped
-from exciter.experiment.quality.missing import sane
-from exciter.experiment.quality.spikes import isolated
+from exciter.experiment.quality.sample_checks import stuck
+from exciter.experiment.quality.spikes import isolated, turns_of, unwrapped
 from exciter.experiment.quality.survey import CHUNK, survey
-from exciter.experiment.quality.tally import runs
+from exciter.experiment.quality.tallies import runs, sane
 from exciter.experiment.quality.thresholds import Thresholds
-from exciter.experiment.quality.words import count as counted
+from exciter.experiment.quality.words import counted
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.repairs import Repairs
 from exciter.notes import Note, Severity

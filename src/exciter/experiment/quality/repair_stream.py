@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from exciter.errors import RecordingError
-from exciter.experiment.quality.jumps import TURN
 from exciter.experiment.quality.repair import Done, complete, completed, corrected, moving_span, nothing_left
+from exciter.experiment.quality.spikes import TURN
 from exciter.experiment.quality.survey import ENOUGH
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording

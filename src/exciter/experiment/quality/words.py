@@ -29,7 +29,7 @@ def percent(share: float, digits: int = 2) -> str:
     return f"{number(100.0 * share, digits)} %"
 
 
-def count(many: int, what: str) -> str:
+def counted(many: int, what: str) -> str:
     """``one sample``, ``3 samples``."""
     return f"one {what}" if many == 1 else f"{many} {what}s"
 
