@@ -51,7 +51,7 @@ from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.body_parts import dummies
 from exciter.parameters.terms.registry import joint_terms
 from exciter.robot import library, load
-from exciter.robot.options import read_options
+from exciter.robot.load import read_options
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import parse_yaml
 from log_files import WRITERS

@@ -30,9 +30,9 @@ from exciter.parameters.base_symbolic import prismatic_links, symbolic_base, sym
 from exciter.parameters.identifiability import identifiability
 from exciter.robot.library import embedded
 from exciter.robot.library import names as library_names
+from exciter.robot.mdh import in_mdh_frames
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import axis_rotation
-from exciter.robot.to_mdh import in_mdh_frames
 
 GRAVITIES = [(0.0, 0.0, -9.81), (9.81, 0.0, 0.0), (0.0, 9.81, 0.0), (0.0, 0.0, 0.0), (2.0, -3.0, -8.0)]
 

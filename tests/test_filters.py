@@ -18,9 +18,9 @@ from conftest import benchmark, require_data, smooth_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.recording import Recording
-from exciter.experiment.recording.open import read_recording
+from exciter.experiment.recording.recording_file import read_recording
 from exciter.experiment.signals import rows as rows_module
-from exciter.experiment.signals.filtered_differences import FilteredDifferences, first_difference, second_difference
+from exciter.experiment.signals.local_routes import FilteredDifferences, first_difference, second_difference
 from exciter.experiment.signals.low_pass import NEGLIGIBLE, Butterworth, Chebyshev
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.resample import (

@@ -24,8 +24,8 @@ from exciter.experiment.quality import Repairs, repair
 from exciter.experiment.quality.repair import Done
 from exciter.experiment.quality.repair_stream import RepairedLog
 from exciter.experiment.recording import About, Recording, open_recording, write_recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification import long_run
 from exciter.identification.estimators.weighted import WeightedLeastSquares

@@ -11,10 +11,9 @@ from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
 from exciter.experiment.signals.cutoff import choose_cutoff
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.noise import earlier_low_pass, estimate_noise, quantisation_step
 from exciter.experiment.signals.resample import resample
-from exciter.experiment.signals.smoothing_spline import SmoothingSpline
 from exciter.robot.motion import Motion
 
 

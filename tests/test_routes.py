@@ -14,11 +14,10 @@ from exciter.experiment.process import process
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.experiment.signals import noise as noise_module
 from exciter.experiment.signals import route as route_module
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit, normal_equations, values
+from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
 from exciter.experiment.signals.route import Route
-from exciter.experiment.signals.smoothing_spline import SmoothingSpline
 from exciter.notes import texts
 from exciter.robot.motion import Motion
 

@@ -19,7 +19,7 @@ from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.config import SimulateSettings
 from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_configuration
 from exciter.robot import library, load
-from exciter.robot.settings_file import DESIGN_KEYS, SettingsFile
+from exciter.robot.load import DESIGN_KEYS, SettingsFile
 from exciter.settings import fill, keys_of
 from test_init_cli import exciter, uncommented
 

@@ -37,7 +37,7 @@ from exciter.experiment.virtual.control import LAWS
 from exciter.notes import texts
 from exciter.parameters.terms import Viscous
 from exciter.robot import Motion, library, load
-from exciter.robot.settings_file import SettingsFile
+from exciter.robot.load import SettingsFile
 from exciter.settings import fill, keys_of, written
 from settings_conformance import conforms
 

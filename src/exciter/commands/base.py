@@ -17,7 +17,7 @@ from exciter.parameters.terms import JointTerm
 from exciter.parameters.terms.registry import joint_terms
 from exciter.pipeline.base import FoundBase, base
 from exciter.robot import Robot
-from exciter.robot.settings_file import SettingsFile
+from exciter.robot.load import SettingsFile
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -14,8 +14,7 @@ from rich.segment import Segment
 
 from exciter.errors import ExciterError, visible
 from exciter.robot import Robot, load
-from exciter.robot.options import RobotOptions
-from exciter.robot.settings_file import SettingsFile
+from exciter.robot.load import RobotOptions, SettingsFile
 
 
 def chosen_robot(arguments: argparse.Namespace) -> Robot:

@@ -10,7 +10,7 @@ from exciter.excitation.design_settings import DesignSettings
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.config import SimulateSettings
 from exciter.identification.config.identify_config import IdentifySettings
-from exciter.robot.options import RobotOptions
+from exciter.robot.load import RobotOptions
 from exciter.settings.schema import file_schema
 
 CONFIGURATION = (

@@ -54,10 +54,9 @@ from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.parameters.terms.registry import Terms, declared_terms
 from exciter.robot import library
+from exciter.robot.load import RobotOptions, SettingsFile
 from exciter.robot.motion import Motion
-from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
-from exciter.robot.settings_file import SettingsFile
 from exciter.settings import Number, OneOf, OneWord, PerJointNumber, Settings, Vector, Whole, fill, keys_of, written
 from exciter.settings.fill import settings_fields
 from exciter.settings.kinds import LARGEST_SEED, Kind

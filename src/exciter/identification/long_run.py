@@ -17,11 +17,11 @@ from exciter.experiment.quality.quality import Quality, check_stream
 from exciter.experiment.quality.repair import Done, Repaired, repair
 from exciter.experiment.quality.repair_stream import RepairedLog
 from exciter.experiment.quality.survey import Windows
+from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.recording_file import ROWS, RecordingFile
-from exciter.experiment.recording.repairs import Repairs
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.periods import BrokenPositions, average_periods
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route, StreamingRoute

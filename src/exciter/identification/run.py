@@ -14,8 +14,7 @@ from exciter.experiment.process import process
 from exciter.experiment.quality.repair import Repaired
 from exciter.experiment.quality.survey import visible_period
 from exciter.experiment.recording import Payload, Recording
-from exciter.experiment.recording.about import LINK, MOTOR, SourceFile
-from exciter.experiment.recording.repairs import Repairs
+from exciter.experiment.recording.about import LINK, MOTOR, Repairs, SourceFile
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.route import Route
 from exciter.notes import Note

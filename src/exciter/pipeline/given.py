@@ -10,8 +10,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from exciter.errors import ExciterError, unknown_name
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
-from exciter.robot.load import load
-from exciter.robot.options import RobotOptions
+from exciter.robot.load import RobotOptions, load
 from exciter.robot.robot import Robot
 from exciter.settings import fill
 from exciter.settings.fill import settings_fields

@@ -11,8 +11,8 @@ from exciter.experiment.virtual import Simulated, VirtualRobot
 from exciter.experiment.virtual.config import SimulateSettings
 from exciter.experiment.virtual.execute import Progress
 from exciter.pipeline.given import AnyMotion, curve_of, loaded
+from exciter.robot.load import SettingsFile
 from exciter.robot.robot import Robot
-from exciter.robot.settings_file import SettingsFile
 
 USUAL_TORQUE = 50.0  #: [N·m or N] of a drive whose limit is not known
 OWN_ACCELERATION = 200.0  #: [rad/s² or m/s²] at which the torque limit moves a rotor alone

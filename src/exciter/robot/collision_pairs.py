@@ -1,4 +1,5 @@
-"""Which capsules must not touch, for descriptions that do not say it."""
+"""Which capsules must not touch, for descriptions that do not say it; and names of bodies in pairs and obstacles: a
+capsule, a link (or any frame on a body), or a joint."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from exciter.errors import RobotError, unknown_name
 from exciter.notes import COLLISIONS, Note, warning
 from exciter.robot.geometry import Capsule
 from exciter.robot.pinocchio_model import to_pinocchio
@@ -16,10 +18,60 @@ from exciter.robot.plain import bodies_have
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
 
+THE_BASE = "base"
 POSTURES = 300
 CLOSE = 0.02  # [m] what is always closer than this cannot be kept apart by any useful clearance
 ALWAYS = 0.95  # part of the postures
 FAR = 1000.0  # [rad, m] limits beyond are no limits
+
+
+def body_of(robot: Robot, name: str) -> int:
+    """The joint (index, −1: the base) that moves the body which a name stands for; every name that is allowed is
+    allowed for meshes and capsules alike."""
+    for capsule in robot.capsules:
+        if capsule.name == name:
+            return capsule.joint
+    if name in robot.frame_names:
+        return robot.frame(name).joint
+    links = [joint.link for joint in robot.joints]
+    if name in links and name:
+        return links.index(name)
+    if name == THE_BASE:
+        return BASE
+    raise RobotError(unknown_name("body", name, body_names(robot)))
+
+
+def capsules_of(robot: Robot, name: str) -> tuple[int, ...]:
+    """Indices of the capsules that a name stands for.
+
+    The name of a capsule means that one. The name of a link means all capsules made of it (link/1, link/2, …), or, if
+    it has none, all of the body it is rigidly joined to; the name of a joint (or "base") all of the body it moves.
+    """
+    names = [capsule.name for capsule in robot.capsules]
+    if name in names:
+        return (names.index(name),)
+    joint = body_of(robot, name)
+    on_body = [k for k, capsule in enumerate(robot.capsules) if capsule.joint == joint]
+    own = [k for k in on_body if names[k].rpartition("/")[0] == name]
+    if not on_body:
+        raise RobotError(f"body '{name}' has no capsule; these have: {', '.join(_with_capsules(robot))}")
+    return tuple(own or on_body)
+
+
+def body_name(robot: Robot, joint: int) -> str:
+    """The name of the joint that moves a body, or "base"."""
+    return THE_BASE if joint == BASE else robot.joints[joint].name
+
+
+def body_names(robot: Robot) -> tuple[str, ...]:
+    """Every name that ``body_of`` knows."""
+    links = (joint.link for joint in robot.joints if joint.link)
+    return tuple(dict.fromkeys((*(c.name for c in robot.capsules), THE_BASE, *robot.frame_names, *links)))
+
+
+def _with_capsules(robot: Robot) -> tuple[str, ...]:
+    joints = {capsule.joint for capsule in robot.capsules}
+    return tuple(name for name in body_names(robot) if body_of(robot, name) in joints)
 
 
 def with_collision_pairs(robot: Robot) -> Robot:

@@ -24,8 +24,8 @@ from exciter.notes import COLLISIONS, Note, note, warning
 from exciter.robot.collision_pairs import with_collision_pairs
 from exciter.robot.enclosing import enclosing_capsule, lowest_point
 from exciter.robot.geometry import Capsule, Shape
+from exciter.robot.load import RobotOptions, with_default_accelerations
 from exciter.robot.mjcf import plain_mjcf
-from exciter.robot.options import RobotOptions, with_default_accelerations
 from exciter.robot.place import place_frame, place_shape
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
 from exciter.robot.plain import PlainDescription, bodies_have, named

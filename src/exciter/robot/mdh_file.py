@@ -30,10 +30,9 @@ from exciter.errors import RobotError, shown, unknown_name
 from exciter.notes import note, texts
 from exciter.robot.geometry import ROLES, Capsule, Shape
 from exciter.robot.limits import Limits
-from exciter.robot.mdh import MDHRow, MDHTable, cos_sin
+from exciter.robot.mdh import MDHRow, MDHTable, cos_sin, in_mdh_frames
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, JointKind, Robot
 from exciter.robot.spatial import transform_inertia
-from exciter.robot.to_mdh import in_mdh_frames
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 from exciter.typing import Array

@@ -368,6 +368,6 @@ class Robot:
 
     def to_mdh(self) -> MDHTable:
         """The modified Denavit–Hartenberg table (Khalil–Kleinfinger) of this robot, frames recomputed."""
-        from exciter.robot.to_mdh import to_mdh
+        from exciter.robot.mdh import to_mdh
 
         return to_mdh(self)

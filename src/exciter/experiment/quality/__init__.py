@@ -3,7 +3,7 @@
 from exciter.experiment.quality.quality import CHECKS, Quality, check, check_stream
 from exciter.experiment.quality.repair import Repaired, repair
 from exciter.experiment.quality.thresholds import Thresholds
-from exciter.experiment.recording.repairs import Repairs
+from exciter.experiment.recording.about import Repairs
 
 __all__ = [
     "CHECKS",

@@ -124,7 +124,7 @@ def arrangement_of(
     rows: Array,
     base: Sequence[str],
 ) -> Arrangement:
-    """found, like (n, n): of measured and model torques, None where inertias are unknown; rows (N, n, b): of ``base``."""
+    """found, like (n, n): of measured and model torques, None where inertias are unknown; rows (N, n, b): of base."""
     assert smooth.effort is not None
     if found is not None and like is not None:
         _, order = linear_sum_assignment(-like)  # positions are right, torque columns are not; either sign

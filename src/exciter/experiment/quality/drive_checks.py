@@ -32,7 +32,11 @@ FILTER_EDGE = 0.5  # periods of the cut-off left out at both ends
 
 
 def coupled_drives(evidence: Evidence) -> Iterator[Note]:
-    """Pairs of joints that turn, each of which explains what is left of the other."""
+    """Drives that turn each other: the motor of one joint moves with another joint, too, as in many wrists.
+
+    Its rotor and friction then act on both joints. What the rows of joint j leave of its torque follows velocity and
+    acceleration of joint k, and what those of k leave follows j; one of the two alone may be chance.
+    """
     rows, smooth, robot = evidence.regressor, evidence.smooth, evidence.robot
     if rows is None or smooth is None or smooth.effort is None or robot is None or evidence.arrangement.joints:
         return
@@ -134,7 +138,8 @@ def group_delay(given: AnalogFilter) -> float:
 
 
 def low_pass(evidence: Evidence) -> Iterator[Note]:
-    """The frequency above which torque or current holds nothing, and the cut-off that fits."""
+    """The frequency above which torque or current holds nothing, and the cut-off that fits: dry friction betrays it,
+    whose steps are rounded."""
     pieces = [piece for piece in evidence.pieces if piece.effort is not None]
     if not pieces:
         return

@@ -26,7 +26,8 @@ LITTLE_ROOM = 0.25  # of the allowed range: a joint that has little room is not 
 
 
 def standstill(evidence: Evidence) -> Iterator[Note]:
-    """The whole robot at rest before it starts and after it ends."""
+    """The whole robot at rest before it starts and after it ends, where sign(q̇) is meaningless. Worth knowing, but no
+    fault: identification leaves it out."""
     rest, timing, least = evidence.rest, evidence.survey.timing, evidence.thresholds.standstill
     if rest.start is None or rest.end is None:
         words = "no joint moves; nothing but weight and offset can be learnt from it"

@@ -18,8 +18,8 @@ from exciter.experiment.quality.survey import CHUNK, survey
 from exciter.experiment.quality.tallies import runs, sane
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.words import counted
+from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.repairs import Repairs
 from exciter.notes import Note, Severity
 from exciter.typing import Array
 

@@ -12,8 +12,8 @@ from exciter.experiment.quality.repair import Done, complete, completed, correct
 from exciter.experiment.quality.spikes import TURN
 from exciter.experiment.quality.survey import ENOUGH
 from exciter.experiment.quality.thresholds import Thresholds
+from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.signals.resample import Margin, Piece, overlapped, peeked
 from exciter.typing import Array
 

@@ -77,7 +77,8 @@ class Windows:
 
 
 class Coarse:
-    """Bins of ``width`` [s] (the sampling interval where that is longer) from the first sample on."""
+    """Mean positions over bins of ``width`` [s] (the sampling interval where that is longer) from the first sample on,
+    few enough to keep whatever the length of the log."""
 
     def __init__(self, interval: float) -> None:
         self.width = max(BIN, 1.5 * interval)

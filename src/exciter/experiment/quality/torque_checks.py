@@ -146,7 +146,11 @@ class Zero:
 
 
 def best_zero(robot: Robot, motion: Motion, effort: Array) -> Zero | None:
-    """The single joint and angle that improve the fit most; None where no joint turns."""
+    """The single joint and angle that improve the fit most; None where no joint turns.
+
+    Every turning joint is tried at every angle, all others as logged; offset, friction and rotor inertia are removed
+    from both sides. A fit by itself would hide it: a zero that is off looks like a centre of mass elsewhere.
+    """
     change = _measure(robot, motion, effort)
     turning = [j for j, joint in enumerate(robot.joints) if not joint.is_prismatic]
     angles = np.arange(1, ANGLES) * (2.0 * np.pi / ANGLES) - np.pi
@@ -211,8 +215,13 @@ def zero(evidence: Evidence) -> Iterator[Note]:
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """Shares (n,) of the torque's variance: by the description's inertias (None where they are unknown), by a fit of
-    all base parameters; negative where the model adds torque that is not there."""
+    """Shares (n,) of the torque's variance, 1 − Σr²/Σ(τ − mean)²: by the description's inertias (None where they are
+    unknown; offset, friction and rotor inertia of every joint fitted, as are joint terms of a model that was given),
+    and by a plain fit of all base parameters; negative where the model adds torque that is not there.
+
+    The plausibility test behind all others: a fault nobody looked for, such as the zero of a joint, leaves torque
+    unexplained here, whatever it is.
+    """
 
     described: Array | None
     fitted: Array

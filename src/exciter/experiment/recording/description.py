@@ -8,10 +8,19 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.about import LINK, MOTOR, About, AnalogFilter, Note, Payload, SourceFile, Triple
+from exciter.experiment.recording.about import (
+    LINK,
+    MOTOR,
+    About,
+    AnalogFilter,
+    Note,
+    Payload,
+    Repairs,
+    SourceFile,
+    Triple,
+)
 from exciter.experiment.recording.drive import Drive, DriveSettings, Offset, drive_of
 from exciter.experiment.recording.formats import FORMATS, preset
-from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.recording.signal import (
     JOINT,
     Current,

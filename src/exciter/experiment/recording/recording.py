@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import RecordingError, unknown_name
-from exciter.experiment.recording.about import MOTOR, About
-from exciter.experiment.recording.repairs import Repairs
+from exciter.experiment.recording.about import MOTOR, About, Repairs
 from exciter.labelled import Labelled, table_html
 from exciter.notes import Note
 from exciter.robot.robot import Robot

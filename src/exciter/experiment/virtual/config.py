@@ -32,8 +32,8 @@ from exciter.experiment.virtual.truth import FIELDS as FRICTION
 from exciter.experiment.virtual.truth import CompensationSpring, Flexibility, Truth, read_truth
 from exciter.experiment.virtual.virtual_robot import Start, VirtualRobot
 from exciter.parameters.terms.term import PerJoint
+from exciter.robot.load import SettingsFile
 from exciter.robot.robot import Robot
-from exciter.robot.settings_file import SettingsFile
 from exciter.settings import Number, PerJointNumber, Place, Settings, Whole
 from exciter.settings.kinds import LARGEST_SEED
 

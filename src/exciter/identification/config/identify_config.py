@@ -34,8 +34,8 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.process import ROUTES
 from exciter.experiment.recording.about import LINK
-from exciter.experiment.signals.registry import ROUTES
 from exciter.experiment.signals.route import Route
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
@@ -65,9 +65,8 @@ from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
 from exciter.parameters.terms.registry import ListOfTerms
 from exciter.parameters.terms.term import PerJoint, per_joint
-from exciter.robot.options import RobotOptions
+from exciter.robot.load import RobotOptions, SettingsFile
 from exciter.robot.robot import Robot
-from exciter.robot.settings_file import SettingsFile
 from exciter.settings import (
     ByName,
     Number,

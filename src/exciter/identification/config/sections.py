@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from exciter.errors import ExciterError, ParameterError, RecordingError, shown
-from exciter.experiment.signals.filtered_differences import HIGHEST, FilteredDifferences
+from exciter.experiment.signals.local_routes import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed, motion_band
 from exciter.experiment.signals.route import Route

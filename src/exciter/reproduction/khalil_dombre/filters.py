@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import signal
 
-from exciter.experiment.signals.filtered_differences import first_difference, second_difference
+from exciter.experiment.signals.local_routes import first_difference, second_difference
 from exciter.experiment.signals.low_pass import Butterworth, Chebyshev, SecondOrder
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic

@@ -12,7 +12,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.validation_motion.draw import Drawn, draw
 from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual.draw import draw as draw_truth
 from exciter.experiment.virtual.sensors import Encoder, Sampling, TorqueMeter

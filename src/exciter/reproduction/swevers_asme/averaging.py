@@ -9,8 +9,8 @@ import numpy as np
 from scipy import stats
 
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.filtered_differences import second_difference
 from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.local_routes import second_difference
 from exciter.experiment.signals.periods import average_periods
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.identification.information import Information

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.filtered_differences import first_difference, second_difference
+from exciter.experiment.signals.local_routes import first_difference, second_difference
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
 from exciter.experiment.virtual import Friction, Spread, TorqueMeter, Truth, draw
 from exciter.identification.estimate import Estimate
