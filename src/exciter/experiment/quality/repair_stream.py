@@ -14,7 +14,7 @@ from exciter.experiment.quality.survey import ENOUGH
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.resample import Margin, Piece, overlapped, peeked
+from exciter.experiment.signals.resample import Margin, Piece, overlapped, window
 from exciter.typing import Array
 
 BESIDE_SECONDS, BESIDE_SAMPLES = 1.0, 256  # at least, on either side of a piece
@@ -42,9 +42,7 @@ class RepairedLog:
         thresholds: Thresholds | None = None,
     ) -> RepairedLog:
         repairs, limits = repairs or Repairs(), thresholds or Thresholds()
-        beginning, _ = peeked(chunks(), ENOUGH, Recording.join)
-        if beginning is None:
-            raise RecordingError("nothing was recorded")
+        beginning = Recording.join(window(iter(chunks()), ENOUGH))
         everything = cls(chunks, replace(repairs, cut_standstill=False), limits, beginning.interval, (-np.inf, np.inf))
         if not repairs.cut_standstill:
             return everything

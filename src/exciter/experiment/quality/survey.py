@@ -3,8 +3,9 @@ glance, and evenly spread windows of it for work that would be too much on all."
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from exciter.experiment.quality.tallies import Index, Missing, Plateaus, Tally, 
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.about import About
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals.resample import window
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
@@ -47,15 +49,11 @@ class Windows:
         rest = fresh if self._rest is None else Recording.join([self._rest, fresh])
         at = 0
         while len(rest) - at >= self._size:
-            self._keep(rest[at : at + self._size])
-            at += self._size
+            self._kept[self._count] = rest[at : at + self._size]
+            self._count, at = self._count + 1, at + self._size
+            if len(self._kept) > self._blocks:
+                del self._kept[max(self._kept, key=lambda k: k * GOLDEN % 1.0)]
         self._rest = rest[at:]
-
-    def _keep(self, block: Recording) -> None:
-        self._kept[self._count] = block
-        self._count += 1
-        if len(self._kept) > self._blocks:
-            del self._kept[max(self._kept, key=lambda k: k * GOLDEN % 1.0)]
 
     @property
     def complete(self) -> bool:
@@ -220,7 +218,7 @@ class Survey:
 def survey(pieces: Iterable[Recording], robot: Robot | None, thresholds: Thresholds) -> Survey:
     """Of pieces of one recording, in order of time."""
     stream = iter(pieces)
-    head = _head(stream)
+    head = Recording.join(window(stream, ENOUGH))
     interval = _interval(head)
     turning = None if robot is None else np.array([not joint.is_prismatic for joint in robot.joints])
     fastest = None if robot is None else thresholds.impossible_speed * robot.limit("velocity")
@@ -237,7 +235,7 @@ def survey(pieces: Iterable[Recording], robot: Robot | None, thresholds: Thresho
         Windows(thresholds.window, thresholds.most_samples),
     )
     context: Recording | None = None
-    for whole in _with_head(head, stream):
+    for whole in chain([head], stream):
         for piece in whole.chunks(CHUNK):
             if context is not None and (piece.joints, piece.signals) != (context.joints, context.signals):
                 raise RecordingError("the pieces of the recording do not have the same joints and signals")
@@ -253,24 +251,9 @@ def survey(pieces: Iterable[Recording], robot: Robot | None, thresholds: Thresho
     return result
 
 
-def _head(stream: Iterator[Recording]) -> Recording:
-    parts: list[Recording] = []
-    for piece in stream:
-        parts += [piece] if len(piece) else []
-        if sum(map(len, parts)) >= ENOUGH:
-            break
-    head = Recording.join(parts)
+def _interval(head: Recording) -> float:
     if len(head) < 2:
         raise RecordingError(f"a recording of {len(head)} samples cannot be judged; at least 2 are needed")
-    return head
-
-
-def _with_head(head: Recording, stream: Iterator[Recording]) -> Iterator[Recording]:
-    yield head
-    yield from (piece for piece in stream if len(piece))
-
-
-def _interval(head: Recording) -> float:
     step = np.diff(head.time)
     if not (step > 0).any():
         raise RecordingError(

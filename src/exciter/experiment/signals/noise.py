@@ -8,7 +8,7 @@ What settings are chosen from must not be the rest before the motion (``peeked_a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -18,7 +18,7 @@ from scipy import signal, stats
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.resample import Join, split_at_gaps
+from exciter.experiment.signals.resample import Join, split_at_gaps, window
 from exciter.typing import Array
 
 ORDERS = range(2, 9)  # of the differences
@@ -170,36 +170,21 @@ def peeked_at_motion(
 ) -> tuple[Recording | None, Iterator[Recording]]:
     """A first stretch of a stream in which something moves, some ``samples`` long, and the stream from its start.
 
-    None: the stream is empty. Refused where the first million samples or so are standstill.
+    Refused where it is empty, or its first million samples or so are standstill.
     """
     stream, seen = iter(parts), list[Recording]()
     for _ in range(WINDOWS):
-        if not (window := _window(stream, samples)):
+        if not (following := window(stream, samples)):
             break
-        seen.append(join(window))
+        seen.append(join(following))
         if moves(seen[-1]):
-            if len(seen) > 1 or not moves(seen[0][: len(seen[0]) // 2]):  # it has begun only just
-                seen += _window(stream, samples)
-            return join(seen[_first(seen) :]), chain(seen, stream)
-    if not seen:
-        return None, iter(())
+            first = len(seen) - 1
+            if first or not moves(seen[0][: len(seen[0]) // 2]):  # it has begun only just
+                seen += window(stream, samples)
+            return join(seen[first:]), chain(seen, stream)
     if sum(map(len, seen)) < FEWEST:
         return join(seen), chain(seen, stream)
     raise RecordingError(
         f"no joint moves in the first {seen[-1].time[-1] - seen[0].time[0]:.3g} s: nothing can be chosen from "
         "standstill; give the setting (cutoff, or knots_per_second), or cut the rest off"
     )
-
-
-def _first(seen: Sequence[Recording]) -> int:
-    """Index of the first stretch that moves."""
-    return next(k for k, part in enumerate(seen) if moves(part))
-
-
-def _window(stream: Iterator[Recording], samples: int) -> list[Recording]:
-    window, total = list[Recording](), 0
-    while total < samples and (part := next(stream, None)) is not None:
-        if len(part):
-            window.append(part)
-            total += len(part)
-    return window

@@ -85,17 +85,14 @@ class StreamingRoute(Route):
         too short for the route are left out, which the notes of the piece after them say, those of the last piece at
         the latest.
         """
-        stream: Iterable[Recording]
         if typical is None:
             peek = peeked_at_motion if self.is_open else peeked
-            typical, stream = peek(chunks, BEGINNING, Recording.join)
-        else:
-            stream = chunks
+            typical, chunks = peek(chunks, BEGINNING, Recording.join)
         if typical is None:
             raise RecordingError("nothing was recorded")
         plan = self.plan(typical)
         held, short, lost = None, 0, 0.0
-        for piece, start in _pieces(stream, plan):
+        for piece, start in _pieces(chunks, plan):
             processed = plan.processed(piece, start)
             if processed is None:
                 short, lost = short + 1, lost + piece.whole.duration
