@@ -54,7 +54,9 @@ def capsules_of(robot: Robot, name: str) -> tuple[int, ...]:
     on_body = [k for k, capsule in enumerate(robot.capsules) if capsule.joint == joint]
     own = [k for k in on_body if names[k].rpartition("/")[0] == name]
     if not on_body:
-        raise RobotError(f"body '{name}' has no capsule; these have: {', '.join(_with_capsules(robot))}")
+        joints = {capsule.joint for capsule in robot.capsules}
+        known = ", ".join(known for known in body_names(robot) if body_of(robot, known) in joints)
+        raise RobotError(f"body '{name}' has no capsule; these have: {known}")
     return tuple(own or on_body)
 
 
@@ -67,11 +69,6 @@ def body_names(robot: Robot) -> tuple[str, ...]:
     """Every name that ``body_of`` knows."""
     links = (joint.link for joint in robot.joints if joint.link)
     return tuple(dict.fromkeys((*(c.name for c in robot.capsules), THE_BASE, *robot.frame_names, *links)))
-
-
-def _with_capsules(robot: Robot) -> tuple[str, ...]:
-    joints = {capsule.joint for capsule in robot.capsules}
-    return tuple(name for name in body_names(robot) if body_of(robot, name) in joints)
 
 
 def with_collision_pairs(robot: Robot) -> Robot:

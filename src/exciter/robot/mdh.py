@@ -35,7 +35,6 @@ from numpy.typing import ArrayLike
 from exciter.errors import RobotError
 from exciter.robot.geometry import frozen_array
 from exciter.robot.limits import Limits
-from exciter.robot.place import place_capsule, place_frame, place_shape
 from exciter.robot.robot import BASE, Joint, JointKind, Robot
 from exciter.robot.spatial import homogeneous, transform_inertia
 from exciter.typing import Array
@@ -203,9 +202,9 @@ def in_mdh_frames(robot: Robot, *, parallel: float = PARALLEL) -> tuple[Robot, M
     moved = replace(
         robot,
         joints=tuple(joints),
-        frames=tuple(place_frame(f, *_from(f.joint, back)) for f in robot.frames),
-        capsules=tuple(place_capsule(c, *_from(c.joint, back)) for c in robot.capsules),
-        shapes=tuple(place_shape(s, *_from(s.joint, back)) for s in robot.shapes),
+        frames=tuple(f.placed(*_from(f.joint, back)) for f in robot.frames),
+        capsules=tuple(c.placed(*_from(c.joint, back)) for c in robot.capsules),
+        shapes=tuple(s.placed(*_from(s.joint, back)) for s in robot.shapes),
     )
     return moved, table
 

@@ -10,14 +10,14 @@ import math
 from collections.abc import Mapping
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path, PurePosixPath
+from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from exciter.errors import RobotError
-from exciter.robot.geometry import Shape
+from exciter.robot.geometry import GREY, Shape
 from exciter.robot.mjcf_settings import Classes, Compiler, orientation, resolved, rotation_to_axis
-from exciter.robot.place import place_shape
 from exciter.robot.spatial import from_pseudo_inertia, rotation_to, transform_inertia
 from exciter.robot.xml_safety import asset_path, number, numbers
 from exciter.typing import Array
@@ -75,21 +75,15 @@ def half_sizes(geom: Element, owner: str) -> tuple[float, ...]:
 
 def geom_shape(geom: Element, compiler: Compiler, owner: str) -> Shape | None:
     """A box, sphere, cylinder or capsule; None for what has no such form."""
-    kind = geom_kind(geom)
+    kind: Any = geom_kind(geom)
     if kind not in ("sphere", "box", "capsule", "cylinder"):
         return None
     rotation, translation = geom_placement(geom, compiler, owner)
     half = half_sizes(geom, owner)
-    red, green, blue, alpha = numbers(geom, "rgba", 4, owner) or (0.7, 0.7, 0.7, 1.0)
-    colour = (red, green, blue, alpha)
-    if kind == "sphere":
-        return Shape("sphere", -1, half, rotation, translation, colour)
-    if kind == "box":
-        return Shape("box", -1, tuple(2 * value for value in half), rotation, translation, colour)
-    size = (half[0], 2 * half[1])
-    if kind == "capsule":
-        return Shape("capsule", -1, size, rotation, translation, colour)
-    return Shape("cylinder", -1, size, rotation, translation, colour)
+    red, green, blue, alpha = numbers(geom, "rgba", 4, owner) or GREY
+    size = half if kind == "sphere" else tuple(2 * value for value in half)
+    size = size if kind in ("sphere", "box") else (half[0], size[1])
+    return Shape(kind, -1, size, rotation, translation, (red, green, blue, alpha))
 
 
 def geom_solid(geom: Element, compiler: Compiler, meshes: Mapping[str, Shape], owner: str) -> Shape | None:
@@ -103,7 +97,7 @@ def geom_solid(geom: Element, compiler: Compiler, meshes: Mapping[str, Shape], o
     rotation, translation = geom_placement(geom, compiler, owner)
     if kind == "mesh":
         mesh = meshes.get(geom.get("mesh", ""))
-        return None if mesh is None else place_shape(mesh, -1, rotation, translation)
+        return None if mesh is None else mesh.placed(-1, rotation, translation)
     half = np.array(half_sizes(geom, owner))
     longest = int(np.argmax(half))
     radius = float(np.delete(half, longest).max())

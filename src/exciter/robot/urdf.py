@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISIONS, Note, note, warning
-from exciter.robot.geometry import Shape
+from exciter.robot.geometry import GREY, Colour, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
 from exciter.robot.robot import Frame
@@ -46,9 +47,7 @@ NUMBERS: dict[str, dict[str, int | None]] = {
 UNLIMITED = tuple(
     Unlimited(which, "in the file (absent or 0)", "taken as unlimited") for which in ("upper", "velocity", "torque")
 )
-Colour = tuple[float, float, float, float]
 LinkShapes = tuple[tuple[str, Shape], ...]
-GREY: Colour = (0.7, 0.7, 0.7, 1.0)
 
 
 def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
@@ -324,27 +323,21 @@ def _shape(element: Element, owner: str, folder: Path, mesh_root: Path, colours:
     rotation, translation = rpy_rotation(rpy), np.array(xyz)
     material = element.find("material")
     colour = GREY if material is None else _colour(material, colours)
-    if solid.tag == "mesh":
+    kind: Any = solid.tag
+    if kind == "mesh":
         scale = numbers(solid, "scale", 3, owner) or (1.0, 1.0, 1.0)
         path = asset_path(solid.get("filename", ""), folder, mesh_root)
         return Shape("mesh", -1, scale, rotation, translation, colour, str(path))
-    if solid.tag == "box":
+    if kind == "box":
         size = numbers(solid, "size", 3, owner) or ()
-        return Shape("box", -1, _positive(size, owner), rotation, translation, colour)
-    radius, length = number(solid, "radius", owner), number(solid, "length", owner)
-    if solid.tag == "sphere":
-        return Shape("sphere", -1, _positive((radius,), owner), rotation, translation, colour)
-    if solid.tag == "cylinder":
-        return Shape("cylinder", -1, _positive((radius, length), owner), rotation, translation, colour)
-    if solid.tag == "capsule":
-        return Shape("capsule", -1, _positive((radius, length), owner), rotation, translation, colour)
-    raise RobotError(f"{owner} has the geometry <{solid.tag}>; allowed are box, sphere, cylinder, capsule and mesh")
-
-
-def _positive(size: tuple[float, ...], owner: str) -> tuple[float, ...]:
+    else:
+        radius, length = number(solid, "radius", owner), number(solid, "length", owner)
+        if kind not in ("sphere", "cylinder", "capsule"):
+            raise RobotError(f"{owner} has the geometry <{kind}>; allowed are box, sphere, cylinder, capsule and mesh")
+        size = (radius,) if kind == "sphere" else (radius, length)
     if not size or min(size) <= 0:
         raise RobotError(f"a shape of {owner} has the size {size}; every length must be given and positive")
-    return size
+    return Shape(kind, -1, size, rotation, translation, colour)
 
 
 def _colour(material: Element, named_colours: dict[str, Colour]) -> Colour:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.quality.smooth import Smooth
+from exciter.experiment.quality.smooth import Smooth, unit_columns
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
@@ -54,8 +54,7 @@ def unknown_terms(motion: Motion, model: DynamicModel | None = None) -> list[Arr
 
 def _completed(basis: Array, columns: Array) -> Array:
     """An orthonormal basis (N, 4 + r) that also spans columns (N, c)."""
-    norms = np.linalg.norm(columns, axis=0)
-    own = columns[:, norms > 0] / norms[norms > 0]
+    own = unit_columns(columns)
     own = own - basis @ (basis.T @ own)
     u, s, _ = np.linalg.svd(own, full_matrices=False)
     return np.column_stack([basis, u[:, s > VISIBLE]])

@@ -16,13 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.experiment.quality.smooth import Smooth
+from exciter.experiment.quality.smooth import SINGULAR, Smooth, determined, span
 from exciter.experiment.quality.tallies import Index
 from exciter.typing import Array
 
 BLOCKS = 20
-SINGULAR = 1e-8  # relative singular value that is none
-ENOUGH = 2.0  # independent samples per column: with fewer a fit follows any delay
 REACH = 0.3  # [s] that is scanned on either side; clocks that differ by more show in the motion itself
 PART = 0.1  # of the longest piece, at most: rows that a shift would push over its end are left out
 PER_PERIOD = 4.0  # points of the scan per period of the cut-off
@@ -87,13 +85,6 @@ def _slope(x: Array) -> tuple[float, float]:
     """From r, ∂r/∂d, ∂²r/∂d² (N, 3). The last keeps noise, which is shifted too, out of the curvature."""
     r, g, bend = x.T
     return float(g @ r), float(g @ g + r @ bend)
-
-
-def span(w: Array) -> Array:
-    """Orthonormal columns that span those of w."""
-    norms = np.linalg.norm(w, axis=0)
-    u, s, _ = np.linalg.svd(w[:, norms > 0] / norms[norms > 0], full_matrices=False)
-    return np.asarray(u[:, s > SINGULAR * s[0]] if s.size else u)
 
 
 def blocks(time: Array, period: float | None) -> list[Index]:
@@ -183,7 +174,7 @@ def delays_of(smooth: Smooth, regressor: Array | None, period: float | None = No
     rows = {}
     for j in map(int, np.flatnonzero(np.ptp(smooth.effort, axis=0) > 0)):
         w = with_friction(features(smooth) if regressor is None else regressor[:, j], smooth, j)
-        if ENOUGH * np.count_nonzero(np.linalg.norm(w, axis=0)) <= smooth.independent:
+        if determined(w, smooth.independent):
             rows[j] = w
     fit = ShiftedFit(rows, smooth, reach, period)
     if not fit.joints:

@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 from scipy.signal import butter
 
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.smooth import Smooth
-from exciter.experiment.quality.words import number, percent, span
+from exciter.experiment.quality.smooth import SINGULAR, Smooth, determined, residual, span
+from exciter.experiment.quality.words import number, percent, time_span
 from exciter.experiment.recording.about import AnalogFilter
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.noise import earlier_low_pass
 from exciter.notes import Note, note, warning
 from exciter.typing import Array
 
-ENOUGH = 2.0  # independent samples per column: with fewer a fit follows anything
-SINGULAR = 1e-8  # relative length of a column that the others leave
 EXPLAINED_BY_FILTER = 0.1  # of the delay that a filter explains: fast motion is delayed a little more
 DOUBTFUL = 2.0  # errors: such a delay is as well none
 BEYOND_DOUBT = 10.0  # errors: such a delay is told even if it explains little
@@ -41,7 +39,8 @@ def coupled_drives(evidence: Evidence) -> Iterator[Note]:
     if rows is None or smooth is None or smooth.effort is None or robot is None or evidence.arrangement.joints:
         return
     turning = [j for j, joint in enumerate(robot.joints) if not joint.is_prismatic and np.ptp(smooth.motion.q[:, j])]
-    spaces = {j: basis for j in turning if (basis := _basis(rows[:, j], smooth.independent)) is not None}
+    enough = [j for j in turning if rows[:, j].any() and determined(rows[:, j], smooth.independent)]
+    spaces = {j: span(rows[:, j]) for j in enough}
     for j, k in combinations(spaces, 2):
         (one, slope), (other, _) = (_left_by_other(smooth, spaces[a], a, b) for a, b in ((j, k), (k, j)))
         if max(one, other) < evidence.thresholds.coupled:
@@ -56,26 +55,16 @@ def coupled_drives(evidence: Evidence) -> Iterator[Note]:
             yield warning("coupled drives", words, first=first, second=second, left=[one, other])
 
 
-def _basis(w: Array, independent: float) -> Array | None:
-    """(N, r) orthonormal columns of rows (N, b) of one joint; None where samples are too few to tell."""
-    norms = np.linalg.norm(w, axis=0)
-    w = w[:, norms > 0] / norms[norms > 0]
-    if not w.shape[1] or ENOUGH * w.shape[1] > independent:
-        return None
-    u, s, _ = np.linalg.svd(w, full_matrices=False)
-    return np.asarray(u[:, s > SINGULAR * s[0]])
-
-
 def _left_by_other(smooth: Smooth, basis: Array, j: int, k: int) -> tuple[float, float]:
     """What rotor and friction of a motor that also moves with k leave of the residual power of joint j, and their
     viscous part, whose sign tells the directions."""
     assert smooth.effort is not None
     m = smooth.motion
     both = np.column_stack([m.qd[:, k], m.qdd[:, k], *(np.sign(m.qd[:, j] + s * m.qd[:, k]) for s in (1.0, -1.0))])
-    residual, own = (x - basis @ (basis.T @ x) for x in (smooth.effort[:, j], both))
-    found, *_ = np.linalg.lstsq(own, residual, rcond=SINGULAR)
-    power = float(residual @ residual)
-    return (float(np.sum((residual - own @ found) ** 2)) / power if power > 0 else 1.0), float(found[0])
+    left, own = (x - basis @ (basis.T @ x) for x in (smooth.effort[:, j], both))
+    found, *_ = np.linalg.lstsq(own, left, rcond=SINGULAR)
+    power = float(left @ left)
+    return (float(np.sum((left - own @ found) ** 2)) / power if power > 0 else 1.0), float(found[0])
 
 
 def delay(evidence: Evidence) -> Iterator[Note]:
@@ -118,14 +107,14 @@ def delay(evidence: Evidence) -> Iterator[Note]:
     expected = 0.0 if given is None else group_delay(given)
     allowed = max(limits.delay_errors * error, limits.delay_samples * interval, EXPLAINED_BY_FILTER * expected)
     if given is not None and abs(mean - expected) < allowed:
-        words += f", as the filter given explains (expected {span(expected)})"
+        words += f", as the filter given explains (expected {time_span(expected)})"
         yield note("delay", words, expected=expected, **numbers)
     elif sure and effect > limits.delay_effect and (beyond_doubt or found.power < limits.delay_power):
         words += f": it changes the torque by {percent(effect)}; nothing is shifted by itself"
         if given is None:
             words += "; if an analogue filter did it, say filter: {order: …, cutoff: …}"
         else:
-            words += f"; the filter given explains {span(expected)} of it"
+            words += f"; the filter given explains {time_span(expected)} of it"
         yield warning("delay", words, expected=expected, **numbers)
     else:
         yield note("delay", words, expected=expected, **numbers)
@@ -140,12 +129,11 @@ def group_delay(given: AnalogFilter) -> float:
 def low_pass(evidence: Evidence) -> Iterator[Note]:
     """The frequency above which torque or current holds nothing, and the cut-off that fits: dry friction betrays it,
     whose steps are rounded."""
-    pieces = [piece for piece in evidence.pieces if piece.effort is not None]
-    if not pieces:
+    efforts = [piece.effort for piece in evidence.pieces if piece.effort is not None]
+    if not efforts:
         return
-    effort = max((piece.effort for piece in pieces if piece.effort is not None), key=len)
     rate = evidence.survey.timing.rate
-    limit = earlier_low_pass(effort, rate)
+    limit = earlier_low_pass(max(efforts, key=len), rate)
     if limit is None:
         return
     known = evidence.survey.about.filter
@@ -208,11 +196,5 @@ def _inside(smooth: Smooth, edge: float) -> NDArray[np.bool_]:
 
 def _power(rows: Array, effort: Array, inside: NDArray[np.bool_]) -> float:
     """Mean over the joints of the logarithm of what a fit of each leaves."""
-    left = []
-    for j, y in enumerate(effort[inside].T):
-        w = rows[inside, j]
-        norms = np.linalg.norm(w, axis=0)
-        w = w[:, norms > 0] / norms[norms > 0]
-        found, *_ = np.linalg.lstsq(w, y, rcond=1e-8)
-        left.append(np.mean((y - w @ found) ** 2) + 1e-300)
+    left = [np.mean(residual(rows[inside, j], y) ** 2) + 1e-300 for j, y in enumerate(effort[inside].T)]
     return float(np.mean(np.log(left)))

@@ -12,7 +12,7 @@ from scipy.signal import fftconvolve, find_peaks
 
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.words import listed, number, percent, span, unit
+from exciter.experiment.quality.words import listed, number, percent, time_span, unit
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
 
@@ -89,7 +89,7 @@ def planned(evidence: Evidence) -> Iterator[Note]:
     if abs(shift) < NOTHING * evidence.survey.timing.interval:
         words += f"without a shift in time: off by {_each(evidence, moved)}"
     else:
-        words += f"{span(abs(shift))} {'later' if shift > 0 else 'earlier'}: off by {_each(evidence, moved)}"
+        words += f"{time_span(abs(shift))} {'later' if shift > 0 else 'earlier'}: off by {_each(evidence, moved)}"
         words += f"; without a shift by {_each(evidence, still)}" if len(still) else ""
     yield note("planned motion", words, **numbers)
     yield from _far_off(evidence, plan, moved)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,10 +21,12 @@ from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.words import counted
 from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals.resample import split_at_gaps
 from exciter.notes import Note, Severity
 from exciter.typing import Array
 
 CUBIC = 3
+Sums = dict[str, tuple[int, set[int]]]  # by channel: how many, and of which columns
 BESIDE = 8  # samples on either side, at least, that a filled run is fitted to
 
 
@@ -75,8 +78,8 @@ def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: 
 
 def completed(recording: Recording, interval: float, repairs: Repairs, done: Done) -> list[Recording]:
     """What lies between long gaps, without missing values; interval [s]: between samples."""
-    gap = _longest_gap(interval, repairs)
-    parts = _filled(_trimmed(_stretches(recording, gap), done), repairs, done)
+    gap = max(repairs.longest_gap, 2.5 * interval)  # [s] that does not split the recording
+    parts = _filled(_trimmed(split_at_gaps(recording, gap), done), repairs, done)
     done.see_stretches(parts, gap, repairs.shortest)
     return parts
 
@@ -94,35 +97,25 @@ class Done:
 
     def __init__(self) -> None:
         self.within = (-np.inf, np.inf)
-        self._dropped = self._trimmed = self._stretches = self._short = 0
-        self._turns: dict[str, int] = {}
-        self._spikes: dict[str, tuple[int, set[int]]] = {}
-        self._filled: dict[str, tuple[int, set[int]]] = {}
+        self.dropped = self.trimmed = self._stretches = self._short = 0
+        self.turns = Counter[str]()
+        self.spikes: Sums = {}
+        self.filled: Sums = {}
         self._standstill: list[Note] = []
         self._gap, self._shortest = 0.0, 0.0
         self._columns: dict[str, tuple[str, ...]] = {}
-        self._holes: dict[tuple[str, str], int] = {}
+        self._holes = Counter[tuple[str, str]]()
         self._samples = 0
 
     def _inside(self, time: Array) -> NDArray[np.bool_]:
         return np.asarray((time >= self.within[0]) & (time < self.within[1]))
 
-    def see_dropped(self, time: Array) -> None:
-        self._dropped += int(self._inside(time).sum())
+    def count(self, time: Array) -> int:
+        """Of samples at these times."""
+        return int(self._inside(time).sum())
 
-    def see_turns(self, joint: str, time: Array) -> None:
-        if count := int(self._inside(time).sum()):
-            self._turns[joint] = self._turns.get(joint, 0) + count
-
-    def see_spikes(self, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
-        self._see(self._spikes, recording, name, at)
-
-    def see_filled(self, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
-        self._see(self._filled, recording, name, at)
-
-    def _see(
-        self, sums: dict[str, tuple[int, set[int]]], recording: Recording, name: str, at: NDArray[np.bool_]
-    ) -> None:
+    def see(self, sums: Sums, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
+        """``spikes`` or ``filled``: which samples of a channel."""
         at = at[self._inside(recording.time)]
         if at.any():
             count, joints = sums.get(name, (0, set()))
@@ -136,9 +129,6 @@ class Done:
         """Cut before and after these times [s]."""
         text = f"cut the standstill before {first:.6g} s and after {last:.6g} s: {count} samples"
         self._standstill.append(notes.done("standstill", text))
-
-    def see_trimmed(self, time: Array) -> None:
-        self._trimmed += int(self._inside(time).sum())
 
     def see_stretches(self, parts: Sequence[Recording], gap: float, shortest: float) -> None:
         self._gap, self._shortest = gap, shortest
@@ -155,7 +145,7 @@ class Done:
         for name in recording.channels:
             counts = (~np.isfinite(getattr(recording, name)[inside])).sum(axis=0)
             for column, count in zip(recording.columns(name), counts.tolist(), strict=True):
-                self._holes[name, column] = self._holes.get((name, column), 0) + count
+                self._holes[name, column] += count
 
     def refuse_holes(self, limits: Thresholds) -> None:
         for name in dict.fromkeys(name for name, _ in self._holes):
@@ -171,17 +161,17 @@ class Done:
     def notes(self) -> tuple[Note, ...]:
         """What was done, in its order."""
         said = list[Note]()
-        if count := self._dropped:
+        if count := self.dropped:
             said.append(notes.done("duplicates", f"dropped {count} samples with the time of the one before"))
-        for joint, count in self._turns.items():
+        for joint, count in self.turns.items():
             said.append(notes.done("turns", f"took {counted(count, 'step')} of a turn out of {joint}", joint))
-        for name, (count, joints) in self._spikes.items():
+        for name, (count, joints) in self.spikes.items():
             text = f"replaced {count} isolated outliers of {name} ({self._listed(name, joints)})"
             said.append(notes.done("spikes", text))
         said += self._standstill
-        if self._trimmed:
-            said.append(notes.done("missing values", f"cut {self._trimmed} incomplete samples at the ends"))
-        for name, (count, joints) in self._filled.items():
+        if self.trimmed:
+            said.append(notes.done("missing values", f"cut {self.trimmed} incomplete samples at the ends"))
+        for name, (count, joints) in self.filled.items():
             text = f"filled {count} missing values of {name} ({self._listed(name, joints)}) by cubics through their"
             said.append(notes.done("missing values", f"{text} neighbours"))
         if self._stretches > 1:
@@ -215,14 +205,15 @@ def _without_duplicates(recording: Recording, repairs: Repairs, done: Done) -> R
             f"first at {recording.time[other][0]:.6g} s; repair: {{contradicting: true}} drops them"
         )
     drop = (copy if repairs.duplicates else np.zeros_like(copy)) | other
-    done.see_dropped(recording.time[drop])
+    done.dropped += done.count(recording.time[drop])
     return recording[~drop]
 
 
 def _unwrapped(recording: Recording, done: Done) -> Recording:
     turns = turns_of(recording.q)
     for j in map(int, np.flatnonzero(turns.any(axis=0))):
-        done.see_turns(recording.joints[j], recording.time[1:][turns[:, j] != 0])
+        if count := done.count(recording.time[1:][turns[:, j] != 0]):
+            done.turns[recording.joints[j]] += count
     return replace(recording, q=unwrapped(recording.q)) if turns.any() else recording
 
 
@@ -235,7 +226,7 @@ def _without_spikes(recording: Recording, repairs: Repairs, limits: Thresholds, 
         at = isolated(recording.time, x, limits.spike)
         if at.any():
             changed[name] = np.where(at, np.nan, x)
-            done.see_spikes(recording, name, at)
+            done.see(done.spikes, recording, name, at)
     return replace(recording, **changed) if changed else recording
 
 
@@ -254,20 +245,6 @@ def moving_span(pieces: Iterable[Recording], limits: Thresholds) -> tuple[float,
     return rest.start, rest.end
 
 
-# -- gaps ---------------------------------------------------------------------------------------------------------
-
-
-def _stretches(recording: Recording, gap: float) -> list[Recording]:
-    """What lies between longer gaps [s]."""
-    cuts = np.flatnonzero(np.diff(recording.time) > gap) + 1
-    return [recording[int(a) : int(b)] for a, b in zip([0, *cuts], [*cuts, len(recording)], strict=True)]
-
-
-def _longest_gap(interval: float, repairs: Repairs) -> float:
-    """[s] that does not split the recording."""
-    return max(repairs.longest_gap, 2.5 * interval)
-
-
 # -- missing values -----------------------------------------------------------------------------------------------
 
 
@@ -277,7 +254,7 @@ def _trimmed(parts: Sequence[Recording], done: Done) -> list[Recording]:
     for part in parts:
         kept = np.flatnonzero(complete(part))
         first, last = (int(kept[0]), int(kept[-1]) + 1) if kept.size else (len(part), len(part))
-        done.see_trimmed(np.concatenate([part.time[:first], part.time[last:]]))
+        done.trimmed += done.count(np.concatenate([part.time[:first], part.time[last:]]))
         if kept.size:
             out.append(part[first:last])
     if not out:
@@ -305,7 +282,7 @@ def _filled(parts: Sequence[Recording], repairs: Repairs, done: Done) -> list[Re
             for j in map(int, np.flatnonzero(bad.any(axis=0))):
                 _refuse_burst(part, name, j, bad[:, j], repairs)
                 _fill(part.time, x[:, j], bad[:, j])
-            done.see_filled(part, name, bad)
+            done.see(done.filled, part, name, bad)
         out.append(replace(part, **changed) if changed else part)
     return out
 

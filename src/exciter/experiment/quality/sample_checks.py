@@ -9,7 +9,7 @@ import numpy as np
 from exciter.experiment.quality.evidence import Evidence
 from exciter.experiment.quality.spikes import ROWS
 from exciter.experiment.quality.tallies import BESIDE_A_PLATEAU, DEAD_STOP, placeholder, runs
-from exciter.experiment.quality.words import counted, number, percent, span, unit
+from exciter.experiment.quality.words import counted, number, percent, time_span, unit
 from exciter.experiment.signals.noise import quantisation_step
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
@@ -54,8 +54,9 @@ def jitter(evidence: Evidence) -> Iterator[Note]:
     timing = evidence.survey.timing
     if timing.jitter > evidence.thresholds.jitter:
         words = (
-            f"intervals differ by {percent(timing.jitter)} of {span(timing.interval, 4)} (standard deviation), "
-            f"{span(timing.shortest)} … {span(timing.longest)}; resample on true time, never assume a constant step"
+            f"intervals differ by {percent(timing.jitter)} of {time_span(timing.interval, 4)} (standard deviation), "
+            f"{time_span(timing.shortest)} … {time_span(timing.longest)}; resample on true time, never assume a constant "
+            "step"
         )
         numbers = {"jitter": timing.jitter, "shortest": timing.shortest, "longest": timing.longest}
         yield warning("jitter", words, **numbers)
@@ -70,7 +71,7 @@ def lost_samples(evidence: Evidence) -> Iterator[Note]:
     where = f", in {counted(timing.gaps, 'gap')}" if timing.steady else ""
     words = (
         f"{percent(timing.missing_share)} of the samples are missing ({timing.missing}{where}); the longest gap lasts "
-        f"{span(timing.longest, 4)}, after {timing.longest_at:.6g} s"
+        f"{time_span(timing.longest, 4)}, after {timing.longest_at:.6g} s"
     )
     if long:
         words += "; it is too long to be bridged and splits the recording"

@@ -316,11 +316,9 @@ class Plateaus:
                 max(sides, default=0.0) / usual if usual > 0 else 0.0,
                 moved,
             )
-            if suspicious(channel[0], found) and found.duration > self._so_far(channel):
+            longest = self.longest.get(channel)
+            if suspicious(channel[0], found) and (longest is None or found.duration > longest.duration):
                 self.longest[channel] = found
-
-    def _so_far(self, channel: tuple[str, int]) -> float:
-        return self.longest[channel].duration if channel in self.longest else 0.0
 
     def _see_rows(self, piece: Recording, old: int) -> None:
         same = np.ones(len(piece) - 1, dtype=bool)

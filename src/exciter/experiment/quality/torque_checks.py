@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.arrangement import unclear, unknown_terms
 from exciter.experiment.quality.evidence import Evidence
+from exciter.experiment.quality.smooth import residual
 from exciter.experiment.quality.words import listed, number, unit
 from exciter.notes import Note, Severity, note, problem, warning
 from exciter.robot.motion import Motion
@@ -24,7 +25,6 @@ ZERO_SMALL = 0.01  # of the largest joint's torque: residuals below are noise
 LEAST_ZERO = 0.1  # [rad] centres of mass of descriptions are off by such an angle
 EXPLAINED = "explained torque"
 SMALL_TORQUE = 0.03  # of the largest joint's torque: what is missing of a smaller one may be noise
-SINGULAR = 1e-8  # relative singular value that is none
 CLEARLY = 0.15  # of the torque: what a fit must explain beyond the description to blame the latter
 CAUSES = "the zero of a joint, their order, a sign, a unit, a delay, or another robot (this cannot tell which)"
 #: A problem of this name is reason enough for unexplained torque.
@@ -242,7 +242,7 @@ def explained_of(evidence: Evidence) -> Explained | None:
         return np.asarray(1.0 - np.mean(left**2, axis=0) / np.where(size > 0, size, np.inf))
 
     if evidence.effort_unit == "A":  # every joint in a unit of its own: parameters of one say nothing of another
-        own = [_left(rows[:, j], effort[:, j]) for j in range(len(turns))]
+        own = [residual(rows[:, j], effort[:, j]) for j in range(len(turns))]
         return Explained(None, share(np.column_stack(own)))
     described = None
     if evidence.inertias_known and evidence.survey.about.payload is None:
@@ -250,12 +250,6 @@ def explained_of(evidence: Evidence) -> Explained | None:
         beside = unknown_terms(smooth.motion, evidence.given_model)
         described = share(np.column_stack([r - u @ (u.T @ r) for r, u in zip(left.T, beside, strict=True)]))
     return Explained(described, share(effort - rows @ fit.values))
-
-
-def _left(w: Array, y: Array) -> Array:
-    norms = np.linalg.norm(w, axis=0)
-    fit, *_ = np.linalg.lstsq(w[:, norms > 0] / norms[norms > 0], y, rcond=SINGULAR)
-    return np.asarray(y - (w[:, norms > 0] / norms[norms > 0]) @ fit)
 
 
 def explained(evidence: Evidence) -> Iterator[Note]:

@@ -34,7 +34,7 @@ def counted(many: int, what: str) -> str:
     return f"one {what}" if many == 1 else f"{many} {what}s"
 
 
-def span(seconds: float, digits: int = 3) -> str:
+def time_span(seconds: float, digits: int = 3) -> str:
     """A time in s, ms or µs; ``0`` below a microsecond."""
     size = abs(seconds)
     if size < LITTLE:
