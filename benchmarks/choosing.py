@@ -45,7 +45,7 @@ from exciter.experiment.signals.route import Route
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual import draw
-from exciter.experiment.virtual.draw import drive_torque
+from exciter.experiment.virtual.truth import drive_torque
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator

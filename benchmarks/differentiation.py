@@ -138,8 +138,8 @@ def table(
 
 def executed(periods: int = 8) -> tuple[Case, Recording]:
     """The Fourier motion as the virtual robot performs it: the truth at any time, and the log's instants."""
-    from exciter.experiment.virtual.draw import draw
     from exciter.experiment.virtual.sensors import Sampling
+    from exciter.experiment.virtual.truth import draw
     from exciter.experiment.virtual.virtual_robot import VirtualRobot
 
     robot = load("panda")

@@ -43,8 +43,7 @@ from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.recording import open_recording
 from exciter.experiment.sources import open_source
 from exciter.experiment.virtual.config import read_virtual
-from exciter.experiment.virtual.draw import draw
-from exciter.experiment.virtual.truth import read_truth
+from exciter.experiment.virtual.truth import draw, read_truth
 from exciter.export.ros2 import joint_trajectory
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel

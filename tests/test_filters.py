@@ -455,7 +455,7 @@ def test_a_real_log_with_lost_packets_gives_the_velocity_that_was_measured():
 
 
 def test_a_cutoff_left_open_is_chosen_and_the_reason_told():
-    cutoff = pytest.importorskip("exciter.experiment.signals.cutoff")
+    cutoff = pytest.importorskip("exciter.experiment.signals.noise")
     recording = log(jittered(9000, jitter=0.2), noise=1e-3)
     found = FilteredDifferences().apply(recording)
     uniform = resample(recording, 1000.0)

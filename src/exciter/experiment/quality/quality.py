@@ -21,7 +21,7 @@ from exciter.experiment.quality.motion_checks import (
     standstill,
     velocity,
 )
-from exciter.experiment.quality.planned import planned as planned_motion
+from exciter.experiment.quality.motion_checks import planned as planned_motion
 from exciter.experiment.quality.sample_checks import (
     beyond_limits,
     duplicates,

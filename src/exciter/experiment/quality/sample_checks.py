@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 import numpy as np
 
@@ -55,8 +56,8 @@ def jitter(evidence: Evidence) -> Iterator[Note]:
     if timing.jitter > evidence.thresholds.jitter:
         words = (
             f"intervals differ by {percent(timing.jitter)} of {time_span(timing.interval, 4)} (standard deviation), "
-            f"{time_span(timing.shortest)} … {time_span(timing.longest)}; resample on true time, never assume a constant "
-            "step"
+            f"{time_span(timing.shortest)} … {time_span(timing.longest)}; resample on true time, never assume a "
+            "constant step"
         )
         numbers = {"jitter": timing.jitter, "shortest": timing.shortest, "longest": timing.longest}
         yield warning("jitter", words, **numbers)
@@ -310,8 +311,7 @@ def jumps(evidence: Evidence) -> Iterator[Note]:
             f"the angle wraps around: {counted(turns.count, 'step')} of a turn, the first after {turns.at:.6g} s; "
             "repair: {unwrap: true} makes it continuous"
         )
-        numbers = {"count": turns.count, "at": turns.at, "size": turns.size}
-        yield problem("jumps", words, evidence.joints[j], **numbers)
+        yield problem("jumps", words, evidence.joints[j], **asdict(turns))
     for j, steps in evidence.survey.spikes.jumps.items():
         if j in evidence.foreign_units:
             continue
@@ -320,8 +320,7 @@ def jumps(evidence: Evidence) -> Iterator[Note]:
             f"{unit(evidence, 'q', j)} after {steps.at:.6g} s: an encoder jumped, or samples are missing or repeated "
             "without a gap in time"
         )
-        numbers = {"count": steps.count, "at": steps.at, "size": steps.size}
-        yield problem("jumps", words, evidence.joints[j], **numbers)
+        yield problem("jumps", words, evidence.joints[j], **asdict(steps))
 
 
 def outliers(evidence: Evidence) -> Iterator[Note]:

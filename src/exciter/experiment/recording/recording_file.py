@@ -29,8 +29,7 @@ from exciter.experiment.recording.formats import completed, preset, recognised
 from exciter.experiment.recording.lockstep import Lockstep, Part, Shelf, explained, fingerprints
 from exciter.experiment.recording.native import check_header, companion, native_npz, starts_as_native
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.signal import TimeSource, find, group, joints_of
-from exciter.experiment.recording.units import UNITS
+from exciter.experiment.recording.signal import UNITS, TimeSource, find, group, joints_of
 from exciter.experiment.sources import open_source
 from exciter.notes import Note, warning
 from exciter.typing import Array

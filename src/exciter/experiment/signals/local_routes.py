@@ -20,9 +20,17 @@ from scipy import interpolate, linalg
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.cutoff import Shares, choose_cutoff, least_error, spectrum
 from exciter.experiment.signals.low_pass import EDGE, FINEST_EDGE, NEGLIGIBLE, Butterworth, torque_bandwidth
-from exciter.experiment.signals.noise import FEWEST, estimate_noise, most_moving, moves
+from exciter.experiment.signals.noise import (
+    FEWEST,
+    Shares,
+    choose_cutoff,
+    estimate_noise,
+    least_error,
+    most_moving,
+    moves,
+    spectrum,
+)
 from exciter.experiment.signals.processed import Processed, velocity_band
 from exciter.experiment.signals.resample import (
     REACH,

@@ -12,7 +12,7 @@ from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.notes import Note
-from exciter.robot.motion import Motion
+from exciter.robot.motion import Motion, freeze
 from exciter.typing import Array
 
 STRETCH_GAP_INTERVALS = 1.5  #: between samples, beyond which a motion does not go on
@@ -40,10 +40,9 @@ class FourierSeries:
     samples: int
 
     def __post_init__(self) -> None:
-        for name in ("delta", "used", "gram", "noise"):
-            array = np.array(getattr(self, name))
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        freeze(self, "delta", "gram", "noise")
+        object.__setattr__(self, "used", np.array(self.used))
+        self.used.flags.writeable = False
 
     @property
     def trajectory(self) -> Fourier:
@@ -109,18 +108,13 @@ class Processed:
     temperature: Array | None = None
 
     def __post_init__(self) -> None:
-        torque = np.array(self.torque, dtype=np.float64)
-        torque.flags.writeable = False
-        object.__setattr__(self, "torque", torque)
-        if torque.shape != self.motion.q.shape:
-            raise RecordingError(f"torque has shape {torque.shape}, the motion {self.motion.q.shape}")
+        freeze(self, "torque", "wrench", "temperature")
+        if self.torque.shape != self.motion.q.shape:
+            raise RecordingError(f"torque has shape {self.torque.shape}, the motion {self.motion.q.shape}")
         for name, columns in (("wrench", 6), ("temperature", self.motion.n)):
-            if (given := getattr(self, name)) is not None:
-                values = np.array(given, dtype=np.float64)
-                values.flags.writeable = False
-                object.__setattr__(self, name, values)
-                if values.shape != (len(self.motion), columns):
-                    raise RecordingError(f"{name} has shape {values.shape}; expected {(len(self.motion), columns)}")
+            values, expected = getattr(self, name), (len(self.motion), columns)
+            if values is not None and values.shape != expected:
+                raise RecordingError(f"{name} has shape {values.shape}; expected {expected}")
 
     def __len__(self) -> int:
         return len(self.motion)

@@ -14,9 +14,9 @@ from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.experiment.recording import Recording
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.synthetic import synthetic_recording
-from exciter.experiment.virtual.draw import draw as draw_truth
 from exciter.experiment.virtual.sensors import Encoder, Sampling, TorqueMeter
 from exciter.experiment.virtual.truth import Truth
+from exciter.experiment.virtual.truth import draw as draw_truth
 from exciter.experiment.virtual.virtual_robot import VirtualRobot
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.staged import StaticThenDynamic

@@ -20,7 +20,7 @@ from exciter.excitation.constraints.workspace import Box, OutsideSphere
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.experiment.virtual.draw import Spread
+from exciter.experiment.virtual.truth import Spread
 from exciter.identification.load import load_chi
 from exciter.reproduction.finding import text_of
 from exciter.reproduction.published import published

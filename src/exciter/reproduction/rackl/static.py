@@ -14,7 +14,7 @@ from exciter.excitation.baselines.static_poses import PoseSearch, StaticPoses, s
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import evaluate
 from exciter.experiment.synthetic import synthetic
-from exciter.experiment.virtual.draw import draw
+from exciter.experiment.virtual.truth import draw
 from exciter.identification.information import Information
 from exciter.reproduction.finding import claim, shown
 from exciter.reproduction.paper import DataTable, Effort, Part
