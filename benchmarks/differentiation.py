@@ -31,7 +31,7 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import About, Recording
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.processed import Route
 from exciter.robot import load
 from exciter.robot.motion import Motion
 

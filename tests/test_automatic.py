@@ -23,8 +23,7 @@ from exciter.experiment.recording import About, Recording, write_recording
 from exciter.experiment.recording.about import LINK, MOTOR
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.processed import Processed, Route
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.automatic.friction import (
     DELTAS,

@@ -21,8 +21,7 @@ from exciter.excitation.files.samples import sample
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.quality import Repairs, repair
-from exciter.experiment.quality.repair import Done
-from exciter.experiment.quality.repair_stream import RepairedLog
+from exciter.experiment.quality.repair import Done, RepairedLog
 from exciter.experiment.recording import About, Recording, open_recording, write_recording
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import FilteredDifferences

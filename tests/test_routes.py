@@ -17,7 +17,7 @@ from exciter.experiment.signals import route as route_module
 from exciter.experiment.signals.fourier_fit import FourierFit, normal_equations, values
 from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.processed import Route
 from exciter.notes import texts
 from exciter.robot.motion import Motion
 

@@ -13,9 +13,8 @@ from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.periods import BrokenPositions
 from exciter.experiment.signals.prewhitening import UNDONE, Prewhitening
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed import Processed, Route, StreamingRoute
 from exciter.experiment.signals.resample import round_rate, sampling_rate
-from exciter.experiment.signals.route import Route, StreamingRoute
 from exciter.notes import Note, done, note
 from exciter.settings import Registry
 

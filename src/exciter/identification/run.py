@@ -15,8 +15,7 @@ from exciter.experiment.quality.repair import Repaired
 from exciter.experiment.quality.survey import visible_period
 from exciter.experiment.recording import Payload, Recording
 from exciter.experiment.recording.about import LINK, MOTOR, Repairs, SourceFile
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.processed import Processed, Route
 from exciter.notes import Note
 from exciter.robot.motion import Motion
 from exciter.typing import Array

@@ -21,8 +21,7 @@ import numpy as np
 from exciter.errors import RobotError
 from exciter.files import scratch
 from exciter.notes import COLLISIONS, Note, note, warning
-from exciter.robot.collision_pairs import with_collision_pairs
-from exciter.robot.enclosing import enclosing_capsule, lowest_point
+from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collision_pairs
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.load import RobotOptions, with_default_accelerations
 from exciter.robot.mjcf import plain_mjcf

@@ -187,8 +187,7 @@ def orientation(element: Element, compiler: Compiler, owner: str) -> Array:
         y = _unit(values[3:] - x * (x @ values[3:]), owner)
         return np.column_stack([x, y, np.cross(x, y)])
     w, x, y, z = _unit(values, owner)
-    rotation: Array = Rotation.from_quat([x, y, z, w]).as_matrix()
-    return rotation
+    return np.asarray(Rotation.from_quat([x, y, z, w]).as_matrix())
 
 
 def rotation_to_axis(axis: Array, owner: str) -> Array:

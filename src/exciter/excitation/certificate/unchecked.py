@@ -20,7 +20,7 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import Ground, has_a_floor, pedestal, replaces_ground
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.robot.collision_pairs import are_neighbours, body_name
+from exciter.robot.capsules import are_neighbours, body_name
 from exciter.robot.limits import TIME_TO_FULL_SPEED
 from exciter.robot.robot import BASE, Joint, Robot
 

@@ -19,7 +19,7 @@ from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows
 from exciter.excitation.constraints.kinematics import Kinematics, kinematics, robot_dynamics
 from exciter.excitation.constraints.obstacles import Flat, Obstacle, Round, Touch
 from exciter.excitation.constraints.segments import closest_points
-from exciter.robot.collision_pairs import capsules_of, uncovered, without_capsule
+from exciter.robot.capsules import capsules_of, uncovered, without_capsule
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot

@@ -16,7 +16,7 @@ from exciter.errors import ParameterError, RobotError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows
 from exciter.excitation.constraints.kinematics import Kinematics, kinematics
-from exciter.robot.collision_pairs import body_name, body_names, body_of, uncovered
+from exciter.robot.capsules import body_name, body_names, body_of, uncovered
 from exciter.robot.geometry import Shape
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot

@@ -21,6 +21,7 @@ from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
+UNITS = {"q": ("rad", "m"), "qd": ("rad/s", "m/s"), "torque": ("N·m", "N")}  # where joints turn, and slide
 RARE = 0.01  # share of positions at either end that may be outliers
 USUAL_TERMS = (RotorInertia(), Viscous(), Coulomb(), Offset())
 SIZES = {"deg": 180.0 / np.pi, "mm": 1000.0}
@@ -69,6 +70,13 @@ class Evidence:
     @property
     def effort_unit(self) -> str:
         return "A" if self.effort_name == "current" and self.gains is None else "N·m"
+
+    def unit(self, signal: str, j: int) -> str:
+        """Of a signal of joint j; ``effort``: torque, or current without gains. Without a robot joints turn."""
+        slides = self.robot is not None and self.robot.joints[j].is_prismatic
+        if signal == "effort":
+            signal = "torque" if self.effort_unit == "N·m" else "current"
+        return UNITS[signal][slides] if signal in UNITS else "A"
 
     # -- the motion ------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from scipy.signal import fftconvolve, find_peaks
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.evidence import Evidence
 from exciter.experiment.quality.survey import SAME_MOTION, difference, visible_period
-from exciter.experiment.quality.words import listed, number, percent, time_span, unit
+from exciter.experiment.quality.words import listed, number, percent, time_span
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
 
@@ -227,7 +227,7 @@ def _far_off(evidence: Evidence, plan: Plan, difference: Array) -> Iterator[Note
     for j, joint in enumerate(evidence.joints):
         share = float(rms[j] / plan.range[j])
         if share > limits.planned:
-            one = unit(evidence, "q", j)
+            one = evidence.unit("q", j)
             words = (
                 f"it is off the planned position by {number(rms[j])} {one} RMS, {number(worst[j])} {one} at worst "
                 f"({percent(share)} of the planned range); "
@@ -252,7 +252,7 @@ def _each(evidence: Evidence, difference: Array) -> str:
     """RMS and worst: ``shoulder 0.012, 0.034 rad; …``, without what is less than 10⁻⁴ of the range."""
     rms, worst, size = _rms(difference), _worst(difference), evidence.survey.values.range("q")
     each = [
-        f"{joint} {number(rms[j], 2)}, {number(worst[j], 2)} {unit(evidence, 'q', j)}"
+        f"{joint} {number(rms[j], 2)}, {number(worst[j], 2)} {evidence.unit('q', j)}"
         for j, joint in enumerate(evidence.joints)
         if worst[j] > SMALL_DIFFERENCE * size[j]
     ]

@@ -10,7 +10,7 @@ import numpy as np
 from exciter.experiment.quality.evidence import Evidence
 from exciter.experiment.quality.spikes import ROWS
 from exciter.experiment.quality.tallies import BESIDE_A_PLATEAU, DEAD_STOP, placeholder, runs
-from exciter.experiment.quality.words import counted, number, percent, time_span, unit
+from exciter.experiment.quality.words import counted, number, percent, time_span
 from exciter.experiment.signals.noise import quantisation_step
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
@@ -171,7 +171,7 @@ def quantisation(evidence: Evidence) -> Iterator[Note]:
         steps = np.array([quantisation_step(column[np.isfinite(column)]) for column in values.T])
         steps[steps < VISIBLE_STEP * evidence.survey.values.range(name)] = 0.0
         if seen := [int(j) for j in np.flatnonzero(steps)]:
-            each = (f"{number(steps[j], 2)} {unit(evidence, name, j)} ({evidence.joints[j]})" for j in seen)
+            each = (f"{number(steps[j], 2)} {evidence.unit(name, j)} ({evidence.joints[j]})" for j in seen)
             words = f"{name} comes in steps of {', '.join(each)}"
             yield note("quantisation", words, signal=name, steps=[float(step) for step in steps])
 
@@ -217,7 +217,7 @@ def saturation(evidence: Evidence) -> Iterator[Note]:
                     continue
                 words = (
                     f"{counted(count, 'sample')} ({percent(share)}) are cut off at {number(value, 6)} "
-                    f"{unit(evidence, name, j)}: the {SIGNAL_NAMES[name]} was larger "
+                    f"{evidence.unit(name, j)}: the {SIGNAL_NAMES[name]} was larger "
                     "than the sensor, the drive or the logger allows; leave these samples out, or move more gently"
                 )
                 numbers = {"signal": name, "value": float(value), "count": count, "share": share}
@@ -300,7 +300,7 @@ def _beyond(evidence: Evidence, name: str, j: int) -> str:
         gain = abs((evidence.survey.about.gains or ())[j])
         ends, of, what = tuple(gain * end for end in ends), "torque", "the current times its gain"
     low, high, lower, upper = (number(end, 4) for end in ends)
-    one = unit(evidence, of, j)
+    one = evidence.unit(of, j)
     return f"{what} ({low} … {high} {one}) is far beyond the description's limit ({lower} … {upper} {one}); "
 
 
@@ -317,7 +317,7 @@ def jumps(evidence: Evidence) -> Iterator[Note]:
             continue
         words = (
             f"{counted(steps.count, 'step')} of the position that no motion makes, the first of {number(steps.size)} "
-            f"{unit(evidence, 'q', j)} after {steps.at:.6g} s: an encoder jumped, or samples are missing or repeated "
+            f"{evidence.unit('q', j)} after {steps.at:.6g} s: an encoder jumped, or samples are missing or repeated "
             "without a gap in time"
         )
         yield problem("jumps", words, evidence.joints[j], **asdict(steps))

@@ -12,7 +12,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.arrangement import unclear, unknown_terms
 from exciter.experiment.quality.evidence import Evidence
 from exciter.experiment.quality.smooth import residual
-from exciter.experiment.quality.words import listed, number, unit
+from exciter.experiment.quality.words import listed, number
 from exciter.notes import Note, Severity, note, problem, warning
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
@@ -50,10 +50,10 @@ def units(evidence: Evidence) -> Iterator[Note]:
         return
     values = evidence.survey.values
     largest = np.maximum(np.abs(values.lowest["q"]), np.abs(values.highest["q"]))
-    each = [f"{joints[j]} reaches {number(largest[j], 4)} {unit(evidence, 'q', j)}" for j in foreign]
+    each = [f"{joints[j]} reaches {number(largest[j], 4)} {evidence.unit('q', j)}" for j in foreign]
     names = listed([UNIT_NAMES[name] for name in dict.fromkeys(foreign.values())])
     why = f"outside the description's limits, and within them as {names}" if known else "more than two turns"
-    every = [foreign.get(j, unit(evidence, "q", j)) for j in range(len(joints))]
+    every = [foreign.get(j, evidence.unit("q", j)) for j in range(len(joints))]
     line = every[0] if len(set(every)) == 1 else f"[{', '.join(every)}]"
     words = f"{', '.join(each)}: {why}; if that is so, say position: {{unit: {line}}}"
     joint = joints[next(iter(foreign))] if len(foreign) == 1 else None
@@ -123,7 +123,7 @@ def order_and_signs(evidence: Evidence) -> Iterator[Note]:
     for j, (friction, error) in found.driving.items():
         words = (
             f"its friction would drive the joint ({number(friction)} ± {number(error, 2)} "
-            f"{unit(evidence, 'effort', j)} at usual speed): torque or position counts the other way round; see signs "
+            f"{evidence.unit('effort', j)} at usual speed): torque or position counts the other way round; see signs "
             "in recording.yaml"
         )
         yield problem("sign", words, joints[j], friction=friction, error=error, of="torque or position")

@@ -31,7 +31,7 @@ from exciter.experiment.signals.noise import (
     moves,
     spectrum,
 )
-from exciter.experiment.signals.processed import Processed, velocity_band
+from exciter.experiment.signals.processed import Bridge, Frequency, Processed, StreamingRoute, velocity_band
 from exciter.experiment.signals.resample import (
     REACH,
     Margin,
@@ -41,7 +41,6 @@ from exciter.experiment.signals.resample import (
     round_rate,
     sampling_rate,
 )
-from exciter.experiment.signals.route import Bridge, Frequency, StreamingRoute
 from exciter.notes import Note, done, warning
 from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Number, Switch, Whole

@@ -66,10 +66,6 @@ class NoiseEstimate:
     order: NDArray[np.int64]
     low_pass: float | None = None
 
-    @property
-    def lower_bound(self) -> bool:
-        return self.low_pass is not None
-
 
 def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> NoiseEstimate:
     """Noise of signals (N, n) sampled at increasing times (N,) [s], joint by joint.

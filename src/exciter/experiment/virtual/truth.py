@@ -384,8 +384,7 @@ def typical_inertia(robot: Robot) -> Array:
     """(n,) mean diagonal of the inertia matrix over postures within the limits [kg·m²]."""
     low, high = robot.position_range()
     q = np.random.default_rng(0).uniform(low, high, (POSTURES, robot.n))
-    mean: Array = np.diagonal(Dynamics(robot).inertia_matrix(q), axis1=1, axis2=2).mean(axis=0)
-    return mean
+    return np.asarray(np.diagonal(Dynamics(robot).inertia_matrix(q), axis1=1, axis2=2).mean(axis=0))
 
 
 def drive_torque(robot: Robot) -> Array:

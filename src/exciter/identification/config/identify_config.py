@@ -36,7 +36,7 @@ from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.process import ROUTES
 from exciter.experiment.recording.about import LINK
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.processed import Route
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
 from exciter.identification.bilinear import KnownParameter

@@ -9,7 +9,7 @@ import numpy as np
 
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.processed import Route
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
