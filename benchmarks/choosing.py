@@ -38,14 +38,14 @@ from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.validation_motion.random_families import random_trajectory
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.processed import Route
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual import draw
-from exciter.experiment.virtual.draw import drive_torque
+from exciter.experiment.virtual.truth import drive_torque
 from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator

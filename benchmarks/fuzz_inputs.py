@@ -39,15 +39,14 @@ from exciter.excitation.validation_motion.random_families import RandomPoints, R
 from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.recording import open_recording
 from exciter.experiment.sources import open_source
-from exciter.experiment.virtual.draw import draw
-from exciter.experiment.virtual.truth import read_truth
+from exciter.experiment.virtual.truth import draw, read_truth
 from exciter.export.ros2 import joint_trajectory
 from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import joint_terms
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import library, load
-from exciter.robot.options import read_options
+from exciter.robot.load import read_options
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import parse_yaml
 from log_files import WRITERS

@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from exciter.errors import ExciterError
 from exciter.experiment.recording import Recording, open_recording
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.processed import Route
 from exciter.identification.config.automatic import Automatic, choose_automatically
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimate import Estimate

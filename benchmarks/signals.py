@@ -34,9 +34,9 @@ from scipy.interpolate import CubicSpline
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording.native import write_chunks
-from exciter.experiment.recording.open import open_recording
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.recording.recording_file import open_recording
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, filtered_rows

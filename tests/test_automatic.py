@@ -21,10 +21,9 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import About, Recording, write_recording
 from exciter.experiment.recording.about import LINK, MOTOR
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.processed import Processed, Route
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.automatic.friction import (
     DELTAS,

@@ -29,9 +29,9 @@ from exciter.parameters.identifiability import identifiability
 from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.robot.library import embedded
 from exciter.robot.library import names as library_names
+from exciter.robot.mdh import in_mdh_frames
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import axis_rotation
-from exciter.robot.to_mdh import in_mdh_frames
 
 GRAVITIES = [(0.0, 0.0, -9.81), (9.81, 0.0, 0.0), (0.0, 9.81, 0.0), (0.0, 0.0, 0.0), (2.0, -3.0, -8.0)]
 

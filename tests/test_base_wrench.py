@@ -20,12 +20,10 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.process import process
 from exciter.experiment.recording import About, Payload, Recording, read_recording, write_recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
+from exciter.experiment.signals.processed import Processed, Route
 from exciter.experiment.signals.rows import ParallelFilter, Rows
-from exciter.experiment.signals.smoothing_spline import SmoothingSpline
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import EQUATIONS, BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic

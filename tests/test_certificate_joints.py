@@ -13,7 +13,7 @@ from exciter.excitation.certificate.certificate import LimitVerdict
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.robot import Robot, library
-from exciter.robot.options import with_default_accelerations
+from exciter.robot.load import with_default_accelerations
 from test_certificate import resting
 
 

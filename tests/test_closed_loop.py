@@ -14,11 +14,10 @@ from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.process import process, usual_route
 from exciter.experiment.quality import check
 from exciter.experiment.recording import AnalogFilter, Recording, open_recording, write_recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter, filtered_rows
-from exciter.experiment.signals.smoothing_spline import SmoothingSpline
 from exciter.experiment.virtual import Drive, Encoder, Sampling, TorqueMeter, VirtualRobot, draw
 from exciter.identification.information import Information
 from exciter.notes import texts

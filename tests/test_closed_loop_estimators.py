@@ -17,7 +17,7 @@ from exciter.errors import ExciterError, MotionError, ParameterError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.recording import About, Payload, Recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual import (

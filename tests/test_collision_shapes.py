@@ -12,11 +12,11 @@ from exciter.excitation.constraints.constraint_settings import ConstraintSetting
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.notes import texts
 from exciter.report.scene import drawables
+from exciter.robot.capsules import lowest_point
 from exciter.robot.description import read_mjcf, read_urdf
-from exciter.robot.enclosing import lowest_point
 from exciter.robot.geometry import Shape
+from exciter.robot.load import RobotOptions
 from exciter.robot.mdh_file import read_mdh, write_mdh
-from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
 from exciter.settings import fill
 

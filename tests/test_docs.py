@@ -41,7 +41,7 @@ from exciter.identification.run import Run
 from exciter.parameters.terms import TERMS, Coulomb, Viscous
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
-from exciter.robot.options import options_from
+from exciter.robot.load import options_from
 from exciter.settings import keys_of
 
 ROOT = Path(__file__).parents[1]

@@ -17,7 +17,7 @@ from exciter.export.urdf import identified_urdf, patched_urdf, urdf_text
 from exciter.parameters.consistency import consistency_margin, divided
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import load
-from exciter.robot.options import RobotOptions
+from exciter.robot.load import RobotOptions
 from export_cases import identified, without
 
 FINGERS = {"finger_1": 0.02, "finger_2": 0.01}

@@ -18,9 +18,9 @@ from conftest import benchmark, require_data, smooth_motion
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.recording import Recording
-from exciter.experiment.recording.open import read_recording
+from exciter.experiment.recording.recording_file import read_recording
 from exciter.experiment.signals import rows as rows_module
-from exciter.experiment.signals.filtered_differences import FilteredDifferences, first_difference, second_difference
+from exciter.experiment.signals.local_routes import FilteredDifferences, first_difference, second_difference
 from exciter.experiment.signals.low_pass import NEGLIGIBLE, Butterworth, Chebyshev
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.resample import (
@@ -455,7 +455,7 @@ def test_a_real_log_with_lost_packets_gives_the_velocity_that_was_measured():
 
 
 def test_a_cutoff_left_open_is_chosen_and_the_reason_told():
-    cutoff = pytest.importorskip("exciter.experiment.signals.cutoff")
+    cutoff = pytest.importorskip("exciter.experiment.signals.noise")
     recording = log(jittered(9000, jitter=0.2), noise=1e-3)
     found = FilteredDifferences().apply(recording)
     uniform = resample(recording, 1000.0)

@@ -23,7 +23,7 @@ from exciter.files import HASHES, PREFIX, Seal, inside, prepare, scratch, sha256
 from exciter.identification.identified import KINDS, SEALED, IdentifiedModel, read_result
 from exciter.pipeline.saving import unsealed_result
 from exciter.robot import library, load
-from exciter.robot.options import RobotOptions
+from exciter.robot.load import RobotOptions
 
 ROBOT_NAME = "gautier-khalil"
 KILLED = 9

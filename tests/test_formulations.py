@@ -18,7 +18,7 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Chebyshev, SecondOrder
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, Rows

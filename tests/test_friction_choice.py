@@ -14,7 +14,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.cross_validation import cross_validate

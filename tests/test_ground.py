@@ -33,8 +33,8 @@ from exciter.report.surroundings import surroundings
 from exciter.robot import Motion, library
 from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.geometry import Capsule
+from exciter.robot.load import RobotOptions
 from exciter.robot.mdh_file import read_mdh, write_mdh
-from exciter.robot.options import RobotOptions
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
 from exciter.settings import fill

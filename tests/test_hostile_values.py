@@ -26,7 +26,7 @@ from exciter.parameters.consistency import consistency_margin
 from exciter.parameters.inertial import from_mass_com_inertia
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import library, load
-from exciter.robot.options import RobotOptions
+from exciter.robot.load import RobotOptions
 from exciter.robot.yaml_file import DEEPEST_DATA, MOST_ALIASED, parse_json, parse_yaml
 from exciter.settings import Number, fill, keys_of
 

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from exciter.errors import ExciterError
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.process import ROUTES
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth, SecondOrder
-from exciter.experiment.signals.registry import ROUTES
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, GravityPD
 from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings

@@ -14,9 +14,9 @@ from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording.about import About, AnalogFilter
 from exciter.experiment.recording.native import write_recording
-from exciter.experiment.recording.open import open_recording
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.recording.recording_file import open_recording
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification import bierman
 from exciter.identification.bierman import LiveIdentification, SequentialEstimator

@@ -10,11 +10,11 @@ import pytest
 from exciter.errors import RobotError
 from exciter.robot import library
 from exciter.robot.description import read_urdf
+from exciter.robot.mdh import in_mdh_frames
 from exciter.robot.mdh_file import read_mdh
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import pseudo_inertia
-from exciter.robot.to_mdh import in_mdh_frames
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 NAMES = ("gautier-khalil", "kuka-ir361", "kuka-ir361-asme", "lwr4", "panda", "puma560", "tx40", "ur10e")

@@ -13,12 +13,11 @@ from exciter.errors import RobotError
 from exciter.robot.description import read_urdf
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.limits import Limits
-from exciter.robot.mdh import MDHRow, MDHTable, cos_sin
+from exciter.robot.mdh import PARALLEL, MDHRow, MDHTable, cos_sin, in_mdh_frames, to_mdh
 from exciter.robot.mdh_file import read_mdh, write_mdh
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Frame, Joint, Robot
 from exciter.robot.spatial import axis_rotation, from_pseudo_inertia
-from exciter.robot.to_mdh import PARALLEL, in_mdh_frames, to_mdh
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 PI_2 = 1.57079632679  # as real descriptions print it

@@ -21,11 +21,10 @@ from exciter.excitation.files.samples import sample
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.quality import Repairs, repair
-from exciter.experiment.quality.repair import Done
-from exciter.experiment.quality.repair_stream import RepairedLog
+from exciter.experiment.quality.repair import Done, RepairedLog
 from exciter.experiment.recording import About, Recording, open_recording, write_recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification import long_run
 from exciter.identification.estimators.weighted import WeightedLeastSquares

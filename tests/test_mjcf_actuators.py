@@ -14,8 +14,8 @@ from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.notes import texts
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.robot import load
+from exciter.robot.load import RobotOptions
 from exciter.robot.mdh_file import write_mdh
-from exciter.robot.options import RobotOptions
 
 FILE = """<mujoco>{top}<option gravity="0 0 0"/>
 <worldbody><body name="b"><joint name="j" axis="0 1 0" {joint}/><geom size="0.1" pos="0.2 0 0"/><site name="s"/>

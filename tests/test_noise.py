@@ -10,11 +10,9 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.cutoff import choose_cutoff
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
-from exciter.experiment.signals.noise import earlier_low_pass, estimate_noise, quantisation_step
+from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
+from exciter.experiment.signals.noise import choose_cutoff, earlier_low_pass, estimate_noise, quantisation_step
 from exciter.experiment.signals.resample import resample
-from exciter.experiment.signals.smoothing_spline import SmoothingSpline
 from exciter.robot.motion import Motion
 
 
@@ -112,13 +110,13 @@ def test_an_earlier_low_pass_is_noticed():
     motion = periodic(time)
     torque = 10.0 * np.sin(motion.q) + 3.0 * np.sign(motion.qd) + 0.2 * rng.standard_normal(motion.q.shape)
     assert earlier_low_pass(torque, 200.0) is None
-    assert not estimate_noise(time, torque, judge_low_pass=True).lower_bound
+    assert estimate_noise(time, torque, judge_low_pass=True).low_pass is None
     sections = signal.butter(4, 8.0, fs=200.0, output="sos")
     smooth = signal.sosfiltfilt(sections, torque, axis=0)
     ceiling = earlier_low_pass(smooth, 200.0)
     assert 8.0 < ceiling < 60.0
     noise = estimate_noise(time, smooth, judge_low_pass=True)
-    assert noise.lower_bound
+    assert noise.low_pass is not None
     assert (noise.sigma < 0.02).all()
     assert earlier_low_pass(smooth[:, 0], 200.0) > 8.0
 

@@ -15,7 +15,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment import process as processing
 from exciter.experiment.recording import Recording, open_recording, read_recording, write_recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.files import HASHES, json_text
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel

@@ -11,8 +11,8 @@ import pytest
 from conftest import random_robot
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.robot import Robot, load
+from exciter.robot.load import RobotOptions
 from exciter.robot.lock import lock
-from exciter.robot.options import RobotOptions
 from exciter.robot.placeholders import bare_bodies, is_physical
 from exciter.robot.spatial import transform_inertia
 

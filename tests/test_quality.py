@@ -16,13 +16,11 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.excitation.files.samples import Samples
 from exciter.experiment.quality import Repairs, Thresholds, check, check_stream, repair
-from exciter.experiment.quality.evidence import USUAL_TERMS
-from exciter.experiment.quality.excitation import excitation_of
-from exciter.experiment.quality.order import cycles
-from exciter.experiment.quality.periodicity import visible_period
-from exciter.experiment.quality.shifted_fit import blocks
+from exciter.experiment.quality.arrangement import cycles
+from exciter.experiment.quality.delays import blocks
+from exciter.experiment.quality.evidence import USUAL_TERMS, excitation_of
 from exciter.experiment.quality.spikes import isolated
-from exciter.experiment.quality.windows import Windows
+from exciter.experiment.quality.survey import Windows, visible_period
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.notes import Severity, texts
 from exciter.robot import library, load

@@ -11,12 +11,11 @@ import pytest
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.files.samples import Samples
 from exciter.experiment.quality import Repairs, check, repair
-from exciter.experiment.quality.delay import group_delay
-from exciter.experiment.quality.evidence import USUAL_TERMS
-from exciter.experiment.quality.explained import with_reasons
-from exciter.experiment.quality.jumps import turns_of
-from exciter.experiment.quality.units import foreign_units
-from exciter.experiment.quality.words import count, number, percent, span
+from exciter.experiment.quality.drive_checks import group_delay
+from exciter.experiment.quality.evidence import USUAL_TERMS, foreign_units
+from exciter.experiment.quality.spikes import turns_of
+from exciter.experiment.quality.torque_checks import with_reasons
+from exciter.experiment.quality.words import counted, number, percent, time_span
 from exciter.experiment.recording import About, AnalogFilter
 from exciter.notes import Severity, note, problem, warning
 from exciter.robot import library, load
@@ -313,8 +312,8 @@ def test_words():
     ]  # fmt: skip
     assert number(240200.0, 4) == "240200"
     assert (percent(1.4), percent(0.0082), percent(49.7)) == ("140 %", "0.82 %", "5000 %")
-    assert (count(1, "sample"), count(2, "sample"), count(0, "gap")) == ("one sample", "2 samples", "0 gaps")
-    assert [span(x) for x in (2.5, 0.006, 22.35e-6, 1e-9, 0.001)] == ["2.5 s", "6 ms", "22.4 µs", "0", "1 ms"]
+    assert (counted(1, "sample"), counted(2, "sample"), counted(0, "gap")) == ("one sample", "2 samples", "0 gaps")
+    assert [time_span(x) for x in (2.5, 0.006, 22.35e-6, 1e-9, 0.001)] == ["2.5 s", "6 ms", "22.4 µs", "0", "1 ms"]
 
 
 # -- turns, jumps, whole rows ------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.experiment.process import process
 from exciter.experiment.quality import check
 from exciter.experiment.recording import Recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic_recording

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from conftest import SHARED_DATA, real_recording, require_data
 from exciter.errors import RecordingError
 from exciter.experiment.recording import AnalogFilter, Payload, Recording, SourceFile, open_recording, read_recording
+from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.recording.drive import Drive, times
 from exciter.experiment.recording.formats import FILES, FORMATS, NPZ, preset
-from exciter.experiment.recording.repairs import Repairs
-from exciter.experiment.recording.units import LARGEST, UNITS
+from exciter.experiment.recording.signal import LARGEST, UNITS
 from exciter.settings import fill, keys_of
 from settings_conformance import conforms
 from test_recording_files import bag

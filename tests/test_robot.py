@@ -13,8 +13,7 @@ from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import MotionError, RobotError
 from exciter.notes import texts
 from exciter.robot import Motion, load
-from exciter.robot.mdh import MDHRow, MDHTable
-from exciter.robot.to_mdh import to_mdh
+from exciter.robot.mdh import MDHRow, MDHTable, to_mdh
 
 
 def test_a_robot_cannot_be_changed():

@@ -14,8 +14,7 @@ from exciter.errors import ExciterError, RobotError
 from exciter.notes import texts
 from exciter.robot import xml_safety
 from exciter.robot.description import read_mjcf, read_urdf
-from exciter.robot.load import load
-from exciter.robot.options import options_from, read_options
+from exciter.robot.load import load, options_from, read_options
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import asset_path
 

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from conftest import random_rotation
 from exciter.errors import RobotError
 from exciter.notes import texts
-from exciter.robot.body_names import body_of, capsules_of
+from exciter.robot.capsules import body_of, capsule_around, capsules_of, smallest_circle
 from exciter.robot.description import read_mjcf, read_urdf
-from exciter.robot.enclosing import capsule_around, smallest_circle
-from exciter.robot.options import RobotOptions
+from exciter.robot.load import RobotOptions
 from exciter.robot.robot import Robot
 
 Array = np.ndarray

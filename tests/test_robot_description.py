@@ -15,8 +15,7 @@ from exciter.errors import ExciterError, RobotError
 from exciter.notes import texts
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot.description import read_mjcf, read_urdf
-from exciter.robot.load import load
-from exciter.robot.options import RobotOptions, options_from, read_options
+from exciter.robot.load import RobotOptions, load, options_from, read_options
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import axis_rotation

@@ -13,12 +13,11 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.process import process
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.experiment.signals import noise as noise_module
-from exciter.experiment.signals import route as route_module
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals import processed as processed_module
 from exciter.experiment.signals.fourier_fit import FourierFit, normal_equations, values
+from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
-from exciter.experiment.signals.route import Route
-from exciter.experiment.signals.smoothing_spline import SmoothingSpline
+from exciter.experiment.signals.processed import Route
 from exciter.notes import texts
 from exciter.robot.motion import Motion
 
@@ -194,7 +193,7 @@ def test_pieces_give_what_the_whole_gives(route, size):
 @pytest.mark.parametrize("case", CASES[1:], ids=lambda case: case.name)
 def test_a_long_rest_before_the_motion_does_no_harm(case, monkeypatch):
     """A stream is judged by its first motion, not by its first samples; a log in parts by the part that moves."""
-    monkeypatch.setattr(route_module, "BEGINNING", 2000)
+    monkeypatch.setattr(processed_module, "BEGINNING", 2000)
     rng = np.random.default_rng(8)
     rest, moving = 7000, 6000
     time = np.arange(rest + moving) / RATE

@@ -20,7 +20,7 @@ from exciter.experiment.virtual.execute import plan
 from exciter.files import json_text
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load
-from exciter.robot.options import options_from
+from exciter.robot.load import options_from
 
 ROBOT = load("kuka-ir361")
 

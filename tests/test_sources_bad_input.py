@@ -20,7 +20,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from exciter.errors import ExciterError, RecordingError
-from exciter.experiment.sources import bag_limits, open_source
+from exciter.experiment.sources import open_source, ros2
 from exciter.experiment.sources import source as source_module
 from exciter.experiment.sources.delimited import DelimitedText
 from exciter.experiment.sources.npz import NumpyArrays
@@ -499,7 +499,7 @@ def test_packed_messages_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def mcap_with(chunk: bytes) -> bytes:
     """A MCAP file of one record, without a summary."""
     header = struct.pack("<BQI4sI", 1, 12, 4, b"ros2", 0)
-    return bag_limits.MAGIC + header + chunk + struct.pack("<BQQQI", 2, 20, 0, 0, 0) + bag_limits.MAGIC
+    return ros2.MAGIC + header + chunk + struct.pack("<BQQQI", 2, 20, 0, 0, 0) + ros2.MAGIC
 
 
 def chunk(packing: bytes, data: bytes, unpacked: int) -> bytes:
@@ -551,7 +551,7 @@ def test_mcap_summary_must_be_true(tmp_path: Path) -> None:
 
 def test_mcap_chunks_that_overlap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = bag("mcap", "storage")(tmp_path, table(5))
-    monkeypatch.setattr(bag_limits, "MOST_AT_ONCE", 100)
+    monkeypatch.setattr(ros2, "MOST_AT_ONCE", 100)
     assert "overlap in time; sort it by 'mcap sort'" in refusal(path)
 
 

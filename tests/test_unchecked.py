@@ -26,7 +26,7 @@ from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous, declared_terms
 from exciter.robot import Robot, load
 from exciter.robot.geometry import Capsule, Shape
-from exciter.robot.options import with_default_accelerations
+from exciter.robot.load import with_default_accelerations
 from exciter.robot.robot import Frame
 from exciter.robot.spatial import transform_inertia
 

@@ -13,7 +13,7 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload, read_recording, write_recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, filtered_pair

@@ -41,10 +41,10 @@ from exciter.experiment.virtual import (
     read_truth,
     truth_from,
 )
-from exciter.experiment.virtual.draw import nearest_body
 from exciter.experiment.virtual.execute import Timing, execute, plan
 from exciter.experiment.virtual.plant import build
 from exciter.experiment.virtual.sensors import filtered
+from exciter.experiment.virtual.truth import nearest_body
 from exciter.notes import texts
 from exciter.parameters.consistency import consistency, consistency_margin
 from exciter.parameters.inertial import symmetric

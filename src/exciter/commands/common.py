@@ -15,7 +15,7 @@ from rich.segment import Segment
 from exciter.errors import ExciterError, visible
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
-from exciter.robot.options import RobotOptions
+from exciter.robot.load import RobotOptions
 
 
 def chosen_robot(arguments: argparse.Namespace) -> Robot:

@@ -42,7 +42,7 @@ from exciter.pipeline.identify import identify
 from exciter.pipeline.saving import save_identified
 from exciter.pipeline.simulate import simulate, virtual_settings
 from exciter.robot import Motion, Robot, library, load
-from exciter.robot.options import RobotOptions
+from exciter.robot.load import RobotOptions
 
 STARTS, PERIODS = 4, 3
 ESTIMATOR, METHODS = "consistent", ("wls", "huber", "filtered")

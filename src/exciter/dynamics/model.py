@@ -26,11 +26,10 @@ from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.terms import BoundTerm, JointTerm
 from exciter.robot.limits import Limits
-from exciter.robot.mdh import MDHTable
+from exciter.robot.mdh import MDHTable, in_mdh_frames
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Joint, JointKind, Robot
 from exciter.robot.spatial import transform_inertia
-from exciter.robot.to_mdh import in_mdh_frames
 from exciter.typing import Array
 
 #: [rad] Axes of a calibrated robot miss being parallel by a little, and their common perpendicular lies kilometres

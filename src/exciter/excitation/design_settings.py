@@ -51,8 +51,8 @@ from exciter.excitation.trajectories.trajectory import LONGEST_MOTION, SHORTEST_
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.parameters.terms import Terms, declared_terms
 from exciter.robot import library
+from exciter.robot.load import RobotOptions
 from exciter.robot.motion import Motion
-from exciter.robot.options import RobotOptions
 from exciter.robot.robot import Robot
 from exciter.settings import Number, OneOf, OneWord, PerJointNumber, Settings, Vector, Whole, fill, keys_of, written
 from exciter.settings.fill import settings_fields

@@ -7,18 +7,23 @@ from dataclasses import dataclass
 
 from exciter.errors import RecordingError
 from exciter.experiment.quality.repair import Repaired, repair
+from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.repairs import Repairs
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.periods import BrokenPositions
 from exciter.experiment.signals.prewhitening import UNDONE, Prewhitening
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed import Processed, Route, StreamingRoute
 from exciter.experiment.signals.resample import round_rate, sampling_rate
-from exciter.experiment.signals.route import Route, StreamingRoute
 from exciter.notes import Note, done, note
+from exciter.settings import Registry
 
 FEWEST_PERIODS = 2.0  # one period has no average, and says nothing of its noise
+#: ``route:`` by method: how positions are differentiated.
+#:     route: {method: differences, cutoff: 20, measured_velocity: true}   # [Hz]; the method unless given
+#:     route: {method: fourier, harmonics: 20, period: 10}                 # of a motion that repeats
+#:     route: {method: spline, knots_per_second: 20}
+ROUTES = Registry[Route]("method", FilteredDifferences, FourierFit, SmoothingSpline)
 
 
 @dataclass(frozen=True, eq=False)

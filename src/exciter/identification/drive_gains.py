@@ -22,8 +22,8 @@ from scipy import stats
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording import Recording
-from exciter.experiment.recording.repairs import Repairs
-from exciter.experiment.signals.route import Route
+from exciter.experiment.recording.about import Repairs
+from exciter.experiment.signals.processed import Route
 from exciter.identification.bilinear import Bilinear, Conditions, KnownParameter, conditions
 from exciter.identification.compressed import Compressed
 from exciter.identification.estimate import assumed

@@ -13,19 +13,16 @@ from functools import cached_property
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.process import fallen_back, usual_route
-from exciter.experiment.quality.check import check_stream
-from exciter.experiment.quality.quality import Quality
-from exciter.experiment.quality.repair import Done, Repaired, repair
-from exciter.experiment.quality.repair_stream import RepairedLog
-from exciter.experiment.quality.windows import Windows
+from exciter.experiment.quality.quality import Quality, check_stream
+from exciter.experiment.quality.repair import Done, Repaired, RepairedLog, repair
+from exciter.experiment.quality.survey import Windows
+from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.recording_file import ROWS, RecordingFile
-from exciter.experiment.recording.repairs import Repairs
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
 from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.periods import BrokenPositions, average_periods
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.route import Route, StreamingRoute
+from exciter.experiment.signals.processed import Processed, Route, StreamingRoute
 from exciter.identification.run import Run
 from exciter.notes import Note
 from exciter.robot.robot import Robot

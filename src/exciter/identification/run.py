@@ -11,13 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import RecordingError
 from exciter.experiment.process import process
-from exciter.experiment.quality.periodicity import visible_period
 from exciter.experiment.quality.repair import Repaired
+from exciter.experiment.quality.survey import visible_period
 from exciter.experiment.recording import Payload, Recording
-from exciter.experiment.recording.about import LINK, MOTOR, SourceFile
-from exciter.experiment.recording.repairs import Repairs
-from exciter.experiment.signals.processed import Processed
-from exciter.experiment.signals.route import Route
+from exciter.experiment.recording.about import LINK, MOTOR, Repairs, SourceFile
+from exciter.experiment.signals.processed import Processed, Route
 from exciter.notes import Note
 from exciter.robot.motion import Motion
 from exciter.typing import Array

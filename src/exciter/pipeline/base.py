@@ -15,7 +15,7 @@ from exciter.notes import texts
 from exciter.parameters.identifiability import Identifiability, identifiability
 from exciter.parameters.terms import JointTerm, ListOfTerms
 from exciter.pipeline.given import loaded
-from exciter.robot.options import RobotOptions
+from exciter.robot.load import RobotOptions
 from exciter.robot.robot import Robot
 from exciter.settings import OneWord, fill
 from exciter.settings.fill import checked

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Protocol, TypeVar, get_type_hints, runtime_ch
 from exciter.errors import ExciterError, MotionError, shown, unknown_name
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.trajectories.curve import Curve
-from exciter.robot.load import load
-from exciter.robot.options import RobotOptions
+from exciter.robot.load import RobotOptions, load
 from exciter.robot.robot import Robot
 from exciter.settings import Settings, Whole
 from exciter.settings.fill import checked, settings_fields

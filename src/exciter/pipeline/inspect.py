@@ -10,7 +10,7 @@ from exciter.experiment.quality import Quality, Repaired
 from exciter.experiment.recording import Recording, RecordingFile, open_recording
 from exciter.pipeline.given import AnyMotion, curve_of, loaded
 from exciter.pipeline.logs import AnyLog, NamedLog, naming, several
-from exciter.robot.options import RobotOptions
+from exciter.robot.load import RobotOptions
 from exciter.robot.robot import Robot
 
 

@@ -19,7 +19,7 @@ from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
 from exciter.experiment.recording.about import LINK, SourceFile
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.processed import Route
 from exciter.experiment.virtual.virtual_robot import Simulated
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import in_amperes

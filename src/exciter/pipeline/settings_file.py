@@ -14,7 +14,7 @@ from exciter.experiment.virtual import VirtualRobot
 from exciter.experiment.virtual.config import SimulateSettings
 from exciter.files import path_of
 from exciter.identification.config.identify_config import CONFIG_KEYS, IdentifyConfig, IdentifySettings
-from exciter.robot.options import RobotOptions
+from exciter.robot.load import RobotOptions
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import fill, keys_of, known_keys

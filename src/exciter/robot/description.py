@@ -21,12 +21,10 @@ import numpy as np
 from exciter.errors import RobotError
 from exciter.files import scratch
 from exciter.notes import COLLISIONS, Note, note, warning
-from exciter.robot.collision_pairs import with_collision_pairs
-from exciter.robot.enclosing import enclosing_capsule, lowest_point
+from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collision_pairs
 from exciter.robot.geometry import Capsule, Shape
+from exciter.robot.load import RobotOptions, with_default_accelerations
 from exciter.robot.mjcf import plain_mjcf
-from exciter.robot.options import RobotOptions, with_default_accelerations
-from exciter.robot.place import place_frame, place_shape
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
 from exciter.robot.plain import PlainDescription, bodies_have, named
 from exciter.robot.robot import BASE, Frame, Joint, Robot
@@ -158,12 +156,12 @@ def _frames(model: Any, plain: PlainDescription, links: dict[str, Frame], joints
     for link, frame in plain.frames:
         if frame.name not in joints and frame.name not in frames:
             on = links[link]
-            frames[frame.name] = place_frame(frame, on.joint, on.rotation, on.translation)
+            frames[frame.name] = frame.placed(on.joint, on.rotation, on.translation)
     return tuple(frames[name] for name in frames if name not in plain.hidden)
 
 
 def _placed(shape: Shape, on: Frame) -> Shape:
-    return place_shape(shape, on.joint, on.rotation, on.translation)
+    return shape.placed(on.joint, on.rotation, on.translation)
 
 
 def _collision_shapes(plain: PlainDescription) -> tuple[list[tuple[str, Shape]], list[Note]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
 Role = Literal["both", "visual", "collision"]
+Colour = tuple[float, float, float, float]  # red, green, blue, alpha in 0…1
+GREY: Colour = (0.7, 0.7, 0.7, 1.0)
 ROLES: tuple[Role, ...] = ("both", "visual", "collision")
 
 
@@ -32,6 +34,21 @@ def frozen_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
     return array
 
 
+class OnBody:
+    """What is fixed on the body of ``joint`` (−1: the base), and placed in that joint's frame."""
+
+    rotation: Array
+    translation: Array
+
+    def placed(self, joint: int, rotation: Array, translation: Array) -> Self:
+        """The same on ``joint``, where (rotation, translation) is its old reference seen from that joint: what merging
+        and locking do to it."""
+        this: Any = self
+        moved = rotation @ self.translation + translation
+        found: Self = replace(this, joint=joint, rotation=rotation @ self.rotation, translation=moved)
+        return found
+
+
 @dataclass(frozen=True, eq=False)
 class Capsule:
     """All points within ``radius`` [m] of the segment start–end, in the frame of ``joint`` (−1: the base)."""
@@ -48,6 +65,11 @@ class Capsule:
         if not self.radius > 0:
             raise RobotError(f"capsule '{self.name}' has radius {self.radius}; it must be positive")
 
+    def placed(self, joint: int, rotation: Array, translation: Array) -> Capsule:
+        """As that of shapes."""
+        start, end = rotation @ self.start + translation, rotation @ self.end + translation
+        return replace(self, joint=joint, start=start, end=end)
+
     @property
     def solid(self) -> Shape:
         """The same as a shape, along its own z."""
@@ -58,7 +80,7 @@ class Capsule:
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class Shape(OnBody):
     """A solid on the body of ``joint`` (−1: the base), placed in that joint's frame.
 
     size [m]: box (x, y, z), sphere (radius,), cylinder and capsule (radius, length along z), mesh (scale x, y, z).
@@ -71,7 +93,7 @@ class Shape:
     size: tuple[float, ...]
     rotation: Array
     translation: Array
-    colour: tuple[float, float, float, float] = (0.7, 0.7, 0.7, 1.0)
+    colour: Colour = GREY
     mesh: str = ""
     role: Role = "both"
 

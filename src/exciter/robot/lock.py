@@ -13,7 +13,6 @@ import numpy as np
 
 from exciter.errors import RobotError
 from exciter.notes import note
-from exciter.robot.place import place_capsule, place_frame, place_shape
 from exciter.robot.placeholders import bare_bodies, unreal_bodies
 from exciter.robot.robot import BASE, Frame, Joint, Robot
 from exciter.robot.spatial import axis_rotation, transform_inertia
@@ -81,21 +80,21 @@ def _rebuilt(robot: Robot, joints: list[Joint], carried: Mapping[int, _Carried],
 
     names = {frame.name for frame in robot.frames}
     own = [
-        place_frame(Frame(robot.joints[i].name, i, np.eye(3), np.zeros(3)), *where(i))
+        Frame(robot.joints[i].name, i, np.eye(3), np.zeros(3)).placed(*where(i))
         for i in sorted(frozen)
         if robot.joints[i].name not in names
     ]
-    capsules = tuple(place_capsule(c, *where(c.joint)) for c in robot.capsules)
+    capsules = tuple(c.placed(*where(c.joint)) for c in robot.capsules)
     body = {capsule.name: capsule.joint for capsule in capsules}
     kept = [i for i in range(robot.n) if i not in frozen]
     told = ", ".join(f"'{robot.joints[i].name}' at {q:g}" for i, q in sorted(frozen.items()))
     locked = replace(
         robot,
         joints=tuple(joints),
-        frames=(*(place_frame(f, *where(f.joint)) for f in robot.frames), *own),
+        frames=(*(f.placed(*where(f.joint)) for f in robot.frames), *own),
         capsules=capsules,
         collision_pairs=tuple((a, b) for a, b in robot.collision_pairs if body.get(a) != body.get(b)),
-        shapes=tuple(place_shape(s, *where(s.joint)) for s in robot.shapes),
+        shapes=tuple(s.placed(*where(s.joint)) for s in robot.shapes),
         friction={term: values[kept] for term, values in robot.friction.items()},
         notes=(*robot.notes, note("locked joints", f"locked: {told}")),
         file=None,

@@ -1,4 +1,4 @@
-"""Modified Denavit–Hartenberg tables after Khalil and Kleinfinger, for serial and tree robots.
+"""Modified Denavit–Hartenberg tables after Khalil and Kleinfinger, for serial and tree robots; and those of any robot.
 
 Frame j sits on joint j with z_j along the joint axis. Its placement in the frame of its antecedent a(j) is
 
@@ -6,13 +6,27 @@ Frame j sits on joint j with z_j along the joint axis. Its placement in the fram
 
 where θ grows by q for a revolute joint (σ = 0) and r grows by q for a prismatic one (σ = 1). γ = b = 0 for
 the joint whose common perpendicular defines x of the antecedent, so a serial robot needs α, d, θ, r alone.
+
+Any robot → its table. The rules, for joint j with antecedent a (the base frame is kept as it is):
+
+- z_j lies along the joint axis, in the same sense, so q keeps its sign and its zero.
+- x_j lies along the common perpendicular of z_j and the axis of j's first child; other children, and children
+  of the base, get γ and b. Its sense leaves θ_j in (−90°, 90°]; d takes the sign that follows.
+- Parallel axes: the perpendicular is taken where r_j = 0. Coincident axes and leaves: θ_j = 0 and r_j = 0.
+- A prismatic axis has a direction but no place: it is put through the origin of its antecedent.
+
+A robot whose joint frames already obey the table's form keeps them, whatever choices its author made.
+
+Axes closer than ``parallel`` [rad] count as parallel (descriptions print π/2 with few digits): their true
+common perpendicular would lie kilometres away. α keeps the exact angle about x, and what the table then
+cannot hold is smaller than ``parallel``. ``in_mdh_frames`` keeps the geometry to machine precision anyway.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,10 +36,18 @@ from exciter.errors import RobotError
 from exciter.robot.geometry import frozen_array
 from exciter.robot.limits import Limits
 from exciter.robot.robot import BASE, Joint, JointKind, Robot
+from exciter.robot.spatial import homogeneous, transform_inertia
 from exciter.typing import Array
 
 _NUMBERS = ("alpha", "d", "theta", "r", "gamma", "b")
 _QUARTER_COS = (1.0, 0.0, -1.0, 0.0)
+PARALLEL = 1e-5  #: [rad] twice what 3.1416 lacks of π
+SAME_PLACE = 1e-9  #: [m], and [rad] when frames are recognised as being of the table's form
+_CLEAN = 1e-13  #: [m, rad] numbers are cleaned by no more than this
+_Z = np.array([0.0, 0.0, 1.0])
+# -- reading the numbers off ---------------------------------------------------------------------------------
+
+Numbers = tuple[float, float, float, float, float, float]  # α, d, θ, r, γ, b
 
 
 @dataclass(frozen=True)
@@ -142,3 +164,190 @@ def _screw_z(angle: float, length: float) -> Array:
 def _screw_x(angle: float, length: float) -> Array:
     c, s = cos_sin(angle)
     return np.array([[1, 0, 0, length], [0, c, -s, 0], [0, s, c, 0], [0, 0, 0, 1.0]])
+
+
+def to_mdh(robot: Robot, *, parallel: float = PARALLEL) -> MDHTable:
+    """The table of a robot, with the placements of its frames in the joint frames."""
+    local = [homogeneous(joint.rotation, joint.translation) for joint in robot.joints]
+    kept = _has_mdh_frames(robot, local)
+    placements = [np.eye(4)] * robot.n if kept else _choose_frames(robot, local, parallel)
+    first = _first_children(robot)
+    rows = []
+    for j, joint in enumerate(robot.joints):
+        relative = _relative(joint, local[j], placements, j)
+        simple = joint.parent != BASE and first[joint.parent] == j
+        numbers = _simple_row(relative) if simple or _is_simple(relative) else _general_row(relative, parallel)
+        alpha, d, theta, r, gamma, b = numbers
+        cleaned = (_clean_angle(alpha), _clean(d), _clean_angle(theta), _clean(r), _clean_angle(gamma), _clean(b))
+        rows.append(MDHRow(joint.name, joint.parent, int(joint.is_prismatic), *cleaned))
+    stacked = np.array(placements)
+    return MDHTable(robot.name, tuple(rows), stacked[:, :3, :3], stacked[:, :3, 3])
+
+
+def in_mdh_frames(robot: Robot, *, parallel: float = PARALLEL) -> tuple[Robot, MDHTable]:
+    """The same robot (names, limits, q) with the frames of its table as joint frames; and the table."""
+    table = to_mdh(robot, parallel=parallel)
+    placements = [homogeneous(r, t) for r, t in zip(table.rotations, table.translations, strict=True)]
+    if all((p == np.eye(4)).all() for p in placements):
+        return robot, table
+    back = [_inverse(p) for p in placements]  # joint frame in the new frame
+    joints = []
+    for j, joint in enumerate(robot.joints):
+        relative = _relative(joint, homogeneous(joint.rotation, joint.translation), placements, j)
+        tidy = table.transform(j)
+        if np.abs(tidy - relative).max() < 1e-12:
+            relative = tidy
+        inertia = transform_inertia(joint.inertia, back[j][:3, :3], back[j][:3, 3])
+        joints.append(replace(joint, rotation=relative[:3, :3], translation=relative[:3, 3], axis=_Z, inertia=inertia))
+    moved = replace(
+        robot,
+        joints=tuple(joints),
+        frames=tuple(f.placed(*_from(f.joint, back)) for f in robot.frames),
+        capsules=tuple(c.placed(*_from(c.joint, back)) for c in robot.capsules),
+        shapes=tuple(s.placed(*_from(s.joint, back)) for s in robot.shapes),
+    )
+    return moved, table
+
+
+# -- choosing the frames -------------------------------------------------------------------------------------
+
+
+def _choose_frames(robot: Robot, local: list[Array], parallel: float) -> list[Array]:
+    """(4, 4) placement of every new frame in its joint frame; the geometry is taken at q = 0, in the base."""
+    world: list[Array] = []
+    for joint, t in zip(robot.joints, local, strict=True):
+        world.append(t if joint.parent == BASE else world[joint.parent] @ t)
+    axes = [w[:3, :3] @ joint.axis for w, joint in zip(world, robot.joints, strict=True)]
+    first = _first_children(robot)
+    frames: list[Array] = []
+    for j, joint in enumerate(robot.joints):
+        above = np.eye(4) if joint.parent == BASE else frames[joint.parent]
+        point = above[:3, 3] if joint.is_prismatic else world[j][:3, 3]
+        u, _, foot = _perpendicular(above, axes[j], point, parallel)
+        x, origin = u, foot
+        child = first[j]
+        if child is not None:
+            seen_from = _frame(u, axes[j], foot)
+            through = foot if robot.joints[child].is_prismatic else world[child][:3, 3]
+            x, origin, _ = _perpendicular(seen_from, axes[child], through, parallel)
+        frames.append(_frame(x, axes[j], origin))
+    placements = []
+    for j, joint in enumerate(robot.joints):
+        placement = _inverse(world[j]) @ frames[j]
+        placements.append(_tidy(_frame(placement[:3, 0], joint.axis, placement[:3, 3])))
+    return placements
+
+
+def _perpendicular(frame: Array, axis: Array, point: Array, parallel: float) -> tuple[Array, Array, Array]:
+    """The common perpendicular of the frame's z and the line (point, axis): direction and its two feet.
+
+    The direction is the one within (−90°, 90°] of the frame's x; where it is free, the frame's x itself.
+    Where the foot is free (parallel axes), it is the frame's origin.
+    """
+    z, origin = frame[:3, 2], frame[:3, 3]
+    offset = point - origin
+    normal = np.cross(z, axis)
+    s2 = float(normal @ normal)
+    if s2 > parallel**2:
+        along_z = float(np.cross(offset, axis) @ normal) / s2
+        along_axis = float(np.cross(offset, z) @ normal) / s2
+        return _sensed(normal / math.sqrt(s2), frame), origin + along_z * z, point + along_axis * axis
+    foot = point - float(offset @ axis) * axis  # abreast of the origin
+    across = offset - float(offset @ z) * z
+    distance = float(np.linalg.norm(across))
+    direction = _sensed(across / distance, frame) if distance > SAME_PLACE else frame[:3, 0]
+    return direction, origin, foot
+
+
+def _sensed(direction: Array, frame: Array) -> Array:
+    """± direction, within (−90°, 90°] of the frame's x."""
+    forward, sideways = float(direction @ frame[:3, 0]), float(direction @ frame[:3, 1])
+    leading = forward if abs(forward) > PARALLEL else sideways
+    return direction if leading > 0 else -direction
+
+
+def _frame(x: Array, z: Array, origin: Array) -> Array:
+    """(4, 4) frame with exactly this z and x as close to the given one as that allows."""
+    x = x - float(x @ z) * z
+    x = x / np.linalg.norm(x)
+    return homogeneous(np.column_stack([x, np.cross(z, x), z]), origin)
+
+
+def _has_mdh_frames(robot: Robot, local: list[Array]) -> bool:
+    """Whether the joint frames obey the table's form, i.e. γ = b = 0 for every first child."""
+    if any(np.abs(joint.axis - _Z).max() > 1e-12 for joint in robot.joints):
+        return False
+    first = _first_children(robot)
+    return all(_is_simple(local[child]) for child in first if child is not None)
+
+
+def _is_simple(t: Array) -> bool:
+    """Whether t = Rot_x(α) Trans_x(d) Rot_z(θ) Trans_z(r) for some α, d, θ, r."""
+    z, p = t[:3, 2], t[:3, 3]
+    return bool(abs(z[0]) < SAME_PLACE and abs(p[1] * z[2] - p[2] * z[1]) < SAME_PLACE)
+
+
+def _simple_row(t: Array) -> Numbers:
+    alpha = math.atan2(-t[1, 2], t[2, 2])
+    theta = math.atan2(-t[0, 1], t[0, 0])
+    return alpha, float(t[0, 3]), theta, float(t[1:3, 2] @ t[1:3, 3]), 0.0, 0.0
+
+
+def _general_row(t: Array, parallel: float) -> Numbers:
+    u, foot_above, foot = _perpendicular(np.eye(4), t[:3, 2], t[:3, 3], parallel)
+    alpha = math.atan2(float(np.cross(_Z, t[:3, 2]) @ u), t[2, 2])
+    theta = math.atan2(-float(u @ t[:3, 1]), float(u @ t[:3, 0]))
+    d = float((foot - foot_above) @ u)
+    r = float((t[:3, 3] - foot) @ t[:3, 2])
+    return alpha, d, theta, r, math.atan2(u[1], u[0]), float(foot_above[2])
+
+
+def _clean_angle(value: float) -> float:
+    """Rounding noise removed: multiples of 90° made exact; −180° becomes 180°."""
+    quarters = round(value / (math.pi / 2))
+    if abs(value - quarters * (math.pi / 2)) < _CLEAN:
+        return abs(quarters) * (math.pi / 2) if abs(quarters) == 2 else quarters * (math.pi / 2)
+    return _clean(value)
+
+
+def _clean(value: float) -> float:
+    """The 13th decimal rounded where nothing lies behind it."""
+    rounded = 0.0 if abs(value) < _CLEAN else round(value, 13)
+    return rounded if abs(rounded - value) < 1e-15 or rounded == 0.0 else value
+
+
+def _tidy(t: Array) -> Array:
+    """Entries that are 0 or ±1 up to rounding noise made exactly so."""
+    whole = np.round(t[:3, :3])
+    if np.abs(whole - t[:3, :3]).max() < _CLEAN:
+        t[:3, :3] = whole
+    t[:3, 3][np.abs(t[:3, 3]) < _CLEAN] = 0.0
+    t += 0.0
+    return t
+
+
+# -- helpers -------------------------------------------------------------------------------------------------
+
+
+def _first_children(robot: Robot) -> list[int | None]:
+    first: list[int | None] = [None] * robot.n
+    for j, joint in enumerate(robot.joints):
+        if joint.parent != BASE and first[joint.parent] is None:
+            first[joint.parent] = j
+    return first
+
+
+def _inverse(t: Array) -> Array:
+    return homogeneous(t[:3, :3].T, -t[:3, :3].T @ t[:3, 3])
+
+
+def _relative(joint: Joint, local: Array, placements: list[Array], j: int) -> Array:
+    """Placement of new frame j in the new frame of its antecedent, at q = 0."""
+    inside: Array = local @ placements[j]
+    return inside if joint.parent == BASE else _inverse(placements[joint.parent]) @ inside
+
+
+def _from(joint: int, back: list[Array]) -> tuple[int, Array, Array]:
+    """The joint, and the old joint frame seen from the new one."""
+    t = np.eye(4) if joint == BASE else back[joint]
+    return joint, t[:3, :3], t[:3, 3]

@@ -28,12 +28,11 @@ import yaml
 
 from exciter.errors import RobotError, shown, unknown_name
 from exciter.notes import note, texts
-from exciter.robot.geometry import ROLES, Capsule, Shape
+from exciter.robot.geometry import GREY, ROLES, Capsule, Shape
 from exciter.robot.limits import Limits
-from exciter.robot.mdh import MDHRow, MDHTable, cos_sin
+from exciter.robot.mdh import MDHRow, MDHTable, cos_sin, in_mdh_frames
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, JointKind, Robot
 from exciter.robot.spatial import transform_inertia
-from exciter.robot.to_mdh import in_mdh_frames
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
@@ -308,7 +307,7 @@ def _shapes(given: Any, capsules: Iterable[Capsule], names: list[str], where: st
             raise RobotError(f"{what}: {unknown_name('kind', str(kind), SHAPE_SIZES)}")
         joint = _joint_index(_required(entry, "joint", what), names, f"joint of {what}")
         size = tuple(_vector(_required(entry, "size", what), SHAPE_SIZES[kind], f"size of {what}").tolist())
-        red, green, blue, alpha = _vector(entry.get("colour", [0.7, 0.7, 0.7, 1.0]), 4, f"colour of {what}").tolist()
+        red, green, blue, alpha = _vector(entry.get("colour", GREY), 4, f"colour of {what}").tolist()
         mesh, role = _text(entry.get("mesh", ""), f"mesh of {what}"), entry.get("role", Shape.role)
         if role not in ROLES:
             raise RobotError(f"{what}: {unknown_name('role', str(role), ROLES)}")
@@ -367,13 +366,13 @@ def _vector(value: Any, n: int, what: str, *, angles: bool = False) -> Array:
 
 def _mapping(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise RobotError(f"{what} is {_short(value)}; expected 'key: value' lines")
+        raise RobotError(f"{what} is {shown(value)}; expected 'key: value' lines")
     return value
 
 
 def _sequence(value: Any, what: str) -> list[Any]:
     if not isinstance(value, list):
-        raise RobotError(f"{what}: {_short(value)} given; expected a list")
+        raise RobotError(f"{what}: {shown(value)} given; expected a list")
     return value
 
 
@@ -407,7 +406,3 @@ def _joint_index(name: Any, names: list[str], what: str) -> int:
     if name == "base":
         return BASE
     raise RobotError(f"{what}: {unknown_name('joint', str(name), [*names, 'base'])}")
-
-
-def _short(value: Any) -> str:
-    return shown(value)

@@ -20,9 +20,16 @@ from exciter.notes import COLLISIONS, Note, note, warning
 from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.mjcf_actuators import Drive, drive_notes, joint_torque, read_drives, torque_doubt
-from exciter.robot.mjcf_assets import absent_assets, asset_meshes
-from exciter.robot.mjcf_geoms import geom_kind, geom_placement, geom_solid
-from exciter.robot.mjcf_inertia import MASSLESS, Central, body_inertia
+from exciter.robot.mjcf_geoms import (
+    MASSLESS,
+    Central,
+    absent_assets,
+    asset_meshes,
+    body_inertia,
+    geom_kind,
+    geom_placement,
+    geom_solid,
+)
 from exciter.robot.mjcf_settings import (
     ADVICE,
     Classes,

@@ -186,7 +186,8 @@ def orientation(element: Element, compiler: Compiler, owner: str) -> Array:
         x = _unit(values[:3], owner)
         y = _unit(values[3:] - x * (x @ values[3:]), owner)
         return np.column_stack([x, y, np.cross(x, y)])
-    return quaternion_rotation(_unit(values, owner))
+    w, x, y, z = _unit(values, owner)
+    return np.asarray(Rotation.from_quat([x, y, z, w]).as_matrix())
 
 
 def rotation_to_axis(axis: Array, owner: str) -> Array:
@@ -198,13 +199,6 @@ def rotation_to_axis(axis: Array, owner: str) -> Array:
             "give exactly 0 0 -1, or quat"
         )
     return rotation_to([x, y, z])
-
-
-def quaternion_rotation(quaternion: Array) -> Array:
-    """Rotation of a unit quaternion (w, x, y, z)."""
-    w, x, y, z = quaternion
-    rotation: Array = Rotation.from_quat([x, y, z, w]).as_matrix()
-    return rotation
 
 
 def quaternion_of(rotation: Array) -> Array:

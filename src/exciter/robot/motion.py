@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import MotionError
 from exciter.typing import Array
+
+
+def freeze(owner: object, *names: str) -> None:
+    """Make arrays of a frozen object its own and read-only: what a caller does later is theirs. None stays."""
+    for name in names:
+        if (given := getattr(owner, name)) is not None:
+            array = np.array(given, dtype=np.float64)
+            array.flags.writeable = False
+            object.__setattr__(owner, name, array)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +39,7 @@ class Motion:
     qdd: Array
 
     def __post_init__(self) -> None:
-        for name in ("time", "q", "qd", "qdd"):
-            array = np.array(getattr(self, name), dtype=np.float64)  # a copy: what the caller does later is theirs
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        freeze(self, "time", "q", "qd", "qdd")
         if self.q.ndim != 2 or self.time.shape != (self.q.shape[0],):
             raise MotionError(f"q has shape {self.q.shape} and time {self.time.shape}; expected (N, n) and (N,)")
         if self.qd.shape != self.q.shape or self.qdd.shape != self.q.shape:
@@ -57,7 +63,7 @@ class Motion:
     def __len__(self) -> int:
         return len(self.time)
 
-    def __getitem__(self, part: slice) -> Motion:
+    def __getitem__(self, part: slice | NDArray[np.bool_]) -> Motion:
         """Some of the samples, in order."""
         return Motion(self.time[part], self.q[part], self.qd[part], self.qdd[part])
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from exciter.errors import RobotError, unknown_name, unseen, visible
 from exciter.labelled import table_html
 from exciter.notes import Note, note, warning
-from exciter.robot.geometry import Capsule, Shape, frozen_array
+from exciter.robot.geometry import Capsule, OnBody, Shape, frozen_array
 from exciter.robot.limits import TIME_TO_FULL_SPEED, Limits, Unlimited
 from exciter.typing import Array
 
@@ -84,7 +84,7 @@ class Joint:
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(OnBody):
     """A named frame fixed on the body moved by ``joint`` (−1: the base); placement in that joint's frame."""
 
     name: str
@@ -368,6 +368,6 @@ class Robot:
 
     def to_mdh(self) -> MDHTable:
         """The modified Denavit–Hartenberg table (Khalil–Kleinfinger) of this robot, frames recomputed."""
-        from exciter.robot.to_mdh import to_mdh
+        from exciter.robot.mdh import to_mdh
 
         return to_mdh(self)

@@ -24,8 +24,7 @@ def skew(v: ArrayLike) -> Array:
 def axis_rotation(axis: ArrayLike, angle: float) -> Array:
     """Rotation by ``angle`` [rad] about a unit ``axis`` (Rodrigues)."""
     k = skew(axis)
-    rotation: Array = np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * (k @ k)
-    return rotation
+    return np.asarray(np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * (k @ k))
 
 
 def rotation_to(direction: ArrayLike) -> Array:
@@ -35,12 +34,10 @@ def rotation_to(direction: ArrayLike) -> Array:
     sine = float(np.hypot(x, y))
     if z < 0.0 and sine < SINE_OF_OPPOSITE:
         flip = np.diag([1.0, -1.0, -1.0])
-        opposite: Array = flip @ rotation_to([x, -y, -z])
-        return opposite
+        return np.asarray(flip @ rotation_to([x, -y, -z]))
     v = skew([-y, x, 0.0])  # ẑ × direction
     weight = 1.0 / (1.0 + z) if z >= 0.0 else (1.0 - z) / sine**2  # the same, without the digits that 1 + z loses
-    rotation: Array = np.eye(3) + v + weight * (v @ v)
-    return rotation
+    return np.asarray(np.eye(3) + v + weight * (v @ v))
 
 
 def upright(gravity: Array) -> Array:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
@@ -18,11 +20,13 @@ from numpy.typing import NDArray
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISIONS, Note, note, warning
+from exciter.robot.geometry import GREY, Colour, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.plain import Coupling, JointFacts, PlainDescription, named, refuse_duplicates, refuse_giants
 from exciter.robot.robot import Frame
-from exciter.robot.urdf_shapes import read_shapes
-from exciter.robot.xml_safety import check_numbers, number, numbers, parse_xml, refuse_xacro
+from exciter.robot.spatial import axis_rotation
+from exciter.robot.xml_safety import asset_path, check_numbers, number, numbers, parse_xml, refuse_xacro
+from exciter.typing import Array
 
 MOVING = ("revolute", "continuous", "prismatic")
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -43,6 +47,7 @@ NUMBERS: dict[str, dict[str, int | None]] = {
 UNLIMITED = tuple(
     Unlimited(which, "in the file (absent or 0)", "taken as unlimited") for which in ("upper", "velocity", "torque")
 )
+LinkShapes = tuple[tuple[str, Shape], ...]
 
 
 def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
@@ -274,3 +279,70 @@ def _mimics(joints: list[Element], facts: dict[str, JointFacts]) -> tuple[Coupli
     return tuple(
         Coupling(name, mimic.get("joint", ""), "mimic") for name, mimic in found if mimic is not None and name in facts
     )
+
+
+def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShapes, tuple[str, ...]]:
+    """Visual shapes and collision shapes, each with its link and placed in the link's frame; and the links with a
+    <collision> that says of no shape, so that something is there and nobody knows what. Meshes are names; their
+    files stay closed here."""
+    for texture in root.iter("texture"):
+        if texture.get("filename"):
+            asset_path(texture.get("filename", ""), folder, mesh_root)
+    colours = {m.get("name", ""): _colour(m, {}) for m in root.findall("material")}
+    found: list[tuple[str, Shape]] = []
+    shapeless: dict[str, None] = {}
+    for link in root.findall("link"):
+        name = link.get("name", "")
+        for role in ("visual", "collision"):
+            for element in link.findall(role):
+                shape = _shape(element, f"link '{name}'", folder, mesh_root, colours)
+                if shape is not None:
+                    found.append((name, replace(shape, role=role)))
+                elif role == "collision":
+                    shapeless[name] = None
+    return tuple(found), tuple(shapeless)
+
+
+def rpy_rotation(rpy: tuple[float, ...]) -> Array:
+    """Rotation by roll, pitch, yaw [rad] about the fixed x, y, z axes (URDF)."""
+    roll, pitch, yaw = rpy
+    rotation: Array = axis_rotation([0, 0, 1], yaw) @ axis_rotation([0, 1, 0], pitch) @ axis_rotation([1, 0, 0], roll)
+    return rotation
+
+
+def _shape(element: Element, owner: str, folder: Path, mesh_root: Path, colours: dict[str, Colour]) -> Shape | None:
+    solids = [solid for geometry in element.findall("geometry") for solid in geometry]
+    if not solids:
+        return None
+    if len(solids) > 1:
+        raise RobotError(f"{owner} has {len(solids)} shapes in one <{element.tag}>; give each of them its own")
+    [solid] = solids
+    origin = element.find("origin")
+    xyz = (0.0, 0.0, 0.0) if origin is None else (numbers(origin, "xyz", 3, owner) or (0.0, 0.0, 0.0))
+    rpy = (0.0, 0.0, 0.0) if origin is None else (numbers(origin, "rpy", 3, owner) or (0.0, 0.0, 0.0))
+    rotation, translation = rpy_rotation(rpy), np.array(xyz)
+    material = element.find("material")
+    colour = GREY if material is None else _colour(material, colours)
+    kind: Any = solid.tag
+    if kind == "mesh":
+        scale = numbers(solid, "scale", 3, owner) or (1.0, 1.0, 1.0)
+        path = asset_path(solid.get("filename", ""), folder, mesh_root)
+        return Shape("mesh", -1, scale, rotation, translation, colour, str(path))
+    if kind == "box":
+        size = numbers(solid, "size", 3, owner) or ()
+    else:
+        radius, length = number(solid, "radius", owner), number(solid, "length", owner)
+        if kind not in ("sphere", "cylinder", "capsule"):
+            raise RobotError(f"{owner} has the geometry <{kind}>; allowed are box, sphere, cylinder, capsule and mesh")
+        size = (radius,) if kind == "sphere" else (radius, length)
+    if not size or min(size) <= 0:
+        raise RobotError(f"a shape of {owner} has the size {size}; every length must be given and positive")
+    return Shape(kind, -1, size, rotation, translation, colour)
+
+
+def _colour(material: Element, named_colours: dict[str, Colour]) -> Colour:
+    element = material.find("color")
+    if element is None:
+        return named_colours.get(material.get("name", ""), GREY)
+    red, green, blue, alpha = numbers(element, "rgba", 4, f"material '{material.get('name')}'") or GREY
+    return red, green, blue, alpha

@@ -19,8 +19,7 @@ from exciter.excitation.constraints.constraint import AnyOf, Constraint
 from exciter.excitation.constraints.ground import Ground, has_a_floor, pedestal, replaces_ground
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.robot.body_names import body_name
-from exciter.robot.collision_pairs import are_neighbours
+from exciter.robot.capsules import are_neighbours, body_name
 from exciter.robot.limits import TIME_TO_FULL_SPEED
 from exciter.robot.robot import BASE, Joint, Robot
 

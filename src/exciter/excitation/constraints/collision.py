@@ -31,8 +31,7 @@ from exciter.excitation.constraints.constraint import (
     rows_of,
 )
 from exciter.excitation.constraints.obstacles import Block, Flat, Obstacle, Round, Touch, Wall
-from exciter.robot.body_names import capsules_of
-from exciter.robot.collision_pairs import uncovered, without_capsule
+from exciter.robot.capsules import capsules_of, uncovered, without_capsule
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot

@@ -21,8 +21,7 @@ from exciter.dynamics.engine import Chain
 from exciter.errors import ParameterError, RobotError
 from exciter.excitation.certificate.spans import Spans, distances
 from exciter.excitation.constraints.constraint import LENGTH, Kinematics, RowName, Rows, kinematics, robot_dynamics
-from exciter.robot.body_names import body_name, body_names, body_of
-from exciter.robot.collision_pairs import uncovered
+from exciter.robot.capsules import body_name, body_names, body_of, uncovered
 from exciter.robot.geometry import Shape
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot

@@ -9,24 +9,27 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.quality.delay import Delays, delays_of
-from exciter.experiment.quality.excitation import Excitation, excitation_of
-from exciter.experiment.quality.match import Match, match
-from exciter.experiment.quality.order import found_order
-from exciter.experiment.quality.rest import Rest, rest_of
+from exciter.experiment.quality.arrangement import Arrangement, Match, arrangement_of, match
+from exciter.experiment.quality.delays import Delays, delays_of
 from exciter.experiment.quality.smooth import Piece, Smooth, smooth, uniform_pieces
-from exciter.experiment.quality.survey import Survey
+from exciter.experiment.quality.survey import Rest, Survey, rest_of
 from exciter.experiment.quality.thresholds import Thresholds
-from exciter.experiment.quality.units import foreign_units
 from exciter.experiment.recording.recording import Recording
-from exciter.notes import Note
 from exciter.parameters.consistency import consistency, dummies
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
+UNITS = {"q": ("rad", "m"), "qd": ("rad/s", "m/s"), "torque": ("N·m", "N")}  # where joints turn, and slide
 RARE = 0.01  # share of positions at either end that may be outliers
 USUAL_TERMS = (RotorInertia(), Viscous(), Coulomb(), Offset())
+SIZES = {"deg": 180.0 / np.pi, "mm": 1000.0}
+TURNS = 4.0 * np.pi  # [rad] positions beyond two turns are rare without a description that says so
+FAR = 1.0  # of the allowed range beyond its ends: nobody's mistake of a zero
+ROOM = 0.1  # of the allowed range: limits of descriptions are not exact
+REWEIGHTED = 3  # fits, each with the residuals of the one before as noise
+SINGULAR = 1e-10  # relative singular value of rows with unit columns that is none
+UNSEEN = 1e-6  # share in a combination that the motion does not show
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +70,13 @@ class Evidence:
     def effort_unit(self) -> str:
         return "A" if self.effort_name == "current" and self.gains is None else "N·m"
 
+    def unit(self, signal: str, j: int) -> str:
+        """Of a signal of joint j; ``effort``: torque, or current without gains. Without a robot joints turn."""
+        slides = self.robot is not None and self.robot.joints[j].is_prismatic
+        if signal == "effort":
+            signal = "torque" if self.effort_unit == "N·m" else "current"
+        return UNITS[signal][slides] if signal in UNITS else "A"
+
     # -- the motion ------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -93,11 +103,6 @@ class Evidence:
         low, high = np.nanquantile(q, (RARE, 1.0 - RARE), axis=0)
         found = foreign_units(low, high, self.robot)
         return {j: name for j, name in found.items() if j not in self.survey.spikes.turns}
-
-    @property
-    def degrees(self) -> bool:
-        """Whether a position is in another unit than it should be."""
-        return bool(self.foreign_units)
 
     # -- the robot -------------------------------------------------------------------------------------------------
 
@@ -132,9 +137,23 @@ class Evidence:
         return excitation_of(rows, data.effort, self.model.base.names, data.independent)
 
     @cached_property
-    def order(self) -> tuple[Note, ...]:
+    def likeness(self) -> Array | None:
+        """(n, n) how much the torque of row i is like the model's of column j, whatever its sign; one that would have
+        to be scaled beyond reason belongs to another joint."""
+        if self.match is None:
+            return None
+        scale, most = np.abs(self.match.scale), self.thresholds.torque_scale
+        reasonable = ((scale < most) & (scale > 1.0 / most)) | (self.effort_unit != "N·m")
+        return np.where(reasonable, np.abs(self.match.correlation), 0.0)
+
+    @cached_property
+    def arrangement(self) -> Arrangement:
         """What is wrong with joint order and signs."""
-        return tuple(found_order(self))
+        model, smooth, rows = self.model, self.smooth, self.regressor
+        if smooth is None or smooth.effort is None or model is None or rows is None:
+            return Arrangement()
+        limits = self.thresholds
+        return arrangement_of(self.match, self.likeness, smooth, model.robot, limits, rows, model.base.names)
 
     @cached_property
     def delays(self) -> Delays | None:
@@ -149,3 +168,65 @@ class Evidence:
         if self.model is None or self.smooth is None:
             return None
         return self.model.base.project(self.model.regressor(self.smooth.motion))
+
+
+def foreign_units(low: Array, high: Array, robot: Robot | None) -> dict[int, str]:
+    """deg or mm by joint whose positions (n,) lie far outside of what is allowed, and within it when converted. A log
+    that has most of its angles in degrees has all of them so, where they fit."""
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        return {}
+    if robot is None:
+        return dict.fromkeys(np.flatnonzero(np.maximum(np.abs(low), np.abs(high)) > TURNS).tolist(), "deg")
+    slides = np.array([joint.is_prismatic for joint in robot.joints])
+    lower, upper = robot.position_range()
+    span = upper - lower
+    size = np.where(slides, SIZES["mm"], SIZES["deg"])
+    far = (low < lower - FAR * span) | (high > upper + FAR * span)
+    fits = (low / size >= lower - ROOM * span) & (high / size <= upper + ROOM * span)
+    found = {int(j): "mm" if slides[j] else "deg" for j in np.flatnonzero(far & fits)}
+    angles = far & fits & ~slides
+    if 2 * angles.sum() > (~slides).sum():
+        found |= {int(j): "deg" for j in np.flatnonzero(fits & ~slides)}
+    return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True, eq=False)
+class Excitation:
+    """condition: with columns of unit length, rows over their noise. values, std, inflation (b,) of the base
+    parameters: a plain fit, its predicted σ, and how many times σ exceeds that with all other parameters known. noise
+    (n,): what the fit leaves of the torque [N·m or A]."""
+
+    names: tuple[str, ...]
+    condition: float
+    values: Array
+    std: Array
+    inflation: Array
+    noise: Array
+
+
+def excitation_of(rows: Array, effort: Array, names: tuple[str, ...], independent: float) -> Excitation:
+    """From rows (N, n, b) and effort (N, n), worth ``independent`` samples."""
+    samples, n, b = rows.shape
+    size = np.sqrt(np.mean(effort**2, axis=0))
+    noise = np.where(size > 0, size, 1.0)
+    values = np.zeros(b)
+    condition, inflation, norms = np.inf, np.full(b, np.inf), np.zeros(b)
+    for _ in range(REWEIGHTED):
+        w = (rows / noise[:, None]).reshape(-1, b)
+        norms = np.linalg.norm(w, axis=0)
+        length = np.where(norms > 0, norms, 1.0)
+        stacked = np.column_stack([w / length, (effort / noise).ravel()])
+        triangle: Array = np.asarray(np.linalg.qr(stacked, mode="r"))
+        u, s, vt = np.linalg.svd(triangle[:b, :b])
+        kept = s > SINGULAR * s[0]
+        condition = float(s[0] / s[-1]) if kept.all() else np.inf
+        inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
+        values = vt.T @ (inverse * (u.T @ triangle[:b, b])) / length
+        inflation = np.linalg.norm(vt.T * inverse, axis=1)
+        inflation[(np.abs(vt[~kept]) > UNSEEN).any(axis=0)] = np.inf
+        left = np.sqrt(np.mean((effort - rows @ values) ** 2, axis=0))
+        lost = np.sqrt(max(1.0 - b / (n * max(independent, 1.0)), 0.1))
+        noise = np.maximum(left / lost, 1e-9 * np.where(size > 0, size, 1.0))
+    inflation[norms == 0] = np.inf
+    std = inflation / np.where(norms > 0, norms, 1.0) * np.sqrt(samples / max(independent, 1.0))
+    return Excitation(names, condition, values, std, inflation, noise)

@@ -1,12 +1,89 @@
-"""What the checks of a recording found, and the verdict over all of it."""
+"""The quality check: every check in turn, on a recording or on a log larger than memory, and the verdict over all."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from exciter.dynamics.model import DynamicModel
+from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.quality.drive_checks import coupled_drives, delay, low_pass
+from exciter.experiment.quality.evidence import Evidence
+from exciter.experiment.quality.motion_checks import (
+    excitation,
+    moves_too_little,
+    periodicity,
+    resting_joints,
+    standstill,
+    velocity,
+)
+from exciter.experiment.quality.motion_checks import planned as planned_motion
+from exciter.experiment.quality.sample_checks import (
+    beyond_limits,
+    duplicates,
+    held,
+    jitter,
+    jumps,
+    lost_samples,
+    missing_values,
+    outliers,
+    quantisation,
+    rate,
+    repeated_rows,
+    saturation,
+    stuck,
+)
+from exciter.experiment.quality.survey import CHUNK, Survey, survey
+from exciter.experiment.quality.thresholds import Thresholds
+from exciter.experiment.quality.torque_checks import (
+    explained,
+    order_and_signs,
+    torque_scale,
+    units,
+    unjudged,
+    with_reasons,
+    zero,
+)
+from exciter.experiment.recording.recording import Recording
 from exciter.labelled import table_html
-from exciter.notes import Note, Severity, texts
+from exciter.notes import Note, Severity, note, texts
+from exciter.robot.robot import Robot
+
+Check = Callable[[Evidence], Iterator[Note]]
+#: In the order of a person's questions: are time and values there, are they right, do they mean what they should, is it
+#: enough? The first ones judge any log; the others need some samples in every channel.
+FIRST: tuple[Check, ...] = (rate, jitter, lost_samples, duplicates, missing_values)
+FURTHER: tuple[Check, ...] = (
+    units,
+    stuck,
+    repeated_rows,
+    held,
+    quantisation,
+    saturation,
+    beyond_limits,
+    jumps,
+    outliers,
+    standstill,
+    resting_joints,
+    velocity,
+    order_and_signs,
+    torque_scale,
+    zero,
+    explained,
+    coupled_drives,
+    delay,
+    low_pass,
+    periodicity,
+    planned_motion,
+    moves_too_little,
+    excitation,
+)
+CHECKS = FIRST + FURTHER
+TOO_LITTLE = "too little of use is there to judge anything else"
 
 
 @dataclass(frozen=True)
@@ -89,3 +166,84 @@ def _listed(findings: tuple[Note, ...]) -> str:
     for finding in findings:
         joints.setdefault(finding.subject, []).extend([finding.joint] if finding.joint else [])
     return ", ".join(f"{what} ({', '.join(dict.fromkeys(of))})" if of else what for what, of in joints.items())
+
+
+def check(
+    recording: Recording,
+    robot: Robot | None = None,
+    model: DynamicModel | None = None,
+    planned: Curve | None = None,
+    thresholds: Thresholds | None = None,
+) -> Quality:
+    """What a recording is good for, before anything is computed from it.
+
+    robot, or a model of it: joints are taken by name. planned: the motion it was sent. Nothing is changed.
+    """
+    return check_stream(recording.chunks(CHUNK), robot, model, planned, thresholds)
+
+
+def check_stream(
+    pieces: Iterable[Recording],
+    robot: Robot | None = None,
+    model: DynamicModel | None = None,
+    planned: Curve | None = None,
+    thresholds: Thresholds | None = None,
+) -> Quality:
+    """The same of pieces in order of time, in memory that does not grow with them: counts are of all samples, what is
+    expensive looks at evenly spread windows."""
+    limits = thresholds or Thresholds()
+    robot = model.robot if model is not None else robot
+    arranged = pieces if robot is None else (piece.arranged(robot) for piece in pieces)
+    seen = survey(arranged, robot, limits)
+    if robot is not None and seen.about.gravity is not None:
+        robot = replace(robot, gravity=np.array(seen.about.gravity))
+    evidence = Evidence(seen, limits, robot, model, planned)
+    with threadpool_limits(1):  # small matrices: threads would wait for each other
+        chosen = CHECKS if enough(seen, limits) else FIRST
+        findings = with_reasons([finding for one in chosen for finding in one(evidence)])
+        left_out = tuple(skipped(evidence)) if chosen is CHECKS else (note("samples", TOO_LITTLE),)
+    timing = seen.timing
+    return Quality(seen.joints, timing.samples, timing.duration, timing.rate, findings, left_out)
+
+
+def enough(seen: Survey, limits: Thresholds) -> bool:
+    """Whether every channel has numbers in most of its samples, and there are some samples, at sane times."""
+    most, timing = max(seen.missing.count.values(), default=0), seen.timing
+    there = timing.samples >= limits.fewest_samples and most <= 0.5 * timing.samples
+    return there and timing.longest <= limits.longest_step and timing.usual >= limits.shortest_step
+
+
+def skipped(evidence: Evidence) -> Iterator[Note]:
+    """What could not be judged, and why."""
+    if not evidence.survey.windows.complete:
+        part = sum(len(window) for window in evidence.windows)
+        yield note(
+            "long log",
+            f"the log is long: spectra, delay and excitation were judged on {part} samples in evenly spread windows",
+        )
+    if evidence.robot is None:
+        yield note("robot", "no robot was given: limits, joint order, signs and excitation were not judged")
+    elif not evidence.inertias_known:
+        yield note(
+            "inertias",
+            "the description's inertias are placeholders: joint order was not judged, signs by friction alone",
+        )
+    if evidence.effort_name is None:
+        yield note("torque", "neither torque nor current was recorded: signs, delay and excitation were not judged")
+    elif evidence.effort_unit == "A":
+        yield note("currents", "currents without gains: judged in amperes; identification needs gains [N·m/A]")
+    if evidence.smooth is None:
+        yield note(
+            "derivatives", "the recording is too short or too torn for a filter: what needs derivatives was not judged"
+        )
+    if joints := unjudged(evidence):
+        yield note(
+            "joint order",
+            f"the joint order of {', '.join(joints)}: their torques could be exchanged without being noticed",
+        )
+    if evidence.delays is not None and not evidence.delays.known:
+        yield note(
+            "delay", f"the delay between torque and position could not be determined: {evidence.delays.why_not()}"
+        )
+    if evidence.planned is None:
+        yield note("planned motion", "no planned motion was given to compare with")

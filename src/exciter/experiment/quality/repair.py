@@ -1,8 +1,12 @@
-"""Repairs: only those that were asked for, each one told; what cannot be repaired is refused."""
+"""Repairs: only those that were asked for, each one told; what cannot be repaired is refused.
+
+A log larger than memory is repaired piece by piece, with so much beside each that the cuts do not show.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,22 +15,23 @@ from numpy.typing import NDArray
 
 from exciter import notes
 from exciter.errors import RecordingError
-from exciter.experiment.quality.constant import stuck
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.jumps import turns_of, unwrapped
-from exciter.experiment.quality.missing import sane
-from exciter.experiment.quality.spikes import isolated
-from exciter.experiment.quality.survey import CHUNK, survey
-from exciter.experiment.quality.tally import runs
+from exciter.experiment.quality.sample_checks import stuck
+from exciter.experiment.quality.spikes import TURN, isolated, turns_of, unwrapped
+from exciter.experiment.quality.survey import CHUNK, ENOUGH, survey
+from exciter.experiment.quality.tallies import runs, sane
 from exciter.experiment.quality.thresholds import Thresholds
-from exciter.experiment.quality.words import count as counted
+from exciter.experiment.quality.words import counted
+from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.repairs import Repairs
+from exciter.experiment.signals.resample import Margin, Piece, overlapped, split_at_gaps, window
 from exciter.notes import Note, Severity
 from exciter.typing import Array
 
 CUBIC = 3
+Sums = dict[str, tuple[int, set[int]]]  # by channel: how many, and of which columns
 BESIDE = 8  # samples on either side, at least, that a filled run is fitted to
+BESIDE_SECONDS, BESIDE_SAMPLES = 1.0, 256  # at least, on either side of a piece
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +82,8 @@ def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: 
 
 def completed(recording: Recording, interval: float, repairs: Repairs, done: Done) -> list[Recording]:
     """What lies between long gaps, without missing values; interval [s]: between samples."""
-    gap = _longest_gap(interval, repairs)
-    parts = _filled(_trimmed(_stretches(recording, gap), done), repairs, done)
+    gap = max(repairs.longest_gap, 2.5 * interval)  # [s] that does not split the recording
+    parts = _filled(_trimmed(split_at_gaps(recording, gap), done), repairs, done)
     done.see_stretches(parts, gap, repairs.shortest)
     return parts
 
@@ -96,35 +101,25 @@ class Done:
 
     def __init__(self) -> None:
         self.within = (-np.inf, np.inf)
-        self._dropped = self._trimmed = self._stretches = self._short = 0
-        self._turns: dict[str, int] = {}
-        self._spikes: dict[str, tuple[int, set[int]]] = {}
-        self._filled: dict[str, tuple[int, set[int]]] = {}
+        self.dropped = self.trimmed = self._stretches = self._short = 0
+        self.turns = Counter[str]()
+        self.spikes: Sums = {}
+        self.filled: Sums = {}
         self._standstill: list[Note] = []
         self._gap, self._shortest = 0.0, 0.0
         self._columns: dict[str, tuple[str, ...]] = {}
-        self._holes: dict[tuple[str, str], int] = {}
+        self._holes = Counter[tuple[str, str]]()
         self._samples = 0
 
     def _inside(self, time: Array) -> NDArray[np.bool_]:
         return np.asarray((time >= self.within[0]) & (time < self.within[1]))
 
-    def see_dropped(self, time: Array) -> None:
-        self._dropped += int(self._inside(time).sum())
+    def count(self, time: Array) -> int:
+        """Of samples at these times."""
+        return int(self._inside(time).sum())
 
-    def see_turns(self, joint: str, time: Array) -> None:
-        if count := int(self._inside(time).sum()):
-            self._turns[joint] = self._turns.get(joint, 0) + count
-
-    def see_spikes(self, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
-        self._see(self._spikes, recording, name, at)
-
-    def see_filled(self, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
-        self._see(self._filled, recording, name, at)
-
-    def _see(
-        self, sums: dict[str, tuple[int, set[int]]], recording: Recording, name: str, at: NDArray[np.bool_]
-    ) -> None:
+    def see(self, sums: Sums, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
+        """``spikes`` or ``filled``: which samples of a channel."""
         at = at[self._inside(recording.time)]
         if at.any():
             count, joints = sums.get(name, (0, set()))
@@ -138,9 +133,6 @@ class Done:
         """Cut before and after these times [s]."""
         text = f"cut the standstill before {first:.6g} s and after {last:.6g} s: {count} samples"
         self._standstill.append(notes.done("standstill", text))
-
-    def see_trimmed(self, time: Array) -> None:
-        self._trimmed += int(self._inside(time).sum())
 
     def see_stretches(self, parts: Sequence[Recording], gap: float, shortest: float) -> None:
         self._gap, self._shortest = gap, shortest
@@ -157,7 +149,7 @@ class Done:
         for name in recording.channels:
             counts = (~np.isfinite(getattr(recording, name)[inside])).sum(axis=0)
             for column, count in zip(recording.columns(name), counts.tolist(), strict=True):
-                self._holes[name, column] = self._holes.get((name, column), 0) + count
+                self._holes[name, column] += count
 
     def refuse_holes(self, limits: Thresholds) -> None:
         for name in dict.fromkeys(name for name, _ in self._holes):
@@ -173,17 +165,17 @@ class Done:
     def notes(self) -> tuple[Note, ...]:
         """What was done, in its order."""
         said = list[Note]()
-        if count := self._dropped:
+        if count := self.dropped:
             said.append(notes.done("duplicates", f"dropped {count} samples with the time of the one before"))
-        for joint, count in self._turns.items():
+        for joint, count in self.turns.items():
             said.append(notes.done("turns", f"took {counted(count, 'step')} of a turn out of {joint}", joint))
-        for name, (count, joints) in self._spikes.items():
+        for name, (count, joints) in self.spikes.items():
             text = f"replaced {count} isolated outliers of {name} ({self._listed(name, joints)})"
             said.append(notes.done("spikes", text))
         said += self._standstill
-        if self._trimmed:
-            said.append(notes.done("missing values", f"cut {self._trimmed} incomplete samples at the ends"))
-        for name, (count, joints) in self._filled.items():
+        if self.trimmed:
+            said.append(notes.done("missing values", f"cut {self.trimmed} incomplete samples at the ends"))
+        for name, (count, joints) in self.filled.items():
             text = f"filled {count} missing values of {name} ({self._listed(name, joints)}) by cubics through their"
             said.append(notes.done("missing values", f"{text} neighbours"))
         if self._stretches > 1:
@@ -217,14 +209,15 @@ def _without_duplicates(recording: Recording, repairs: Repairs, done: Done) -> R
             f"first at {recording.time[other][0]:.6g} s; repair: {{contradicting: true}} drops them"
         )
     drop = (copy if repairs.duplicates else np.zeros_like(copy)) | other
-    done.see_dropped(recording.time[drop])
+    done.dropped += done.count(recording.time[drop])
     return recording[~drop]
 
 
 def _unwrapped(recording: Recording, done: Done) -> Recording:
     turns = turns_of(recording.q)
     for j in map(int, np.flatnonzero(turns.any(axis=0))):
-        done.see_turns(recording.joints[j], recording.time[1:][turns[:, j] != 0])
+        if count := done.count(recording.time[1:][turns[:, j] != 0]):
+            done.turns[recording.joints[j]] += count
     return replace(recording, q=unwrapped(recording.q)) if turns.any() else recording
 
 
@@ -237,7 +230,7 @@ def _without_spikes(recording: Recording, repairs: Repairs, limits: Thresholds, 
         at = isolated(recording.time, x, limits.spike)
         if at.any():
             changed[name] = np.where(at, np.nan, x)
-            done.see_spikes(recording, name, at)
+            done.see(done.spikes, recording, name, at)
     return replace(recording, **changed) if changed else recording
 
 
@@ -256,20 +249,6 @@ def moving_span(pieces: Iterable[Recording], limits: Thresholds) -> tuple[float,
     return rest.start, rest.end
 
 
-# -- gaps ---------------------------------------------------------------------------------------------------------
-
-
-def _stretches(recording: Recording, gap: float) -> list[Recording]:
-    """What lies between longer gaps [s]."""
-    cuts = np.flatnonzero(np.diff(recording.time) > gap) + 1
-    return [recording[int(a) : int(b)] for a, b in zip([0, *cuts], [*cuts, len(recording)], strict=True)]
-
-
-def _longest_gap(interval: float, repairs: Repairs) -> float:
-    """[s] that does not split the recording."""
-    return max(repairs.longest_gap, 2.5 * interval)
-
-
 # -- missing values -----------------------------------------------------------------------------------------------
 
 
@@ -279,7 +258,7 @@ def _trimmed(parts: Sequence[Recording], done: Done) -> list[Recording]:
     for part in parts:
         kept = np.flatnonzero(complete(part))
         first, last = (int(kept[0]), int(kept[-1]) + 1) if kept.size else (len(part), len(part))
-        done.see_trimmed(np.concatenate([part.time[:first], part.time[last:]]))
+        done.trimmed += done.count(np.concatenate([part.time[:first], part.time[last:]]))
         if kept.size:
             out.append(part[first:last])
     if not out:
@@ -307,7 +286,7 @@ def _filled(parts: Sequence[Recording], repairs: Repairs, done: Done) -> list[Re
             for j in map(int, np.flatnonzero(bad.any(axis=0))):
                 _refuse_burst(part, name, j, bad[:, j], repairs)
                 _fill(part.time, x[:, j], bad[:, j])
-            done.see_filled(part, name, bad)
+            done.see(done.filled, part, name, bad)
         out.append(replace(part, **changed) if changed else part)
     return out
 
@@ -339,3 +318,117 @@ def _fill(time: Array, x: Array, bad: NDArray[np.bool_]) -> None:
         fit = np.polynomial.polynomial.polyfit((time[near] - centre) / scale, x[near], degree)
         hole = slice(int(start), int(start + length))
         x[hole] = np.polynomial.polynomial.polyval((time[hole] - centre) / scale, fit)
+
+
+@dataclass(frozen=True, eq=False)
+class RepairedLog:
+    """A log as ``repair`` leaves it, read anew at every ``iter``, in pieces in order of time.
+
+    chunks: reads it from its beginning. A value that is missing for longer than a piece is looked beyond is refused. Of
+    sensors that are stuck the quality check knows.
+    """
+
+    chunks: Callable[[], Iterable[Recording]]
+    repairs: Repairs
+    limits: Thresholds
+    interval: float
+    moving: tuple[float, float]
+
+    @classmethod
+    def of(
+        cls,
+        chunks: Callable[[], Iterable[Recording]],
+        repairs: Repairs | None = None,
+        thresholds: Thresholds | None = None,
+    ) -> RepairedLog:
+        repairs, limits = repairs or Repairs(), thresholds or Thresholds()
+        beginning = Recording.join(window(iter(chunks()), ENOUGH))
+        everything = cls(chunks, replace(repairs, cut_standstill=False), limits, beginning.interval, (-np.inf, np.inf))
+        if not repairs.cut_standstill:
+            return everything
+        return replace(everything, repairs=repairs, moving=moving_span(everything.corrected(), limits))
+
+    def corrected(self) -> Iterator[Recording]:
+        """Gaps and missing values as they are."""
+        for piece, (start, end) in self._pieces():
+            yield _between(corrected(piece.whole, self.repairs, self.limits, Done()), start, end)
+
+    def __iter__(self) -> Iterator[Recording]:
+        return self.repaired(Done())
+
+    def repaired(self, done: Done) -> Iterator[Recording]:
+        """done: counts what was repaired, and is complete when the last piece has been given."""
+        turns, longest, count = _Turns(), 0.0, 0
+        first, last = self.moving
+        cut = 0
+        for piece, (start, end) in self._pieces():
+            done.within = start, end
+            whole = corrected(piece.whole, self.repairs, self.limits, done)
+            done.see_holes(whole)
+            kept = whole.between(first, last)
+            cut += len(_between(whole, start, end)) - len(_between(kept, start, end))
+            if not len(kept):
+                continue
+            self._refuse_torn(piece, kept, start, end)
+            parts = completed(kept, self.interval, self.repairs, done)
+            if self.repairs.unwrap:
+                parts = turns.continued(parts, end)
+            for part in parts:
+                longest = max(longest, part.duration)
+                inner = _between(part, start, end)
+                if part.duration >= self.repairs.shortest and len(inner):
+                    count += len(inner)
+                    yield inner
+        done.refuse_holes(self.limits)
+        if cut:
+            done.see_standstill(first, last, cut)
+        if not count:
+            raise nothing_left(longest, self.repairs)
+
+    def _pieces(self) -> Iterator[tuple[Piece[Recording], tuple[float, float]]]:
+        """Each with the time [s] of which it is to be taken, from and before."""
+        beside = max(BESIDE_SECONDS, 2.0 * self.repairs.shortest, 4.0 * self.repairs.interpolate)
+        for piece in overlapped(self.chunks(), Margin(beside, BESIDE_SAMPLES), Recording.join):
+            time = piece.whole.time
+            start = -np.inf if piece.first else float(time[piece.inner.start])
+            end = np.inf if piece.last else float(time[piece.inner.stop])
+            yield piece, (start, end)
+
+    def _refuse_torn(self, piece: Piece[Recording], whole: Recording, start: float, end: float) -> None:
+        """Missing from before a cut until behind it, and from there to the end of what is seen: for how long nobody
+        knows."""
+        good, time = complete(whole), whole.time
+        there = time[good]
+        before = not piece.first and time[0] <= start and not (there <= start).any()
+        behind = not piece.last and time[-1] >= end and not (there >= end).any()
+        if before or behind:
+            raise RecordingError(
+                f"cannot be repaired: samples about {start if before else end:.6g} s hold no numbers for a second or "
+                "more; cut that time out with windows"
+            )
+
+
+class _Turns:
+    """Whole turns by which angles of a piece differ from those of the one before, where both know them."""
+
+    def __init__(self) -> None:
+        self._offset: Array | float = 0.0
+        self._before: Recording | None = None
+
+    def continued(self, parts: list[Recording], end: float) -> list[Recording]:
+        """Parts of the next piece; ``end`` [s]: where the one after it begins."""
+        joined = Recording.join(parts)
+        if self._before is not None:
+            _, old, new = np.intersect1d(self._before.time, joined.time, return_indices=True)
+            if len(old):
+                apart = np.median(self._before.q[old] - joined.q[new], axis=0)
+                self._offset = np.rint(apart / TURN) * TURN
+        moved = [replace(part, q=part.q + self._offset) for part in parts]
+        self._before = Recording.join(moved).between(end - BESIDE_SECONDS, np.inf) if np.isfinite(end) else None
+        return moved
+
+
+def _between(recording: Recording, start: float, end: float) -> Recording:
+    """The samples of start ≤ time < end [s]."""
+    first, last = np.searchsorted(recording.time, [start, end])
+    return recording[int(first) : int(last)]

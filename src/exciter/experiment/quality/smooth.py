@@ -29,6 +29,8 @@ PER_PERIOD = 4.0  # rows per period of the cut-off
 OUTLIER = 15.0  # robust standard deviations above both neighbours
 JUMP = 20.0  # times the usual fastest pace
 SHORTEST = 8.0  # periods of the cut-off in a piece that is used
+SINGULAR = 1e-8  # relative singular value of rows with unit columns that is none
+ENOUGH = 2.0  # independent samples per column that a fit needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,36 @@ class Smooth:
     def independent(self) -> float:
         """How many independent samples the rows are worth: two per period of the cut-off, none twice."""
         return min(2.0 * self.cutoff * self.duration, float(len(self)))
+
+
+# -- fits of rows, joint by joint -------------------------------------------------------------------------------------
+
+
+def unit_columns(w: Array) -> Array:
+    """The columns of w that are not zero, at length 1."""
+    norms = np.linalg.norm(w, axis=0)
+    return np.asarray(w[:, norms > 0] / norms[norms > 0])
+
+
+def span(w: Array) -> Array:
+    """Orthonormal columns that span those of w."""
+    u, s, _ = np.linalg.svd(unit_columns(w), full_matrices=False)
+    return np.asarray(u[:, s > SINGULAR * s[0]] if s.size else u)
+
+
+def determined(w: Array, independent: float) -> bool:
+    """Whether rows worth ``independent`` samples are enough for their columns: with fewer a fit follows anything."""
+    return bool(ENOUGH * np.count_nonzero(np.linalg.norm(w, axis=0)) <= independent)
+
+
+def residual(w: Array, y: Array) -> Array:
+    """What a least-squares fit of y by the columns of w leaves."""
+    columns = unit_columns(w)
+    fit, *_ = np.linalg.lstsq(columns, y, rcond=SINGULAR)
+    return np.asarray(y - columns @ fit)
+
+
+# -- pieces and rows --------------------------------------------------------------------------------------------------
 
 
 def uniform_pieces(

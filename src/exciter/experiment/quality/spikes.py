@@ -1,22 +1,20 @@
-"""Outliers: single samples far from both neighbours, which come back to where they were."""
+"""Steps that no motion makes: single samples far from both neighbours, angles that wrap around, encoders that jump."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.experiment.quality.jumps import Steps, steps_of, turns_of, unwrapped
-from exciter.experiment.quality.words import count as counted
+from exciter.experiment.quality.tallies import Index
 from exciter.experiment.recording.recording import Recording
-from exciter.notes import Note, note, warning
 from exciter.typing import Array
 
-if TYPE_CHECKING:
-    from exciter.experiment.quality.evidence import Evidence
-
+TURN = 2.0 * np.pi
+CREDIBLE = 0.5  # [rad] usual steps beyond it leave open which way an angle went
+LEFT_OF_A_TURN = 4.0  # usual largest steps that may be left when the turn is taken out
+ROUNDING = 0.01  # [rad] … and something for rounded values of a turn
 ROWS = "rows"  # in place of a signal's name
 SIGMA = 1.4826  # standard deviation over median absolute deviation, Gaussian
 QUANTA = 5.0  # steps of the channel that a spike has at least
@@ -25,6 +23,48 @@ RELATIVE = 1e-3  # of the range that a spike has at least
 AROUND = np.concatenate([np.arange(-16, -1), np.arange(2, 17)])  # samples that tell how rough it is there
 BACK = 1.0  # of a spike: how far from where it stood the channel may go on
 ROW = 0.5  # of the joints: more at one time are one event
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How many, and of the first: when [s] and how large."""
+
+    count: int
+    at: float
+    size: float
+
+    def __add__(self, later: Steps) -> Steps:
+        return Steps(self.count + later.count, self.at, self.size)
+
+
+def turns_of(q: Array, turning: NDArray[np.bool_] | None = None) -> Index:
+    """(N − 1, n) whole turns by which a position steps from one sample to the next: 0 but where an angle wraps around,
+    beside steps that are small, and leaves such a step when they are taken out. turning (n,): joints that can."""
+    last = np.maximum.accumulate(np.where(np.isfinite(q), np.arange(len(q))[:, None], 0), axis=0)
+    step = np.diff(np.take_along_axis(q, last, axis=0), axis=0)  # over missing values
+    whole = np.rint(np.where(np.isfinite(step), step, 0.0) / TURN)
+    if not whole.any():
+        return whole.astype(np.int64)
+    left = np.abs(step - TURN * whole)
+    usual = np.nanquantile(np.where(np.isfinite(left), left, 0.0), 0.99, axis=0)
+    sure = (left <= LEFT_OF_A_TURN * usual + ROUNDING) & (usual < CREDIBLE)
+    sure &= True if turning is None else turning
+    return np.where(sure, whole, 0.0).astype(np.int64)
+
+
+def unwrapped(q: Array, turning: NDArray[np.bool_] | None = None) -> Array:
+    """(N, n) the same angles, continued over whole turns."""
+    whole = np.cumsum(turns_of(q, turning), axis=0)
+    return np.asarray(q - TURN * np.concatenate([np.zeros((1, q.shape[1])), whole]))
+
+
+def steps_of(far: NDArray[np.bool_], time: Array, step: Array) -> dict[int, Steps]:
+    """By joint, of steps (K, n) that begin at times (K,)."""
+    found = {}
+    for j in map(int, np.flatnonzero(far.any(axis=0))):
+        at = int(np.flatnonzero(far[:, j])[0])
+        found[j] = Steps(int(far[:, j].sum()), float(time[at]), float(step[at, j]))
+    return found
 
 
 class Spikes:
@@ -145,18 +185,3 @@ def _usual_range(x: Array) -> Array:
         return np.zeros(x.shape[1:])
     low, high = np.nanquantile(x, (0.01, 0.99), axis=0)
     return np.asarray(high - low)
-
-
-def outliers(evidence: Evidence) -> Iterator[Note]:
-    """Spikes of any channel, and of whole rows in one line."""
-    spikes, samples = evidence.survey.spikes, evidence.survey.timing.samples
-    for (name, j), (count, first) in spikes.found.items():
-        numbers = {"signal": name, "count": count, "share": count / samples, "at": first}
-        where = f"the first at {first:.6g} s; repair: {{spikes: true}} replaces them"
-        if name == ROWS:
-            words = f"{counted(count, 'whole row')} far off the rows beside, {where}"
-            yield warning("spikes", words, **numbers)
-            continue
-        words = f"{counted(count, 'sample')} of {name} far off both neighbours, {where}"
-        grave = name == "q" or count / samples > evidence.thresholds.spike_share
-        yield (warning if grave else note)("spikes", words, evidence.joints[j], **numbers)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from exciter.experiment.quality.evidence import Evidence
 
 PLAIN = (1e-4, 1e9)  # sizes that are written without an exponent
 TIMES = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
 LITTLE = 1e-6  # [s] less is nothing
-UNITS = {"q": ("rad", "m"), "qd": ("rad/s", "m/s"), "torque": ("N·m", "N")}
 
 
 def number(x: float, digits: int = 3) -> str:
@@ -29,12 +24,12 @@ def percent(share: float, digits: int = 2) -> str:
     return f"{number(100.0 * share, digits)} %"
 
 
-def count(many: int, what: str) -> str:
+def counted(many: int, what: str) -> str:
     """``one sample``, ``3 samples``."""
     return f"one {what}" if many == 1 else f"{many} {what}s"
 
 
-def span(seconds: float, digits: int = 3) -> str:
+def time_span(seconds: float, digits: int = 3) -> str:
     """A time in s, ms or µs; ``0`` below a microsecond."""
     size = abs(seconds)
     if size < LITTLE:
@@ -46,11 +41,3 @@ def span(seconds: float, digits: int = 3) -> str:
 def listed(names: Sequence[str]) -> str:
     """``a, b and c``."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
-
-
-def unit(evidence: Evidence, signal: str, j: int) -> str:
-    """Of a signal of joint j; ``effort``: torque, or current where gains are missing. Without a robot joints turn."""
-    slides = evidence.robot is not None and evidence.robot.joints[j].is_prismatic
-    if signal == "effort":
-        signal = "torque" if evidence.effort_unit == "N·m" else "current"
-    return UNITS[signal][slides] if signal in UNITS else "A"

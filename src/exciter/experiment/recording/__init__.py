@@ -2,9 +2,8 @@
 
 from exciter.experiment.recording.about import About, AnalogFilter, Payload, SourceFile
 from exciter.experiment.recording.native import write_chunks, write_recording
-from exciter.experiment.recording.open import open_recording, read_recording
 from exciter.experiment.recording.recording import Recording
-from exciter.experiment.recording.recording_file import RecordingFile
+from exciter.experiment.recording.recording_file import RecordingFile, open_recording, read_recording
 
 __all__ = [
     "About",

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from exciter.errors import RecordingError, shown
-from exciter.settings import ByName, Number, OneWord, Settings, Text, Vector, Whole, written
+from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, Whole, fill, written
 from exciter.settings.kinds import Kind
 from exciter.settings.wrong import wrong
 
@@ -17,6 +17,7 @@ Triple = tuple[float, float, float]
 MOTOR, LINK = "motor", "link"
 HIGHEST_ORDER = 20  #: of a filter: beyond, its poles cannot be told apart
 SIDES = (MOTOR, LINK)  #: of the gears, on which torques are measured
+Seconds = Annotated[float, Number(least=0.0, unit="s")]
 
 
 @dataclass(frozen=True)
@@ -124,3 +125,34 @@ class About(Settings):
             raise RecordingError(f"period is {shown(self.period)}; give a positive number of seconds")
         if self.settled is not None and not isfinite(self.settled):
             raise RecordingError(f"settled is {shown(self.settled)}; give a time [s]")
+
+
+@dataclass(frozen=True)
+class Repairs(Settings):
+    """The ``repair:`` section of a recording.yaml.
+
+    duplicates: drop samples that copy the one before, time included. contradicting: also drop those that say
+    something else at the same time. interpolate [s]: fill runs of NaN up to that long; 0: none. spikes: replace
+    isolated outliers. unwrap: continue angles that wrap around over whole turns. longest_gap [s]: split the recording
+    at longer ones, nothing is ever bridged there. cut_standstill: cut the standstill before and after the motion.
+    shortest [s]: leave out pieces that are shorter.
+    """
+
+    duplicates: Switch = True
+    contradicting: Switch = False
+    interpolate: Seconds = 0.05
+    spikes: Switch = False
+    unwrap: Switch = False
+    longest_gap: Annotated[float, Number(above=0.0, unit="s")] = 0.05
+    cut_standstill: Switch = False
+    shortest: Seconds = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("interpolate", "longest_gap", "shortest"):
+            if not 0.0 <= getattr(self, name) < float("inf"):
+                raise RecordingError(f"repair: {name} is {shown(getattr(self, name))}; give a number of seconds ≥ 0")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any] | Repairs | None, where: str = "repair") -> Repairs:
+        """From plain data; every key may be left out."""
+        return fill(cls, data, where, error=RecordingError)

@@ -8,10 +8,19 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.about import LINK, MOTOR, About, AnalogFilter, Note, Payload, SourceFile, Triple
+from exciter.experiment.recording.about import (
+    LINK,
+    MOTOR,
+    About,
+    AnalogFilter,
+    Note,
+    Payload,
+    Repairs,
+    SourceFile,
+    Triple,
+)
 from exciter.experiment.recording.drive import Drive, DriveSettings, Offset, drive_of
 from exciter.experiment.recording.formats import FORMATS, preset
-from exciter.experiment.recording.repairs import Repairs
 from exciter.experiment.recording.signal import (
     JOINT,
     Current,
@@ -133,17 +142,10 @@ class RecordingSettings(Settings):
 
     def about(self, joints: Sequence[str], where: str) -> About:
         gains = None if self.current is None else self.current.gains
-        return About(
-            self.period,
-            self.settled,
-            self.gravity,
-            self.payload,
-            self.filter,
-            None if gains is None else tuple(per_joint(gains, joints, "gains")[:, 0].tolist()),
-            self.sources,
-            self.notes,
-            self.side(where),
-        )
+        each = None if gains is None else tuple(per_joint(gains, joints, "gains")[:, 0].tolist())
+        same = ("period", "settled", "gravity", "payload", "filter", "sources", "notes")
+        given: dict[str, Any] = {name: getattr(self, name) for name in same}
+        return About(**given, gains=each, side=self.side(where))
 
     def side(self, where: str) -> str | None:
         """Where torques are measured: as given, else on the motors where ``drive`` takes them through the gears."""

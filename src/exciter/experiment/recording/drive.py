@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.units import UNITS, UnitOf
+from exciter.experiment.recording.signal import UNITS, UnitOf
 from exciter.settings import Number, Settings, Vector
 from exciter.settings.kinds import Kind
 from exciter.settings.wrong import wrong

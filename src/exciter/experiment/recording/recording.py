@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import RecordingError, unknown_name
-from exciter.experiment.recording.about import MOTOR, About
-from exciter.experiment.recording.repairs import Repairs
+from exciter.experiment.recording.about import MOTOR, About, Repairs
 from exciter.labelled import Labelled, table_html
 from exciter.notes import Note
+from exciter.robot.motion import freeze
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
@@ -63,9 +63,7 @@ class Recording:
         object.__setattr__(self, "joints", tuple(self.joints))
         if not self.joints or len(set(self.joints)) < len(self.joints):
             raise RecordingError(f"a recording needs joints of different names; given {list(self.joints)}")
-        for name in ("time", *SIGNALS, "wrench", "temperature"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, _read_only(value))
+        freeze(self, "time", *SIGNALS, "wrench", "temperature")
         shape = (len(self.time), self.n)
         if self.time.ndim != 1 or any(self._signal(name).shape != shape for name in self.signals):
             given = ", ".join(f"{name} {getattr(self, name).shape}" for name in ("time", *self.signals))
@@ -250,9 +248,3 @@ class Recording:
         if self.about.gains is None:
             raise RecordingError("the recording has currents [A]; say in recording.yaml what they mean: gains [N·m/A]")
         return np.asarray(self.current * np.array(self.about.gains))
-
-
-def _read_only(value: object) -> Array:
-    array = np.array(value, dtype=np.float64)  # a copy: what the caller does later is theirs
-    array.flags.writeable = False
-    return array

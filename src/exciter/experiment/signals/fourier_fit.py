@@ -25,8 +25,7 @@ from exciter.experiment.signals.low_pass import left_in, passes
 from exciter.experiment.signals.period_averager import STILL
 from exciter.experiment.signals.periods import BLUR, BrokenPositions, PeriodAverage, average_periods
 from exciter.experiment.signals.prewhitening import Prewhitening
-from exciter.experiment.signals.processed import FourierSeries, Processed
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.processed import FourierSeries, Processed, Route
 from exciter.notes import Note, done, warning
 from exciter.settings import Number, Whole
 from exciter.typing import Array

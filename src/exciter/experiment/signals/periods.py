@@ -225,9 +225,14 @@ def _longest_steady_run(averager: PeriodAverager) -> range:
     usual = np.quantile(steps, 0.25, axis=0, method="lower")
     chance = 1.0 + 6.0 * np.sqrt(2.0 / averager.samples)
     allowed = np.maximum(LOUDER * chance * usual, (REPEATS * averager.spread) ** 2)
+    return _longest_run((steps <= allowed).all(axis=1))
+
+
+def _longest_run(alike: NDArray[np.bool_]) -> range:
+    """Of periods, each alike (K − 1,) the one before it; the first of the longest."""
     best = current = range(1)
-    for j, quiet in enumerate((steps <= allowed).all(axis=1), start=1):
-        current = range(current.start if quiet else j, j + 1)
+    for j, goes_on in enumerate(alike, start=1):
+        current = range(current.start if goes_on else j, j + 1)
         best = current if len(current) > len(best) else best
     return best
 
@@ -246,10 +251,7 @@ def _told(averager: PeriodAverager, kept: range) -> list[str]:
 
 def _longest_unbroken_run(averager: PeriodAverager, broken: NDArray[np.bool_]) -> range:
     """The longest run of periods that are alike; refused where no two are."""
-    best = current = range(1)
-    for j in range(1, averager.count):
-        current = range(j if broken[j] else current.start, j + 1)
-        best = current if len(current) > len(best) else best
+    best = _longest_run(~broken[1:])
     if len(best) < 2:
         _period_note(averager)  # a wrong period has a better word for it
         j, joint = (int(k) for k in np.unravel_index(np.argmax(averager.unlike), averager.unlike.shape))

@@ -137,13 +137,19 @@ def overlapped(parts: Iterable[S], margin: Margin, join: Join[S]) -> Iterator[Pi
 
 def peeked(parts: Iterable[S], samples: int, join: Join[S]) -> tuple[S | None, Iterator[S]]:
     """The beginning of a stream, some ``samples`` long (None: the stream is empty), and the stream from its start."""
-    stream, seen = iter(parts), list[S]()
-    total = 0
+    stream = iter(parts)
+    seen = window(stream, samples)
+    return (join(seen) if seen else None), chain(seen, stream)
+
+
+def window(stream: Iterator[S], samples: int) -> list[S]:
+    """The next parts of a stream, ``samples`` together or more; fewer where it ends."""
+    seen, total = list[S](), 0
     while total < samples and (part := next(stream, None)) is not None:
         if len(part):
             seen.append(part)
             total += len(part)
-    return (join(seen) if seen else None), chain(seen, stream)
+    return seen
 
 
 def local_cubic(time: Array, values: Array, at: Array) -> tuple[Array, float]:

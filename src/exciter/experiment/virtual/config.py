@@ -26,10 +26,9 @@ from typing import Annotated, Any, ClassVar
 from exciter.errors import ExciterError
 from exciter.experiment.recording import AnalogFilter, Payload
 from exciter.experiment.virtual.control import AnyLaw, ComputedTorque
-from exciter.experiment.virtual.draw import Spread, draw
 from exciter.experiment.virtual.sensors import Drive, Encoder, Ripple, Sampling, TorqueMeter
 from exciter.experiment.virtual.truth import FIELDS as FRICTION
-from exciter.experiment.virtual.truth import CompensationSpring, Flexibility, Truth, read_truth
+from exciter.experiment.virtual.truth import CompensationSpring, Flexibility, Spread, Truth, draw, read_truth
 from exciter.experiment.virtual.virtual_robot import Start, VirtualRobot
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.robot import Robot
@@ -98,16 +97,7 @@ class SimulateSettings(Settings):
 
     def virtual(self, robot: Robot, seed: int) -> VirtualRobot:
         """seed: of the truth, unless the settings have one."""
-        return VirtualRobot(
-            robot,
-            self.truth.truth(robot, seed),
-            self.control,
-            self.start,
-            self.drive,
-            self.encoder,
-            replace(self.torque, ripple=self.ripple, filter=self.filter),
-            self.log,
-            self.flexibility,
-            self.payload,
-            self.simulation_rate,
-        )
+        same = ("control", "start", "drive", "encoder", "flexibility", "payload", "simulation_rate")
+        meter = replace(self.torque, ripple=self.ripple, filter=self.filter)
+        given: dict[str, Any] = {name: getattr(self, name) for name in same}
+        return VirtualRobot(robot, self.truth.truth(robot, seed), meter=meter, sampling=self.log, **given)

@@ -239,12 +239,10 @@ def _link_torque(plant: Plant, data: Any, torque: Array) -> Array:
     if plant.flexible:
         twist = data.qpos[plant.motor] - data.qpos[plant.link]
         rate = data.qvel[plant.motor] - data.qvel[plant.link]
-        flexible: Array = plant.stiffness * twist + plant.damping * rate
-        return flexible
+        return np.asarray(plant.stiffness * twist + plant.damping * rate)
     viscous = plant.model.dof_damping[plant.link] * data.qvel[plant.link]
     rotor = plant.model.dof_armature[plant.link] * data.qacc[plant.link]
-    rigid: Array = torque - rotor - viscous + data.qfrc_constraint[plant.link]
-    return rigid
+    return np.asarray(torque - rotor - viscous + data.qfrc_constraint[plant.link])
 
 
 def _look(plant: Plant, data: Any, torque: Array) -> Array:

@@ -79,8 +79,7 @@ class Encoder(Settings):
         if self.velocity_noise is None:
             return None
         noise = resolved(self.velocity_noise, robot, "velocity noise")
-        noisy: Array = qd + noise * stream(seed, "velocity").standard_normal(qd.shape)
-        return noisy
+        return np.asarray(qd + noise * stream(seed, "velocity").standard_normal(qd.shape))
 
 
 @dataclass(frozen=True)
@@ -94,8 +93,7 @@ class Ripple(Settings):
         """(N, n) at joint positions (N, n) on the motor's side."""
         amplitude, waves = resolved(self.amplitude, robot, "ripple"), resolved(self.per_turn, robot, "per_turn")
         phase = stream(seed, "ripple").uniform(0.0, 2.0 * np.pi, robot.n)
-        wave: Array = amplitude * np.sin(waves * drive.ratios(robot) * q + phase)
-        return wave
+        return np.asarray(amplitude * np.sin(waves * drive.ratios(robot) * q + phase))
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,8 +208,7 @@ def sampled(held: Array, smooth: Array, step: float, at: Array) -> Array:
     index = np.clip((at / step + 1e-9).astype(np.int64), 0, len(held) - 1)
     after = np.minimum(index + 1, len(held) - 1)
     part = np.clip(at / step - index, 0.0, 1.0)[:, None]
-    value: Array = held[index] + smooth[index] + part * (smooth[after] - smooth[index])
-    return value
+    return np.asarray(held[index] + smooth[index] + part * (smooth[after] - smooth[index]))
 
 
 @dataclass(frozen=True)

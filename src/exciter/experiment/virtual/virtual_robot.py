@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter import __version__
 from exciter.errors import ExciterError, MotionError
@@ -19,11 +18,10 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import About, Payload, Recording
 from exciter.experiment.recording.native import write_recording, written_beside
 from exciter.experiment.virtual.control import PATH, ComputedTorque, Control
-from exciter.experiment.virtual.draw import believed, drive_torque
 from exciter.experiment.virtual.execute import ExactMotion, Executed, Plan, Progress, Timing, execute, plan
 from exciter.experiment.virtual.plant import Plant, build
 from exciter.experiment.virtual.sensors import Drive, Encoder, Poles, Sampling, TorqueMeter
-from exciter.experiment.virtual.truth import Flexibility, Truth, needed_rate, resolved
+from exciter.experiment.virtual.truth import Flexibility, Truth, believed, drive_torque, needed_rate, resolved
 from exciter.files import json_text, prepare, staged
 from exciter.notes import COLLISIONS, Note, note, texts, warning
 from exciter.parameters.terms.term import PerJoint
@@ -120,7 +118,7 @@ class VirtualRobot:
         recording = self._recorded(happened, timing, todo if cut else None, seed)[kept]
         notes = (*self.truth.notes, *notes, *self._run_notes(todo, happened))
         return Simulated(
-            recording, _part(happened.link, kept), _part(happened.motor, kept), happened.torque[kept],
+            recording, happened.link[kept], happened.motor[kept], happened.torque[kept],
             happened.dry_friction[kept], happened.link_torque[kept], self, todo, happened.error,
             happened.saturated.mean(axis=0), 1.0 / timing.step, time.perf_counter() - clock, notes, seed,
         )  # fmt: skip
@@ -223,10 +221,6 @@ class VirtualRobot:
                 text = f"the drive of '{names[j]}' was at its limit of {limit:g} for {100 * part:.3g} % of the time"
                 notes.append(warning("saturation", text, names[j]))
         return tuple(notes)
-
-
-def _part(motion: Motion, kept: NDArray[np.bool_]) -> Motion:
-    return Motion(motion.time[kept], motion.q[kept], motion.qd[kept], motion.qdd[kept])
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording.about import LINK
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.automatic.friction import (
     FRICTION,

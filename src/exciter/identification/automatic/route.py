@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from exciter.errors import RecordingError
-from exciter.experiment.signals.filtered_differences import HIGHEST, FilteredDifferences
+from exciter.experiment.signals.local_routes import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.low_pass import EDGE, Butterworth
 from exciter.experiment.signals.processed import Processed
 from exciter.identification.automatic.trial import Choice, Trial

@@ -13,9 +13,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError, ParameterError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.virtual.control import PATH, Control, Law
-from exciter.experiment.virtual.draw import believed
 from exciter.experiment.virtual.execute import Plan, plan
-from exciter.experiment.virtual.truth import resolved
+from exciter.experiment.virtual.truth import believed, resolved
 from exciter.experiment.virtual.virtual_robot import FINEST, SIMULATION_RATE, Start
 from exciter.identification.closed_loop.simulation import Simulated, Simulation, Ticks
 from exciter.robot.motion import Motion

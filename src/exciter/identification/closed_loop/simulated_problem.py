@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.signals.filtered_differences import FilteredDifferences, first_difference, second_difference
+from exciter.experiment.signals.local_routes import FilteredDifferences, first_difference, second_difference
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
 from exciter.identification.closed_loop.closed_loop import ClosedLoop

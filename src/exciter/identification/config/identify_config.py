@@ -34,9 +34,9 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, shown
 from exciter.excitation.trajectories.curve import Curve
+from exciter.experiment.process import ROUTES
 from exciter.experiment.recording.about import LINK
-from exciter.experiment.signals.registry import ROUTES
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.processed import Route
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
 from exciter.identification.bilinear import KnownParameter
@@ -64,7 +64,7 @@ from exciter.identification.run import Run
 from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.parameters.terms import Coulomb, JointTerm, ListOfTerms, Offset, RotorInertia, Viscous
 from exciter.parameters.terms.term import PerJoint, per_joint
-from exciter.robot.options import RobotOptions, options_from
+from exciter.robot.load import RobotOptions, options_from
 from exciter.robot.robot import Robot
 from exciter.settings import (
     ByName,

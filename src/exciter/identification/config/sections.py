@@ -17,10 +17,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from exciter.errors import ExciterError, ParameterError, RecordingError, shown
-from exciter.experiment.signals.filtered_differences import HIGHEST, FilteredDifferences
+from exciter.experiment.signals.local_routes import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
-from exciter.experiment.signals.processed import Processed, motion_band
-from exciter.experiment.signals.route import Route
+from exciter.experiment.signals.processed import Processed, Route, motion_band
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.estimate import Estimate, assumed
 from exciter.identification.estimators.consistent import PhysicallyConsistent

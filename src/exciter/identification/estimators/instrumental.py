@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.experiment.signals.filtered_differences import FilteredDifferences
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.coloured import Series, coloured_covariance

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import signal
 
 import exciter as ex
-from exciter.experiment.signals.filtered_differences import first_difference, second_difference
+from exciter.experiment.signals.local_routes import first_difference, second_difference
 from exciter.experiment.signals.low_pass import Butterworth, Chebyshev, SecondOrder
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.report.plot import Line, Plot

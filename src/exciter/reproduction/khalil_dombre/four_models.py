@@ -13,7 +13,7 @@ from exciter.excitation.criteria import Columns
 from exciter.excitation.criteria.criterion import Observed, evaluate
 from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.signals.filtered_differences import first_difference
+from exciter.experiment.signals.local_routes import first_difference
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.estimate import Estimate

@@ -19,7 +19,7 @@ from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import OutsideSphere
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.experiment.virtual.draw import Spread
+from exciter.experiment.virtual.truth import Spread
 from exciter.identification.load import load_chi
 from exciter.reproduction.paper import published, text_of
 from exciter.typing import Array

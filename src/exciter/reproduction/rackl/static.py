@@ -12,7 +12,7 @@ from exciter.excitation.baselines.poses_and_moves import PoseSearch, StaticPoses
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import evaluate
 from exciter.experiment.synthetic import synthetic
-from exciter.experiment.virtual.draw import draw
+from exciter.experiment.virtual.truth import draw
 from exciter.identification.information import Information
 from exciter.reproduction.paper import DataTable, Effort, Part, claim, published, shown
 from exciter.reproduction.rackl import set_up

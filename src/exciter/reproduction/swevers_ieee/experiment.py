@@ -14,8 +14,8 @@ from scipy import stats
 import exciter as ex
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import ramped
-from exciter.experiment.signals.filtered_differences import first_difference, second_difference
 from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.local_routes import first_difference, second_difference
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual import Encoder, Friction, Sampling, Spread, TorqueMeter, Truth, VirtualRobot, draw

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import stats
 
 from exciter.experiment.recording import About, AnalogFilter, Recording
-from exciter.experiment.signals.filtered_differences import FilteredDifferences, first_difference, second_difference
 from exciter.experiment.signals.fourier_fit import FourierFit
+from exciter.experiment.signals.local_routes import FilteredDifferences, first_difference, second_difference
 from exciter.experiment.signals.low_pass import response
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
 from exciter.experiment.signals.prewhitening import Prewhitening

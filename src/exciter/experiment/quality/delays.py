@@ -10,32 +10,90 @@ may follow them, and over joints, which may disagree by more than their noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.signal import butter
+from numpy.typing import NDArray
 
-from exciter.experiment.quality.shifted_fit import BLOCKS, ShiftedFit
-from exciter.experiment.quality.smooth import Smooth
-from exciter.experiment.quality.words import number, percent, span
-from exciter.experiment.recording.about import AnalogFilter
-from exciter.notes import Note, note, warning
+from exciter.experiment.quality.smooth import SINGULAR, Smooth, determined, span
+from exciter.experiment.quality.tallies import Index
 from exciter.typing import Array
 
-if TYPE_CHECKING:
-    from exciter.experiment.quality.evidence import Evidence
-
-ENOUGH = 2.0  # independent samples per column: with fewer a fit follows any delay
+BLOCKS = 20
 REACH = 0.3  # [s] that is scanned on either side; clocks that differ by more show in the motion itself
 PART = 0.1  # of the longest piece, at most: rows that a shift would push over its end are left out
 PER_PERIOD = 4.0  # points of the scan per period of the cut-off
 STEPS = 20
-EXPLAINED = 0.1  # of the delay that a filter explains: fast motion is delayed a little more
-DOUBTFUL = 2.0  # errors: such a delay is as well none
-BEYOND_DOUBT = 10.0  # errors: such a delay is told even if it explains little
-FITS = 0.5  # of the residual's power without shift: a valley so much lower is no chance
+
+
+class ShiftedFit:
+    """r(d) = (1 − P) τ_log(t + d) of some joints, P the projection on the columns of their rows; |d| ≤ reach [s].
+
+    rows: (N, f) of each joint by its number. Only times that a shift pushes over no end are used, whatever the shift.
+    """
+
+    def __init__(self, rows: Mapping[int, Array], smooth: Smooth, reach: float, period: float | None) -> None:
+        time, self._courses = smooth.motion.time, []
+        kept: list[NDArray[np.intp]] = []
+        for number, course in enumerate(smooth.courses):
+            inner = (smooth.piece == number) & (time >= course.x[0] + reach) & (time <= course.x[-1] - reach)
+            if inner.any():
+                kept.append(np.flatnonzero(inner))
+                self._courses.append((time[inner], course))
+        at = np.concatenate(kept) if kept else np.zeros(0, dtype=np.intp)
+        self._blocks = blocks(time[at], period)
+        bases = {j: span(w[at]) for j, w in rows.items() if len(at) >= 2 * BLOCKS + w.shape[1]}
+        self.joints, self._bases = tuple(bases), tuple(bases.values())
+        self.free = np.array([max(smooth.independent - u.shape[1], 1.0) for u in self._bases])
+
+    def torque(self, d: float, order: int = 0) -> Array:
+        """(N, joints) τ_log(t + d), or a derivative of it."""
+        return np.concatenate([course(time + d, order) for time, course in self._courses])[:, self.joints]
+
+    def power(self, d: float) -> Array:
+        """(joints,) Σ r²."""
+        pairs = zip(self.torque(d).T, self._bases, strict=True)
+        return np.array([float(np.sum((tau - u @ (u.T @ tau)) ** 2)) for tau, u in pairs])
+
+    def slopes(self, d: float) -> Array:
+        """(joints, 2): ½ ∂Σr²/∂d and ½ ∂²Σr²/∂d²."""
+        pairs = zip(self._derivatives(d), self._bases, strict=True)
+        return np.array([_slope(x - u @ (u.T @ x)) for x, u in pairs])
+
+    def slopes_without(self, d: float, which: int | None = None) -> Array:
+        """(blocks, joints, 2): the same, each block of time left out of fit and sums in turn; of all joints, or of the
+        one at place ``which``."""
+        pairs = list(zip(self._derivatives(d), self._bases, strict=True))
+        chosen = pairs if which is None else [pairs[which]]
+        return np.stack([self._without(x, u) for x, u in chosen], axis=1)
+
+    def _without(self, x: Array, u: Array) -> Array:
+        whole, out = u.T @ x, np.zeros((len(self._blocks), 2))
+        for number, block in enumerate(self._blocks):
+            gram = np.eye(u.shape[1]) - u[block].T @ u[block]
+            fit = np.linalg.lstsq(gram, whole - u[block].T @ x[block], rcond=SINGULAR)[0]
+            out[number] = _slope(np.delete(x - u @ fit, block, axis=0))
+        return out
+
+    def _derivatives(self, d: float) -> Array:
+        """(joints, N, 3) τ, its rate and the rate of that."""
+        return np.stack([self.torque(d, order).T for order in range(3)], axis=-1)
+
+
+def _slope(x: Array) -> tuple[float, float]:
+    """From r, ∂r/∂d, ∂²r/∂d² (N, 3). The last keeps noise, which is shifted too, out of the curvature."""
+    r, g, bend = x.T
+    return float(g @ r), float(g @ g + r @ bend)
+
+
+def blocks(time: Array, period: float | None) -> list[Index]:
+    """Rows of every block. Of a motion that repeats, a block is a part of the period, each time it comes: what a model
+    does not explain comes again too, and is no second witness."""
+    if period is None or time.size == 0 or time[-1] - time[0] < 1.5 * period:
+        return [part for part in np.array_split(np.arange(len(time)), BLOCKS) if part.size]
+    phase = np.floor((time - time[0]) / period % 1.0 * BLOCKS)
+    return [np.flatnonzero(phase == k) for k in range(BLOCKS) if (phase == k).any()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +174,7 @@ def delays_of(smooth: Smooth, regressor: Array | None, period: float | None = No
     rows = {}
     for j in map(int, np.flatnonzero(np.ptp(smooth.effort, axis=0) > 0)):
         w = with_friction(features(smooth) if regressor is None else regressor[:, j], smooth, j)
-        if ENOUGH * np.count_nonzero(np.linalg.norm(w, axis=0)) <= smooth.independent:
+        if determined(w, smooth.independent):
             rows[j] = w
     fit = ShiftedFit(rows, smooth, reach, period)
     if not fit.joints:
@@ -174,62 +232,3 @@ def _error(without: Array) -> float:
     """Of slopes (parts, 2) without one part each; infinite where a part alone decides."""
     first, second = without.T
     return jackknife(-first / second) if (second > 0.0).all() else np.inf
-
-
-def delay(evidence: Evidence) -> Iterator[Note]:
-    """Of all joints together, and of each."""
-    found, limits = evidence.delays, evidence.thresholds
-    if found is None:
-        return
-    if found.edge is not None and found.power < FITS:
-        words = (
-            f"torque and position fit best {1e3 * abs(found.edge):.3g} ms apart, the farthest that was tried, the "
-            f"torque {'after' if found.edge > 0 else 'before'} the position: are both of the same motion and clock?"
-        )
-        yield warning("delay", words, edge=found.edge, residual=found.power)
-    if not found.known:
-        return
-    mean, error = found.delay, found.error
-    interval = evidence.survey.timing.interval
-    effect = abs(mean) * found.change
-    numbers = {
-        "delay": mean,
-        "error": error,
-        "samples": mean / interval,
-        "per_joint": {evidence.joints[j]: value for j, (value, _) in found.joints.items()},
-        "per_joint_error": {evidence.joints[j]: value for j, (_, value) in found.joints.items()},
-    }
-    where = "after" if mean >= 0 else "before"
-    words = (
-        f"{number(1e3 * abs(mean))} ± {number(1e3 * error, 2)} ms {where} the position ({mean / interval:+.2g} samples)"
-    )
-    if abs(mean) > DOUBTFUL * error:
-        words = f"the torque comes {words}"
-    else:
-        words = f"none shows between torque and position: the torque fits best {words}"
-    sure = abs(mean) > max(limits.delay_errors * error, limits.delay_samples * interval)
-    if evidence.regressor is None:  # what q, q̇, q̈ of each joint alone cannot explain may look like a delay
-        words += ", roughly: without a robot coupled motion is not understood"
-        sure &= found.power < FITS
-    beyond_doubt = abs(mean) > BEYOND_DOUBT * error
-    given = evidence.survey.about.filter
-    expected = 0.0 if given is None else group_delay(given)
-    allowed = max(limits.delay_errors * error, limits.delay_samples * interval, EXPLAINED * expected)
-    if given is not None and abs(mean - expected) < allowed:
-        words += f", as the filter given explains (expected {span(expected)})"
-        yield note("delay", words, expected=expected, **numbers)
-    elif sure and effect > limits.delay_effect and (beyond_doubt or found.power < limits.delay_power):
-        words += f": it changes the torque by {percent(effect)}; nothing is shifted by itself"
-        if given is None:
-            words += "; if an analogue filter did it, say filter: {order: …, cutoff: …}"
-        else:
-            words += f"; the filter given explains {span(expected)} of it"
-        yield warning("delay", words, expected=expected, **numbers)
-    else:
-        yield note("delay", words, expected=expected, **numbers)
-
-
-def group_delay(given: AnalogFilter) -> float:
-    """[s] of slow signals through a Butterworth filter: −d arg H/dω at ω = 0."""
-    _, denominator = butter(given.order, 2.0 * np.pi * given.cutoff, analog=True)
-    return float(denominator[-2] / denominator[-1])

@@ -1,0 +1,244 @@
+"""How well torques follow the model's, and whether the log calls its joints, and counts them, as the description does.
+
+From torque τ_i of the log and model torque of joint j what 1, q̇_j, sign(q̇_j) and q̈_j explain is removed: offset,
+friction and rotor inertia need not be known. The correlation of what is left tells which channel belongs to which
+joint. Another arrangement is said only when it is conclusive: that of the log fits badly and the other one fits well.
+Wrists without load say nothing, and nothing is said of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from exciter.dynamics.model import DynamicModel
+from exciter.experiment.quality.smooth import Smooth, unit_columns
+from exciter.experiment.quality.thresholds import Thresholds
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+from exciter.typing import Array
+
+VISIBLE = 1e-6  # of a joint's own largest torque: a model torque below is rounding
+ARRANGEMENT_ROWS = 300  # samples that hypotheses are compared on
+GAIN = 0.5  # of the score: better by less may be chance
+WORSE = 0.1  # of a correlation: what another arrangement may cost a joint at most
+CLEARLY = 0.5  # difference of correlations, Fisher's z: four standard errors of 130 independent samples
+SINGULAR = 1e-6  # relative singular value that is none
+SEEN = 1e-3  # of a combination that may lie outside of what the rows show
+SURE = 6.0  # standard errors
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """correlation (n, n): measured torque of row i with model torque of column j. scale (n, n): the one over the
+    other, least squares."""
+
+    correlation: Array
+    scale: Array
+
+
+def unknown_terms(motion: Motion, model: DynamicModel | None = None) -> list[Array]:
+    """(N, 4) per joint: an orthonormal basis of offset, friction and rotor inertia, whatever their coefficients; and of
+    the joint terms of a model, where one is given."""
+    columns = ((np.ones_like(qd), qd, np.sign(qd), qdd) for qd, qdd in zip(motion.qd.T, motion.qdd.T, strict=True))
+    usual = [np.asarray(np.linalg.qr(np.column_stack(terms))[0]) for terms in columns]
+    if model is None:
+        return usual
+    more = model.regressor(motion)[:, :, 10 * model.n :]
+    return [_completed(basis, more[:, j]) for j, basis in enumerate(usual)]
+
+
+def _completed(basis: Array, columns: Array) -> Array:
+    """An orthonormal basis (N, 4 + r) that also spans columns (N, c)."""
+    own = unit_columns(columns)
+    own = own - basis @ (basis.T @ own)
+    u, s, _ = np.linalg.svd(own, full_matrices=False)
+    return np.column_stack([basis, u[:, s > VISIBLE]])
+
+
+def match(model: DynamicModel, motion: Motion, effort: Array, unknown: Sequence[Array] | None = None) -> Match:
+    """Of smooth rows (N, n); unknown: ``unknown_terms`` of the motion, where they are there already."""
+    unknown = unknown_terms(motion) if unknown is None else unknown
+    bodies = model.torque(motion)
+    correlation, scale = np.zeros((2, motion.n, motion.n))
+    size = np.linalg.norm(bodies, axis=0).max(initial=0.0)
+    for j in range(motion.n):
+        beside = unknown[j]
+        wanted = bodies[:, j] - beside @ (beside.T @ bodies[:, j])
+        seen = effort - beside @ (beside.T @ effort)
+        length = float(np.linalg.norm(wanted))
+        if length <= VISIBLE * size:
+            continue
+        norms = np.linalg.norm(seen, axis=0)
+        correlation[:, j] = (seen.T @ wanted) / np.where(norms > 0, norms, np.inf) / length
+        scale[:, j] = (seen.T @ wanted) / length**2
+    return Match(correlation, scale)
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """Columns of the log per joint, signs of positions, and what it means."""
+
+    order: tuple[int, ...]
+    signs: tuple[int, ...]
+    joints: tuple[int, ...]
+
+    def applied(self, motion: Motion, effort: Array) -> tuple[Motion, Array]:
+        order, signs = list(self.order), np.array(self.signs)
+        q, qd, qdd = (x[:, order] * signs for x in (motion.q, motion.qd, motion.qdd))
+        return Motion(motion.time, q, qd, qdd), effort[:, order] * signs
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """What is wrong with joint order and signs, by number of the joint; nothing where all is well, or nobody can tell.
+
+    columns: torques that belong to another joint, (recorded for, belongs to). signs: torques of the wrong sign. whole:
+    joints exchanged or reversed, position and torque together, with the correlations (n,) as logged and then. driving:
+    friction that drives its joint, and its standard error.
+    """
+
+    columns: tuple[tuple[int, int], ...] = ()
+    signs: tuple[int, ...] = ()
+    whole: tuple[Hypothesis, Array, Array] | None = None
+    driving: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def joints(self) -> set[int]:
+        """All that are concerned."""
+        exchanged = () if self.whole is None else self.whole[0].joints
+        return {*(k for pair in self.columns for k in pair), *self.signs, *exchanged, *self.driving}
+
+
+def arrangement_of(
+    found: Match | None,
+    like: Array | None,
+    smooth: Smooth,
+    robot: Robot,
+    limits: Thresholds,
+    rows: Array,
+    base: Sequence[str],
+) -> Arrangement:
+    """found, like (n, n): of measured and model torques, None where inertias are unknown; rows (N, n, b): of base."""
+    assert smooth.effort is not None
+    if found is not None and like is not None:
+        _, order = linear_sum_assignment(-like)  # positions are right, torque columns are not; either sign
+        columns = tuple(pair for cycle in cycles(order.tolist()) if _sure(like, cycle, limits) for pair in cycle)
+        signs = tuple(np.flatnonzero(found.correlation.diagonal() < -limits.conclusive).tolist())
+        if columns or signs:
+            return Arrangement(columns, signs)
+        if (whole := _whole_joints(smooth.motion, smooth.effort, DynamicModel(robot), limits)) is not None:
+            return Arrangement(whole=whole)
+    return Arrangement(driving=driving_friction(smooth, smooth.effort, rows, base, limits))
+
+
+def unclear(like: Array, limits: Thresholds) -> list[int]:
+    """Joints that may be exchanged without anybody noticing: their torque follows the model's too little, or that of
+    another joint about as well."""
+    z, own = np.arctanh(np.minimum(like, 1.0 - 1e-9)), like.diagonal()
+    others = z - np.diag(np.full(len(z), np.inf))
+    clear = z.diagonal() - np.maximum(others.max(axis=0), others.max(axis=1)) > CLEARLY
+    return np.flatnonzero(~((own > limits.conclusive) & clear)).tolist()
+
+
+def cycles(order: Sequence[int]) -> list[list[tuple[int, int]]]:
+    """The pairs (i, order[i]) of every cycle longer than one."""
+    left, found = set(range(len(order))), []
+    while left:
+        at = min(left)
+        cycle = []
+        while at in left:
+            left.remove(at)
+            cycle.append((at, order[at]))
+            at = order[at]
+        found += [cycle] if len(cycle) > 1 else []
+    return found
+
+
+def _sure(like: Array, cycle: Sequence[tuple[int, int]], limits: Thresholds) -> bool:
+    """Every joint of the cycle fits better where it is put, and two of them fit well there and clearly better."""
+    better = all(like[i, j] > like[i, i] for i, j in cycle)
+    z = np.arctanh(np.minimum(like, 1.0 - 1e-9))  # Fisher: differences mean the same near 0 and near 1
+    clear = [like[i, j] > limits.conclusive and z[i, j] - z[i, i] > CLEARLY for i, j in cycle]
+    return better and sum(clear) >= 2
+
+
+def hypotheses(n: int) -> list[Hypothesis]:
+    """Every axis reversed, every pair exchanged."""
+    same, plus = tuple(range(n)), (1,) * n
+    reversed_ = [Hypothesis(same, _with(plus, {j: -1}), (j,)) for j in range(n)]
+    swapped = [Hypothesis(_with(same, {i: j, j: i}), plus, (i, j)) for i, j in combinations(range(n), 2)]
+    return reversed_ + swapped
+
+
+def _with(values: Sequence[int], changes: dict[int, int]) -> tuple[int, ...]:
+    return tuple(changes.get(k, value) for k, value in enumerate(values))
+
+
+def _whole_joints(
+    motion: Motion, effort: Array, bodies: DynamicModel, limits: Thresholds
+) -> tuple[Hypothesis, Array, Array] | None:
+    """Positions and torques together: the best single exchange or reversal, where it explains what was unexplained.
+
+    A position that alone counts the other way shows as a reversed axis whose torque then has the wrong sign.
+    """
+    step = max(1, len(motion) // ARRANGEMENT_ROWS)
+    motion, effort = motion[::step], effort[::step]
+    unknown = unknown_terms(motion)  # the same span whichever way an axis counts
+    own = match(bodies, motion, effort, unknown).correlation.diagonal()
+    if own.size and own.min() > limits.conclusive:
+        return None
+    best, most = None, GAIN
+    for hypothesis in hypotheses(motion.n):
+        tried = match(bodies, *hypothesis.applied(motion, effort), [unknown[k] for k in hypothesis.order])
+        there = np.abs(tried.correlation.diagonal())
+        gained = float((there**2).sum()) - float((np.maximum(own, 0.0) ** 2).sum())
+        fair = bool((there >= np.maximum(own, 0.0) - WORSE).all())
+        rescued = bool(((own < limits.doubtful) & (there > limits.conclusive)).any())
+        if fair and rescued and gained > most:
+            best, most = (hypothesis, own, tried.correlation.diagonal()), gained
+    return best
+
+
+def driving_friction(
+    smooth: Smooth, effort: Array, rows: Array, base: Sequence[str], limits: Thresholds
+) -> dict[int, tuple[float, float]]:
+    """Friction that drives its joint means a torque (or position) of the wrong sign; by joint, with its error.
+
+    The base regressor of each joint's own rows is fitted; friction at usual speed must not be negative.
+    """
+    driving = {}
+    for j, y in enumerate(effort.T):
+        own = [k for k, name in enumerate(base) if name in (f"Fv{j + 1}", f"Fs{j + 1}")]
+        if not own:
+            continue
+        speed = float(np.sqrt(np.mean(smooth.motion.qd[:, j] ** 2)))
+        wanted = np.zeros(len(base))
+        wanted[own] = [speed if base[k].startswith("Fv") else 1.0 for k in own]
+        judged = _combination(rows[:, j], y, wanted, smooth.independent)
+        size = float(np.sqrt(np.mean((y - y.mean()) ** 2)))
+        if judged is not None and judged[0] < -max(SURE * judged[1], limits.driving_friction * size):
+            driving[j] = judged
+    return driving
+
+
+def _combination(w: Array, y: Array, wanted: Array, independent: float) -> tuple[float, float] | None:
+    """Value and standard error of the combination ``wanted`` of the parameters of y = w β; None where the rows, worth
+    ``independent`` samples, do not determine it."""
+    norms = np.linalg.norm(w, axis=0)
+    if (norms[wanted != 0.0] == 0.0).any():
+        return None
+    scale = np.where(norms > 0, norms, 1.0)
+    u, s, vt = np.linalg.svd(w / scale, full_matrices=False)
+    kept = s > SINGULAR * s[0]
+    u, s, vt = u[:, kept], s[kept], vt[kept]
+    seen = vt @ (wanted / scale)
+    if np.linalg.norm(wanted / scale - vt.T @ seen) > SEEN * np.linalg.norm(wanted / scale):
+        return None
+    left = y - u @ (u.T @ y)
+    variance = float(left @ left) / max(independent - len(s), 1.0)
+    return float((seen / s) @ (u.T @ y)), float(np.sqrt(variance) * np.linalg.norm(seen / s))

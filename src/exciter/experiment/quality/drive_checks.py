@@ -1,0 +1,200 @@
+"""What drives, clocks and filters did to torques before they were logged: coupled drives, delay, low-pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import butter
+
+from exciter.experiment.quality.evidence import Evidence
+from exciter.experiment.quality.smooth import SINGULAR, Smooth, determined, residual, span
+from exciter.experiment.quality.words import number, percent, time_span
+from exciter.experiment.recording.about import AnalogFilter
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.noise import earlier_low_pass
+from exciter.notes import Note, note, warning
+from exciter.typing import Array
+
+EXPLAINED_BY_FILTER = 0.1  # of the delay that a filter explains: fast motion is delayed a little more
+DOUBTFUL = 2.0  # errors: such a delay is as well none
+BEYOND_DOUBT = 10.0  # errors: such a delay is told even if it explains little
+DELAY_FITS = 0.5  # of the residual's power without shift: a valley so much lower is no chance
+LOWEST_LIMIT = 0.3  # of half the rate: a band that is emptier than this was filtered on purpose
+CUTOFF_PARTS = np.geomspace(1.0, 0.125, 13)  # of the frequency above which nothing is: where the filter may have been
+HIGHEST_CUTOFF = 0.7  # of the cut-off that torques went through here: above, it would be taken for the other
+FILTER_FITS = 0.9  # of the residual power: a filter that leaves less was there
+FILTER_EDGE = 0.5  # periods of the cut-off left out at both ends
+
+
+def coupled_drives(evidence: Evidence) -> Iterator[Note]:
+    """Drives that turn each other: the motor of one joint moves with another joint, too, as in many wrists.
+
+    Its rotor and friction then act on both joints. What the rows of joint j leave of its torque follows velocity and
+    acceleration of joint k, and what those of k leave follows j; one of the two alone may be chance.
+    """
+    rows, smooth, robot = evidence.regressor, evidence.smooth, evidence.robot
+    if rows is None or smooth is None or smooth.effort is None or robot is None or evidence.arrangement.joints:
+        return
+    turning = [j for j, joint in enumerate(robot.joints) if not joint.is_prismatic and np.ptp(smooth.motion.q[:, j])]
+    enough = [j for j in turning if rows[:, j].any() and determined(rows[:, j], smooth.independent)]
+    spaces = {j: span(rows[:, j]) for j in enough}
+    for j, k in combinations(spaces, 2):
+        (one, slope), (other, _) = (_left_by_other(smooth, spaces[a], a, b) for a, b in ((j, k), (k, j)))
+        if max(one, other) < evidence.thresholds.coupled:
+            first, second = evidence.joints[j], evidence.joints[k]
+            ratio = "" if slope > 0 else ", ratio: -1"
+            term = f"{{drive-coupling: {{first: {first}, second: {second}{ratio}}}}}"
+            words = (
+                f"the torques of {first} and {second} follow each other's motion: of what the robot leaves of them "
+                f"unexplained, velocity and acceleration of the other explain {percent(1.0 - one)} and "
+                f"{percent(1.0 - other)}; if the motor of one turns with both joints, add {term} to terms:"
+            )
+            yield warning("coupled drives", words, first=first, second=second, left=[one, other])
+
+
+def _left_by_other(smooth: Smooth, basis: Array, j: int, k: int) -> tuple[float, float]:
+    """What rotor and friction of a motor that also moves with k leave of the residual power of joint j, and their
+    viscous part, whose sign tells the directions."""
+    assert smooth.effort is not None
+    m = smooth.motion
+    both = np.column_stack([m.qd[:, k], m.qdd[:, k], *(np.sign(m.qd[:, j] + s * m.qd[:, k]) for s in (1.0, -1.0))])
+    left, own = (x - basis @ (basis.T @ x) for x in (smooth.effort[:, j], both))
+    found, *_ = np.linalg.lstsq(own, left, rcond=SINGULAR)
+    power = float(left @ left)
+    return (float(np.sum((left - own @ found) ** 2)) / power if power > 0 else 1.0), float(found[0])
+
+
+def delay(evidence: Evidence) -> Iterator[Note]:
+    """Of all joints together, and of each."""
+    found, limits = evidence.delays, evidence.thresholds
+    if found is None:
+        return
+    if found.edge is not None and found.power < DELAY_FITS:
+        words = (
+            f"torque and position fit best {1e3 * abs(found.edge):.3g} ms apart, the farthest that was tried, the "
+            f"torque {'after' if found.edge > 0 else 'before'} the position: are both of the same motion and clock?"
+        )
+        yield warning("delay", words, edge=found.edge, residual=found.power)
+    if not found.known:
+        return
+    mean, error = found.delay, found.error
+    interval = evidence.survey.timing.interval
+    effect = abs(mean) * found.change
+    numbers = {
+        "delay": mean,
+        "error": error,
+        "samples": mean / interval,
+        "per_joint": {evidence.joints[j]: value for j, (value, _) in found.joints.items()},
+        "per_joint_error": {evidence.joints[j]: value for j, (_, value) in found.joints.items()},
+    }
+    where = "after" if mean >= 0 else "before"
+    words = (
+        f"{number(1e3 * abs(mean))} ± {number(1e3 * error, 2)} ms {where} the position ({mean / interval:+.2g} samples)"
+    )
+    if abs(mean) > DOUBTFUL * error:
+        words = f"the torque comes {words}"
+    else:
+        words = f"none shows between torque and position: the torque fits best {words}"
+    sure = abs(mean) > max(limits.delay_errors * error, limits.delay_samples * interval)
+    if evidence.regressor is None:  # what q, q̇, q̈ of each joint alone cannot explain may look like a delay
+        words += ", roughly: without a robot coupled motion is not understood"
+        sure &= found.power < DELAY_FITS
+    beyond_doubt = abs(mean) > BEYOND_DOUBT * error
+    given = evidence.survey.about.filter
+    expected = 0.0 if given is None else group_delay(given)
+    allowed = max(limits.delay_errors * error, limits.delay_samples * interval, EXPLAINED_BY_FILTER * expected)
+    if given is not None and abs(mean - expected) < allowed:
+        words += f", as the filter given explains (expected {time_span(expected)})"
+        yield note("delay", words, expected=expected, **numbers)
+    elif sure and effect > limits.delay_effect and (beyond_doubt or found.power < limits.delay_power):
+        words += f": it changes the torque by {percent(effect)}; nothing is shifted by itself"
+        if given is None:
+            words += "; if an analogue filter did it, say filter: {order: …, cutoff: …}"
+        else:
+            words += f"; the filter given explains {time_span(expected)} of it"
+        yield warning("delay", words, expected=expected, **numbers)
+    else:
+        yield note("delay", words, expected=expected, **numbers)
+
+
+def group_delay(given: AnalogFilter) -> float:
+    """[s] of slow signals through a Butterworth filter: −d arg H/dω at ω = 0."""
+    _, denominator = butter(given.order, 2.0 * np.pi * given.cutoff, analog=True)
+    return float(denominator[-2] / denominator[-1])
+
+
+def low_pass(evidence: Evidence) -> Iterator[Note]:
+    """The frequency above which torque or current holds nothing, and the cut-off that fits: dry friction betrays it,
+    whose steps are rounded."""
+    efforts = [piece.effort for piece in evidence.pieces if piece.effort is not None]
+    if not efforts:
+        return
+    rate = evidence.survey.timing.rate
+    limit = earlier_low_pass(max(efforts, key=len), rate)
+    if limit is None:
+        return
+    known = evidence.survey.about.filter
+    words = f"the torque holds nothing above {limit:.3g} Hz: it was low-passed before it was logged"
+    if known is not None:
+        yield note("earlier low-pass", words + f", as is known ({known.cutoff:g} Hz)", cutoff=limit)
+    elif limit < LOWEST_LIMIT * 0.5 * rate:
+        numbers = {"cutoff": limit}
+        if (found := source_cutoff(evidence, limit)) is not None:
+            numbers["half"], left = found
+            words += (
+                f", at about {number(numbers['half'], 2)} Hz (−6 dB): filtered alike, the robot leaves "
+                f"{percent(1.0 - left)} less of it unexplained"
+            )
+        words += "; filter the model the same way, and take noise estimates from it as lower bounds"
+        yield warning("earlier low-pass", words, **numbers)
+
+
+def source_cutoff(evidence: Evidence, limit: float) -> tuple[float, float] | None:
+    """[Hz] of the zero-phase low-pass (−6 dB) through which base parameters explain the torque best, and what it leaves
+    of the residual (RMS) without it; None where that cannot be told."""
+    rows, smooth = evidence.regressor, evidence.smooth
+    if rows is None or smooth is None or smooth.effort is None or len(smooth) < 3 * rows.shape[2]:
+        return None
+    rate = 1.0 / float(np.median(np.diff(smooth.motion.time)))
+    cutoffs = [float(f) for f in limit * CUTOFF_PARTS if f < HIGHEST_CUTOFF * smooth.cutoff]
+    if len(cutoffs) < 3:
+        return None
+    inside = _inside(smooth, FILTER_EDGE / cutoffs[-1])
+    powers = np.array([_power(_filtered(rows, smooth, f, rate), smooth.effort, inside) for f in (None, *cutoffs)])
+    best = int(np.argmin(powers[1:])) + 1
+    if best in (1, len(cutoffs)) or powers[best] > powers[0] + np.log(FILTER_FITS):
+        return None
+    a, b, c = powers[best - 1 : best + 2]
+    shift = 0.5 * (a - c) / (a - 2.0 * b + c)  # of the parabola through three points of a geometric series
+    return cutoffs[best - 1] * float(CUTOFF_PARTS[1] / CUTOFF_PARTS[0]) ** float(shift), float(
+        np.exp(0.5 * (powers[best] - powers[0]))
+    )
+
+
+def _filtered(rows: Array, smooth: Smooth, cutoff: float | None, rate: float) -> Array:
+    """(N, n, b) rows through the filter, piece by piece."""
+    if cutoff is None:
+        return rows
+    filtered = np.empty_like(rows)
+    for k in np.unique(smooth.piece):
+        own = smooth.piece == k
+        filtered[own] = Butterworth(cutoff).zero_phase(rows[own], rate)
+    return filtered
+
+
+def _inside(smooth: Smooth, edge: float) -> NDArray[np.bool_]:
+    """(N,) whether a row is ``edge`` [s] or more from the ends of its piece."""
+    time, keep = smooth.motion.time, np.zeros(len(smooth), dtype=bool)
+    for k in np.unique(smooth.piece):
+        own = smooth.piece == k
+        keep |= own & (time > time[own][0] + edge) & (time < time[own][-1] - edge)
+    return keep
+
+
+def _power(rows: Array, effort: Array, inside: NDArray[np.bool_]) -> float:
+    """Mean over the joints of the logarithm of what a fit of each leaves."""
+    left = [np.mean(residual(rows[inside, j], y) ** 2) + 1e-300 for j, y in enumerate(effort[inside].T)]
+    return float(np.mean(np.log(left)))

@@ -1,0 +1,338 @@
+"""Are time and values there, and are they right? Time stamps, missing and constant values, limits, jumps, outliers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import numpy as np
+
+from exciter.experiment.quality.evidence import Evidence
+from exciter.experiment.quality.spikes import ROWS
+from exciter.experiment.quality.tallies import BESIDE_A_PLATEAU, DEAD_STOP, placeholder, runs
+from exciter.experiment.quality.words import counted, number, percent, time_span
+from exciter.experiment.signals.noise import quantisation_step
+from exciter.notes import Note, note, problem, warning
+from exciter.typing import Array
+
+SECONDS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+SHORT_HOLD = 20  # samples: what stays longer rests, or is stuck
+COARSE_STEPS = 5.0  # steps of quantisation that a held channel makes at once
+VISIBLE_STEP = 1e-5  # of the range: finer steps are digits of a text file
+FEWEST_VALUES = 200  # values to judge by
+LIMIT_NAMES = {"qd": "velocity", "torque": "torque", "current": "torque"}
+SIGNAL_NAMES = {"q": "position", "qd": "velocity", "torque": "torque", "current": "current"}
+
+
+def rate(evidence: Evidence) -> Iterator[Note]:
+    """The nominal rate; too few samples; another unit than seconds."""
+    timing, limits = evidence.survey.timing, evidence.thresholds
+    numbers = {"rate": timing.rate, "interval": timing.interval, "samples": timing.samples, "duration": timing.duration}
+    words = f"{timing.samples} samples in {number(timing.duration, 6)} s, nominally {timing.told_rate} Hz"
+    yield note("rate", words, **numbers)
+    if timing.samples < limits.fewest_samples:
+        words = f"{timing.samples} samples are too few; a motion of some seconds has thousands"
+        yield problem("rate", words, samples=timing.samples)
+    units = [unit for unit, size in SECONDS.items() if 10.0 <= timing.rate / size <= 20_000.0]
+    if timing.longest > limits.longest_step:
+        words = (
+            f"after {timing.longest_at:.6g} s time goes on by {timing.longest:.3g} s at once, which no log of a motion "
+            "does; is it the right column, in one unit and of one clock?"
+        )
+        yield problem("unit of time", words, longest=timing.longest, at=timing.longest_at)
+    elif timing.rate < limits.slowest_rate and units:
+        words = (
+            f"{number(timing.rate)} Hz is slow for a robot; is time in {units[0]}? then say time: {{unit: {units[0]}}}"
+        )
+        yield problem("unit of time", words, rate=timing.rate, unit=units[0])
+    if timing.rate > limits.fastest_rate:
+        words = f"{number(timing.rate)} Hz is faster than robots are logged; is time in another unit than seconds?"
+        yield problem("unit of time", words, rate=timing.rate)
+
+
+def jitter(evidence: Evidence) -> Iterator[Note]:
+    """How unequal the regular intervals are."""
+    timing = evidence.survey.timing
+    if timing.jitter > evidence.thresholds.jitter:
+        words = (
+            f"intervals differ by {percent(timing.jitter)} of {time_span(timing.interval, 4)} (standard deviation), "
+            f"{time_span(timing.shortest)} … {time_span(timing.longest)}; resample on true time, never assume a "
+            "constant step"
+        )
+        numbers = {"jitter": timing.jitter, "shortest": timing.shortest, "longest": timing.longest}
+        yield warning("jitter", words, **numbers)
+
+
+def lost_samples(evidence: Evidence) -> Iterator[Note]:
+    """Gaps, how many samples they swallowed, and the longest."""
+    timing, limits = evidence.survey.timing, evidence.thresholds
+    if not timing.missing or timing.longest > limits.longest_step:  # then time itself is wrong
+        return
+    long = timing.longest > max(limits.long_gap, 2.0 * timing.interval)
+    where = f", in {counted(timing.gaps, 'gap')}" if timing.steady else ""
+    words = (
+        f"{percent(timing.missing_share)} of the samples are missing ({timing.missing}{where}); the longest gap lasts "
+        f"{time_span(timing.longest, 4)}, after {timing.longest_at:.6g} s"
+    )
+    if long:
+        words += "; it is too long to be bridged and splits the recording"
+    grave = long or timing.missing_share > limits.missing
+    yield (warning if grave else note)(
+        "lost samples",
+        words,
+        share=timing.missing_share,
+        count=timing.missing,
+        gaps=timing.gaps,
+        longest=timing.longest,
+        at=timing.longest_at,
+    )
+
+
+def duplicates(evidence: Evidence) -> Iterator[Note]:
+    """Several samples with one stamp."""
+    timing = evidence.survey.timing
+    if timing.duplicates:
+        same = timing.duplicates - timing.contradicting
+        repeat = "repeats" if timing.duplicates == 1 else "repeat"
+        words = (
+            f"{counted(timing.duplicates, 'sample')} {repeat} the time of the one before: {same} copied, which repair "
+        )
+        words += f"drops, {timing.contradicting} with other values, which it refuses unless contradicting: true"
+        share = timing.duplicates / timing.samples
+        numbers = {"count": timing.duplicates, "contradicting": timing.contradicting, "share": share}
+        yield (problem if timing.contradicting else warning)("duplicates", words, **numbers)
+
+
+def missing_values(evidence: Evidence) -> Iterator[Note]:
+    """NaN per channel; a burst cannot be made up for."""
+    missing, limits = evidence.survey.missing, evidence.thresholds
+    for (name, j), count in missing.count.items():
+        share = count / evidence.survey.timing.samples
+        span, at = missing.longest[name, j]
+        burst = share > limits.nan_share or span > max(limits.nan_run, 2.0 * evidence.survey.timing.interval)
+        words = (
+            f"{counted(count, 'sample')} of {name} ({percent(share)}) without a number, up to "
+            f"{number(1e3 * span)} ms on end after {at:.6g} s; "
+        )
+        words += "a burst is not made up for: cut it out with windows" if burst else "interpolated by repair"
+        numbers = {"signal": name, "count": count, "share": share, "longest": span, "at": at}
+        yield (problem if burst else warning)("missing values", words, evidence.joints[j], **numbers)
+
+
+def stuck(evidence: Evidence) -> Iterator[Note]:
+    """Channels that never change, or stand still in mid-motion."""
+    survey = evidence.survey
+    for name in evidence.signals:
+        span = survey.values.range(name)
+        for j in np.flatnonzero(span == 0.0):
+            yield from _never_changes(evidence, name, int(j))
+    for (name, joint), plateau in survey.plateaus.longest.items():
+        if survey.values.range(name)[joint] == 0.0:
+            continue
+        words = (
+            f"{name} stands still for {plateau.duration:.3g} s after {plateau.start:.6g} s although the joint moves; "
+            "a sensor or the logger hung: cut that time out with windows"
+        )
+        numbers = {"signal": name, "at": plateau.start, "duration": plateau.duration}
+        yield problem("stuck sensor", words, evidence.joints[joint], **numbers)
+
+
+def _never_changes(evidence: Evidence, name: str, j: int) -> Iterator[Note]:
+    value = float(evidence.survey.values.lowest[name][j])
+    if not np.isfinite(value):
+        return
+    joint, numbers = evidence.joints[j], {"signal": name, "value": value}
+    others = (evidence.survey.values.range("q") > 0).any()
+    if name == "q":
+        words = f"the position is {number(value, 6)} throughout: it does not move, or its sensor is not connected"
+        yield warning("joint does not move", words, joint, **numbers)
+    elif others:
+        words = f"{name} is {number(value, 6)} throughout while the robot moves; is it the right column?"
+        moves = evidence.survey.values.range("q")[j] > 0
+        yield (problem if moves or name != "qd" else warning)("stuck sensor", words, joint, **numbers)
+
+
+def repeated_rows(evidence: Evidence) -> Iterator[Note]:
+    """The same packet logged again; judged where a channel beside the positions never rests by itself."""
+    plateaus, samples = evidence.survey.plateaus, evidence.survey.timing.samples
+    share = plateaus.repeated / samples
+    if len(evidence.signals) > 1 and share > evidence.thresholds.repeated_rows:
+        words = (
+            f"{percent(share)} of the rows repeat the one before in every channel, up to {plateaus.longest_repeat} "
+            "on end: a packet that was logged again; derivatives jump there, smooth generously"
+        )
+        yield warning("repeated rows", words, share=share, count=plateaus.repeated, longest=plateaus.longest_repeat)
+
+
+def quantisation(evidence: Evidence) -> Iterator[Note]:
+    """The step of which all values are multiples."""
+    for name in evidence.signals:
+        values = getattr(evidence.windows[0], name)
+        steps = np.array([quantisation_step(column[np.isfinite(column)]) for column in values.T])
+        steps[steps < VISIBLE_STEP * evidence.survey.values.range(name)] = 0.0
+        if seen := [int(j) for j in np.flatnonzero(steps)]:
+            each = (f"{number(steps[j], 2)} {evidence.unit(name, j)} ({evidence.joints[j]})" for j in seen)
+            words = f"{name} comes in steps of {', '.join(each)}"
+            yield note("quantisation", words, signal=name, steps=[float(step) for step in steps])
+
+
+def held(evidence: Evidence) -> Iterator[Note]:
+    """Channels refreshed more slowly than they are logged."""
+    for name in evidence.signals:
+        for j, joint in enumerate(evidence.joints):
+            shares = [_repeats(getattr(window, name)[:, j]) for window in evidence.windows]
+            share = float(np.mean(shares))
+            if share > evidence.thresholds.held:
+                words = (
+                    f"{100 * share:.0f} % of the values of {name} repeat the one before: it is refreshed about every "
+                    f"{1.0 / (1.0 - share):.1f} samples and late by half of that; log it at its own rate"
+                )
+                yield warning("held values", words, joint, signal=name, share=share)
+
+
+def _repeats(x: Array) -> float:
+    """Share of values that repeat the one before while the channel moves by more than a few steps of quantisation."""
+    step = np.abs(np.diff(x))
+    moving = step[(step > 0) & np.isfinite(step)]
+    if len(step) < FEWEST_VALUES or not moving.size or np.median(moving) < COARSE_STEPS * np.quantile(moving, 0.01):
+        return 0.0
+    _, lengths = runs(step == 0.0)
+    repeated = int(lengths[lengths < SHORT_HOLD].sum())
+    return repeated / (repeated + moving.size)
+
+
+def saturation(evidence: Evidence) -> Iterator[Note]:
+    """Plateaus at the largest or smallest value that are entered without slowing down."""
+    limits = evidence.thresholds
+    for name in evidence.signals:
+        for j, joint in enumerate(evidence.joints):
+            parts = [getattr(window, name)[:, j] for window in evidence.windows]
+            low, high = evidence.survey.values.lowest[name][j], evidence.survey.values.highest[name][j]
+            if not low < high:
+                continue
+            for value in (low, high):
+                count = sum(_flat(x, value, limits.flat_run) for x in parts)
+                share = count / sum(len(x) for x in parts)
+                if count < limits.flat_samples:
+                    continue
+                words = (
+                    f"{counted(count, 'sample')} ({percent(share)}) are cut off at {number(value, 6)} "
+                    f"{evidence.unit(name, j)}: the {SIGNAL_NAMES[name]} was larger "
+                    "than the sensor, the drive or the logger allows; leave these samples out, or move more gently"
+                )
+                numbers = {"signal": name, "value": float(value), "count": count, "share": share}
+                grave = problem if share > limits.saturated_problem else warning
+                yield grave("saturation", words, joint, **numbers)
+
+
+def _flat(x: Array, value: float, shortest: int) -> int:
+    """Samples of x that stand at ``value``, in plateaus that x enters or leaves at its usual pace."""
+    starts, lengths = runs(x == value)
+    long = lengths >= shortest
+    step = np.abs(np.diff(x))
+    changes = step[(step > 0) & np.isfinite(step)]
+    if not long.any() or not changes.size:
+        return 0
+    usual = float(np.median(changes))
+    count = 0
+    for start, length in zip(starts[long], lengths[long], strict=True):
+        sides = (
+            step[max(start - BESIDE_A_PLATEAU // 2, 0) : start],
+            step[start + length - 1 : start + length - 1 + BESIDE_A_PLATEAU // 2],
+        )
+        if any(side.size and side.mean() > DEAD_STOP * usual for side in sides):
+            count += int(length)
+    return count
+
+
+def beyond_limits(evidence: Evidence) -> Iterator[Note]:
+    """Positions, velocities and torques (currents times gains) against the description."""
+    values = evidence.survey.values
+    for name, (lower, upper) in values.limits.items():
+        if name not in evidence.signals:
+            continue
+        if name == "q":
+            outside = np.maximum(values.highest[name] - upper, lower - values.lowest[name])
+            limited = np.isfinite(upper - lower)
+            reached = np.where(limited, 1.0 + outside / np.where(limited, 0.5 * (upper - lower), 1.0), 0.0)
+        else:
+            reached = np.maximum(values.highest[name], -values.lowest[name]) / upper
+        yield from _against(evidence, name, reached)
+
+
+def _against(evidence: Evidence, name: str, reached: Array) -> Iterator[Note]:
+    """reached (n,): over the limit."""
+    limits, values = evidence.thresholds, evidence.survey.values
+    _, upper = values.limits[name]
+    count = values.at_limit[name]
+    known = not placeholder(
+        evidence.robot.limit(LIMIT_NAMES[name]) if evidence.robot and name in LIMIT_NAMES else upper
+    )
+    at: dict[str, float] = {}
+    for j, joint in enumerate(evidence.joints):
+        if not np.isfinite(reached[j]) or j in evidence.foreign_units:
+            continue  # the latter was told already, with its cause
+        share = float(count[j] / evidence.survey.timing.samples)
+        numbers = {"signal": name, "reached": float(reached[j]), "share": share}
+        if reached[j] > limits.beyond_limit:
+            words = _beyond(evidence, name, j)
+            words += "unit, gain or joint order may be wrong" if known else "the limit looks like a placeholder"
+            absurd = reached[j] > limits.torque_scale and count[j] >= limits.flat_samples and name in LIMIT_NAMES
+            yield ((problem if absurd else warning) if known else note)("beyond limit", words, joint, **numbers)
+        elif name in LIMIT_NAMES and known and count[j] >= limits.flat_samples:
+            at[joint] = share
+            if name != "qd":
+                words = f"the {SIGNAL_NAMES[name]} is at the description's limit for {percent(share)} of the samples"
+                yield warning("at limit", words, joint, **numbers)
+    if name == "qd" and at:  # where motions are designed to be
+        least, most = percent(min(at.values())), percent(max(at.values()))
+        often = least if least == most else f"{least.removesuffix(' %')} … {most}"
+        words = f"the velocity is at the description's limit for {often} of the samples ({', '.join(at)})"
+        yield note("at limit", words, signal=name, share=at)
+
+
+def _beyond(evidence: Evidence, name: str, j: int) -> str:
+    """What the joint reached and what it may, in one unit."""
+    values = evidence.survey.values
+    ends = values.lowest[name][j], values.highest[name][j], values.limits[name][0][j], values.limits[name][1][j]
+    of, what = name, f"the {SIGNAL_NAMES[name]}"
+    if name == "current":
+        gain = abs((evidence.survey.about.gains or ())[j])
+        ends, of, what = tuple(gain * end for end in ends), "torque", "the current times its gain"
+    low, high, lower, upper = (number(end, 4) for end in ends)
+    one = evidence.unit(of, j)
+    return f"{what} ({low} … {high} {one}) is far beyond the description's limit ({lower} … {upper} {one}); "
+
+
+def jumps(evidence: Evidence) -> Iterator[Note]:
+    """Turns first: whoever takes them for spikes or units is misled."""
+    for j, turns in evidence.survey.spikes.turns.items():
+        words = (
+            f"the angle wraps around: {counted(turns.count, 'step')} of a turn, the first after {turns.at:.6g} s; "
+            "repair: {unwrap: true} makes it continuous"
+        )
+        yield problem("jumps", words, evidence.joints[j], **asdict(turns))
+    for j, steps in evidence.survey.spikes.jumps.items():
+        if j in evidence.foreign_units:
+            continue
+        words = (
+            f"{counted(steps.count, 'step')} of the position that no motion makes, the first of {number(steps.size)} "
+            f"{evidence.unit('q', j)} after {steps.at:.6g} s: an encoder jumped, or samples are missing or repeated "
+            "without a gap in time"
+        )
+        yield problem("jumps", words, evidence.joints[j], **asdict(steps))
+
+
+def outliers(evidence: Evidence) -> Iterator[Note]:
+    """Spikes of any channel, and of whole rows in one line."""
+    spikes, samples = evidence.survey.spikes, evidence.survey.timing.samples
+    for (name, j), (count, first) in spikes.found.items():
+        numbers = {"signal": name, "count": count, "share": count / samples, "at": first}
+        where = f"the first at {first:.6g} s; repair: {{spikes: true}} replaces them"
+        if name == ROWS:
+            words = f"{counted(count, 'whole row')} far off the rows beside, {where}"
+            yield warning("spikes", words, **numbers)
+            continue
+        words = f"{counted(count, 'sample')} of {name} far off both neighbours, {where}"
+        grave = name == "q" or count / samples > evidence.thresholds.spike_share
+        yield (warning if grave else note)("spikes", words, evidence.joints[j], **numbers)

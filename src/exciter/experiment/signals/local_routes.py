@@ -1,0 +1,369 @@
+"""Routes that look at a neighbourhood only, so that a log larger than memory can pass in pieces.
+
+Filtered differences [12.16]: resample on true time, low-pass the positions without phase shift, take central
+differences. The torque is resampled and nothing else: low-passing it alone would bias every estimate, see
+``ParallelFilter``.
+
+Smoothing spline: a least-squares B-spline on true time, derivatives analytic. A spline of degree p with m knots per
+second is a low-pass: least squares keeps a frequency f with the gain 1 / Σ_k (f / (f + k m))^(2p + 2), ½ at m/2 and
+steep around. The normal equations are banded: time and memory grow as the number of samples does, and a long log can be
+worked on in overlapping pieces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import numpy as np
+from scipy import interpolate, linalg
+
+from exciter.errors import RecordingError, shown
+from exciter.experiment.recording.recording import Recording
+from exciter.experiment.signals.low_pass import EDGE, FINEST_EDGE, NEGLIGIBLE, Butterworth, torque_bandwidth
+from exciter.experiment.signals.noise import (
+    FEWEST,
+    Shares,
+    choose_cutoff,
+    estimate_noise,
+    least_error,
+    most_moving,
+    moves,
+    spectrum,
+)
+from exciter.experiment.signals.processed import Bridge, Frequency, Processed, StreamingRoute, velocity_band
+from exciter.experiment.signals.resample import (
+    REACH,
+    Margin,
+    Piece,
+    check_complete,
+    resample,
+    round_rate,
+    sampling_rate,
+)
+from exciter.notes import Note, done, warning
+from exciter.robot.motion import Motion
+from exciter.settings import NonNegative, Number, Switch, Whole
+from exciter.typing import Array
+
+CLEARLY = 1.25  # times the cut-off: less is the same band, measured twice
+HIGHEST = 0.2  #: of the rate: a cut-off that leaves differences room
+FEWEST_SMOOTHED = 64  # samples
+PER_KNOT = 3.0  # samples at least
+TRIED_DENSITIES = 200  # knot densities
+KNOT_MEMORY = 80  # knot intervals beyond which a sample is forgotten
+
+
+def first_difference(q: Array, rate: float) -> Array:
+    """q̇(k) = (q(k+1) − q(k−1)) / (2T) [12.16], T = 1/rate [s]; q (N, …) gives (N − 2, …), the ends are cut.
+
+    Exact for parabolas; a sine of ω comes out too small by (ωT)²/6.
+    """
+    _check(q)
+    return np.asarray((q[2:] - q[:-2]) * (0.5 * rate))
+
+
+def second_difference(q: Array, rate: float) -> Array:
+    """q̈(k) = (q(k+1) − 2 q(k) + q(k−1)) / T²; (N, …) gives (N − 2, …), the ends are cut.
+
+    Rather than [12.16] twice, which reaches over five samples: a sine comes out too small by (ωT)²/12 instead of
+    (ωT)²/3. It lets more noise through near half the rate, where the filter before it has left none.
+    """
+    _check(q)
+    return np.asarray((q[2:] - 2.0 * q[1:-1] + q[:-2]) * rate**2)
+
+
+def _check(q: Array) -> None:
+    if len(q) < 3:
+        raise RecordingError(f"a central difference needs at least 3 samples; given {len(q)}")
+
+
+@dataclass(frozen=True)
+class FilteredDifferences(StreamingRoute):
+    """cutoff [Hz] (None: chosen from the data) and order of the Butterworth filter, one pass; −6 dB at the cut-off.
+
+    rate [Hz]: of the result; None: a round one near the recorded. measured_velocity: q̇ is the recorded velocity
+    through the same filter instead of a difference of q, and q̈ its difference. bridge: gaps of up to so many sampling
+    intervals are interpolated. edge: samples at both ends are cut until the filter's guess about what lies beyond has
+    faded to this; ``Processed.notes`` says how many. bands: where so many times the band of the log's own motion is
+    clearly more than the cut-off, that is taken: a cut-off from a slow log would cut the motion of a fast one.
+    """
+
+    word, title = "differences", "filtered differences"
+    cutoff: Frequency = None
+    order: Annotated[int, Whole(1)] = 4
+    rate: Frequency = None
+    measured_velocity: Switch = False
+    bridge: Bridge = 10
+    edge: Annotated[float, Number(least=FINEST_EDGE, below=1.0)] = EDGE
+    bands: Annotated[float | None, Number(above=0.0)] = None
+
+    def __post_init__(self) -> None:
+        if self.bridge < 1 or not FINEST_EDGE <= self.edge < 1.0:
+            raise RecordingError(f"{self}: bridge must be at least 1 interval, edge within {FINEST_EDGE:g} … 1")
+
+    @property
+    def is_open(self) -> bool:
+        return self.cutoff is None
+
+    def plan(self, recording: Recording) -> _DifferencePlan:
+        if self.measured_velocity and recording.qd is None:
+            raise RecordingError("no velocity was recorded; leave measured_velocity off to differentiate positions")
+        recorded = sampling_rate(recording.time)
+        rate = round_rate(recorded) if self.rate is None else self.rate
+        gap = (self.bridge + 0.5) / recorded
+        notes = [
+            done(
+                "resampling",
+                f"resampled to {rate:g} Hz by a cubic spline at the true times (recorded: {recorded:.6g} Hz)",
+            )
+        ]
+        if rate < 0.9 * recorded:
+            text = f"the rate is below the recorded one: torque above {rate / 2:g} Hz is folded down"
+            notes.append(warning("resampling", text))
+        part = most_moving(recording, gap)
+        cutoff, reason = self._chosen(part, rate) if self.cutoff is None else self._raised(part, rate, self.cutoff)
+        low_pass = Butterworth(cutoff, self.order)
+        bandwidth, left_in = torque_bandwidth(recording.about)
+        cut = max(1, low_pass.settle(rate, self.edge))
+        what = "velocities" if self.measured_velocity else "positions"
+        order = f"of order {self.order} forwards and backwards, −6 dB at {cutoff:.4g} Hz{reason}"
+        notes += [
+            done("low-pass", f"positions through a Butterworth filter {order}"),
+            done("derivatives", f"central differences of {what}; {cut} samples ({cut / rate:.3g} s) cut at each end"),
+            *left_in,
+        ]
+        noises = _noises(part, low_pass, rate, bandwidth)
+        return _DifferencePlan(low_pass, rate, gap, cut, self.measured_velocity, noises, tuple(notes), bandwidth)
+
+    def _raised(self, part: Recording, rate: float, cutoff: float) -> tuple[float, str]:
+        """As given, or more where this motion is faster; and why."""
+        if self.bands is None or not moves(part):
+            return cutoff, ""
+        uniform = resample(replace(part, qd=None, torque=None, current=None), rate)
+        band = velocity_band(
+            np.gradient(Butterworth(self._chosen(part, rate)[0]).zero_phase(uniform.q, rate), axis=0), rate
+        )
+        wanted = min(self.bands * band, HIGHEST * rate)
+        if wanted <= CLEARLY * cutoff:
+            return cutoff, ""
+        return wanted, f": {self.bands:.3g} times the band of this motion, which is faster than that of {cutoff:.3g} Hz"
+
+    def _chosen(self, part: Recording, rate: float) -> tuple[float, str]:
+        """Cut-off [Hz], and why."""
+        uniform = resample(replace(part, qd=None, torque=None, current=None), rate)
+        choice = choose_cutoff(uniform.time, uniform.q, rate, self.order)
+        if not moves(part):
+            raise RecordingError("no joint moves: a cut-off cannot be chosen from standstill; give cutoff")
+        return choice.cutoff, f": {choice.reason}"
+
+
+def _noises(part: Recording, low_pass: Butterworth, rate: float, bandwidth: float) -> tuple[Array | None, Array | None]:
+    """(n,) σ of q behind the filter and of the torque as recorded, white noise assumed; none of a torque whose filter
+    was undone, which has nothing left in the band where noise would show."""
+    if len(part) < FEWEST:
+        return None, None
+    whole = replace(part, torque=part.needed_torque(), qd=None, current=None)
+    check_complete(whole)
+    share = min(1.0, 2.0 * low_pass.noise_bandwidth(rate) / rate)
+    position = estimate_noise(whole.time, whole.q).sigma * np.sqrt(share)
+    torque = estimate_noise(whole.time, whole.needed_torque()).sigma if np.isinf(bandwidth) else None
+    return position, torque
+
+
+@dataclass(frozen=True, eq=False)
+class _DifferencePlan:
+    """gap [s]: the longest that is bridged; cut: samples at each end of a segment."""
+
+    low_pass: Butterworth
+    rate: float
+    gap: float
+    cut: int
+    measured_velocity: bool
+    noises: tuple[Array | None, Array | None]
+    notes: tuple[Note, ...]
+    torque_bandwidth: float
+
+    @property
+    def margin(self) -> Margin:
+        settled = self.low_pass.settle(self.rate, NEGLIGIBLE) / self.rate
+        return Margin(seconds=settled + (REACH + 2) / self.rate, samples=REACH + 2)
+
+    def too_short(self, duration: float) -> str:
+        lost = f"{self.cut / self.rate:.3g} s are lost at each end with a cut-off of {self.low_pass.cutoff:.4g} Hz"
+        return f"{duration:.3g} s are too short: {lost}; give a higher cut-off, or record longer"
+
+    def processed(self, piece: Piece[Recording], start_of_segment: float) -> Processed | None:
+        """See ``Plan``; nothing depends on where the segment starts."""
+        given, alone = piece.whole, piece.first and piece.last
+        if alone and given.duration * self.rate < 2 * self.cut:
+            return None
+        qd = given.qd if self.measured_velocity else None
+        whole = resample(replace(given, qd=qd, torque=given.needed_torque(), current=None), self.rate)
+        if alone and len(whole) <= 2 * self.cut:
+            return None
+        time, torque = whole.time, whole.needed_torque()
+        start = self.cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
+        end = len(time) - self.cut if piece.last else int(np.searchsorted(time, given.time[piece.inner.stop]))
+        inner = slice(start, end)
+        q = self.low_pass.zero_phase(whole.q, self.rate)[start - 1 : end + 1]
+        if whole.qd is None:
+            qd, qdd = first_difference(q, self.rate), second_difference(q, self.rate)
+        else:
+            qd = self.low_pass.zero_phase(whole.qd, self.rate)[start - 1 : end + 1]
+            qd, qdd = qd[1:-1], first_difference(qd, self.rate)
+        motion = Motion(time[inner], q[1:-1], qd, qdd)
+        limits = self.torque_bandwidth, self.low_pass.cutoff
+        part = whole[inner]
+        more: dict[str, Any] = {"wrench": part.wrench, "temperature": part.temperature}
+        return Processed(motion, torque[inner], self.rate, *self.noises, self.notes, *limits, **more)
+
+
+@dataclass(frozen=True)
+class SmoothingSpline(StreamingRoute):
+    """knots_per_second: None: chosen so that the error expected in q̈ is least. degree: 4 … 9.
+
+    rate [Hz]: of the result; None: a round one near the recorded. edge: knot intervals cut at each end, where the
+    spline leans on samples of one side only. bridge: gaps of up to so many sampling intervals are smoothed over.
+    """
+
+    word, title = "spline", "a smoothing spline"
+    knots_per_second: Annotated[float | None, Number(above=0.0)] = None
+    degree: Annotated[int, Whole(4)] = 5
+    rate: Frequency = None
+    edge: NonNegative = 3.0
+    bridge: Bridge = 10
+
+    def __post_init__(self) -> None:
+        if not 4 <= self.degree <= 9 or self.edge < 0.0 or self.bridge < 1:
+            raise RecordingError(f"{self}: the degree must be 4 … 9, edge 0 or more knot intervals, bridge 1 or more")
+        if self.knots_per_second is not None and not 0.0 < self.knots_per_second < float("inf"):
+            raise RecordingError(f"knots_per_second is {shown(self.knots_per_second)}; give a positive number")
+
+    @property
+    def is_open(self) -> bool:
+        return self.knots_per_second is None
+
+    def plan(self, recording: Recording) -> _SplinePlan:
+        if len(recording) < FEWEST_SMOOTHED:
+            raise RecordingError(
+                f"{len(recording)} samples are too few to smooth; at least {FEWEST_SMOOTHED} are needed"
+            )
+        check_complete(replace(recording, qd=None))
+        recorded = sampling_rate(recording.time)
+        interval = 1.0 / recorded
+        rate = round_rate(recorded) if self.rate is None else self.rate
+        gap = (self.bridge + 0.5) * interval
+        part = most_moving(recording, gap)
+        noise = estimate_noise(part.time, part.q).sigma
+        density, reason = self._density(part, recorded)
+        if density * interval * PER_KNOT > 1.0 + 1e-9:
+            raise RecordingError(
+                f"{density:g} knots per second are too many for samples at {recorded:.6g} Hz; at most a third"
+            )
+        if gap * density > self.degree:
+            gap = self.degree / density
+        bandwidth, left_in = torque_bandwidth(recording.about)
+        torque = estimate_noise(part.time, part.needed_torque()).sigma if np.isinf(bandwidth) else None
+        spline = f"least-squares B-spline of degree {self.degree} with {density:.3g} knots per second: {reason}"
+        resampled = f"resampled from {recorded:.6g} to {rate:g} Hz; {self.edge / density:.3g} s cut at each end"
+        notes = (done("spline", spline), done("resampling", resampled), *left_in)
+        left, cut = noise * np.sqrt(density * interval), self.edge / density
+        return _SplinePlan(self.degree, density, rate, gap, cut, left, torque, notes, bandwidth)
+
+    def _density(self, recording: Recording, rate: float) -> tuple[float, str]:
+        """Knots per second, and why."""
+        if self.knots_per_second is not None:
+            return self.knots_per_second, "as given"
+        if not moves(recording):
+            raise RecordingError("no joint moves: knots cannot be chosen from standstill; give knots_per_second")
+        uniform = resample(replace(recording, qd=None, torque=None, current=None), rate)
+        seen = spectrum(uniform.q, rate)
+        candidates = np.geomspace(2.0 / recording.duration, rate / PER_KNOT, TRIED_DENSITIES)
+        best, worst, errors, _ = least_error(seen, spline_shares(self.degree), candidates)
+        return float(candidates[best]), (
+            f"they follow motion up to {0.5 * candidates[best]:.3g} Hz; that of '{recording.joints[worst]}', the "
+            f"worst for its own q̈, shows up to {seen.bandwidth[worst]:.3g} Hz above a noise of "
+            f"{seen.sigma[worst]:.2g}, and the error expected in it, {np.sqrt(errors[best, worst]):.2g}, is then least"
+        )
+
+
+def spline_shares(degree: int) -> Shares:
+    """What a least-squares spline does to q̈ at frequencies [Hz], by its density of knots [1/s].
+
+    A projection: noise passes with the gain itself; of the signal (1 − G)² is lost, and G (1 − G) comes out at the
+    nearest image frequency, which counts in q̈ by its own fourth power.
+    """
+
+    def shares(frequency: Array, density: float) -> tuple[Array, Array]:
+        nearest = np.round(frequency / density)
+        images = nearest[:, None] + np.arange(-2, 3)
+        distance = np.abs(frequency[:, None] - density * images) / frequency[:, None]
+        ratio = np.where(images == 0.0, 0.0, 1.0 / np.maximum(distance, 1e-12))
+        gain = 1.0 / (1.0 + (ratio ** (2 * degree + 2)).sum(axis=1))
+        image = np.abs(frequency - density * np.maximum(nearest, 1.0))
+        own, other = (2.0 * np.pi * frequency) ** 4, (2.0 * np.pi * image) ** 4
+        return own * (1.0 - gain) ** 2 + other * gain * (1.0 - gain), own * gain
+
+    return shares
+
+
+@dataclass(frozen=True, eq=False)
+class _SplinePlan:
+    """density: knots per second; gap [s]: the longest that is bridged; cut [s]: at each end of a segment."""
+
+    degree: int
+    density: float
+    rate: float
+    gap: float
+    cut: float
+    position_noise: Array
+    torque_noise: Array | None
+    notes: tuple[Note, ...]
+    torque_bandwidth: float
+
+    @property
+    def margin(self) -> Margin:
+        return Margin(seconds=KNOT_MEMORY / self.density, samples=REACH)
+
+    def too_short(self, duration: float) -> str:
+        return (
+            f"{duration:.3g} s are too short for {self.density:.3g} knots per second: {self.cut:.3g} s are lost at "
+            "each end; give more knots per second, or record longer"
+        )
+
+    def processed(self, piece: Piece[Recording], start: float) -> Processed | None:
+        """The inner part of a piece of the segment that begins at ``start`` [s]; None where it is too short."""
+        given = piece.whole
+        whole = replace(given, torque=given.needed_torque(), qd=None, current=None)
+        check_complete(whole)
+        if whole.duration * self.density < 1.0 or len(whole) < FEWEST_SMOOTHED:
+            return None
+        end = whole.time[-1] - self.cut if piece.last else given.time[piece.inner.stop]
+        begin = whole.time[0] + self.cut if piece.first else given.time[piece.inner.start]
+        uniform = resample(whole, self.rate)
+        before = np.searchsorted(uniform.time, end, "right" if piece.last else "left")
+        part = uniform[int(np.searchsorted(uniform.time, begin)) : int(before)]
+        if piece.first and piece.last and len(part) < 8:
+            return None
+        spline = self._fit(whole, start)
+        q, qd, qdd = (spline(part.time - start, nu=k) for k in range(3))
+        motion = Motion(part.time, q, qd, qdd)
+        noises = self.position_noise, self.torque_noise
+        told = self.notes, self.torque_bandwidth
+        found = Processed(motion, part.needed_torque(), self.rate, *noises, *told, wrench=part.wrench)
+        return replace(found, temperature=part.temperature)
+
+    def _fit(self, whole: Recording, start: float) -> interpolate.BSpline:
+        """Inner knots at start + k/density: pieces of a segment share them."""
+        time = whole.time - start
+        ends = np.ceil(time[0] * self.density + 0.5), np.floor(time[-1] * self.density - 0.5)
+        inner = np.arange(ends[0], ends[1] + 1) / self.density
+        several = np.full(self.degree + 1, time[0]), np.full(self.degree + 1, time[-1])
+        knots = np.concatenate([several[0], inner, several[1]])
+        try:
+            return interpolate.make_lsq_spline(time, whole.q, knots, k=self.degree, check_finite=False)
+        except (ValueError, linalg.LinAlgError):
+            raise RecordingError(
+                f"{self.density:.3g} knots per second leave parts of the spline without samples; give fewer"
+            ) from None

@@ -1,0 +1,317 @@
+"""Capsules: what collision checks measure instead of shapes, never smaller than them; which of them must not touch, for
+descriptions that do not say it; and names of bodies in pairs and obstacles: a capsule, a link (or any frame on a body),
+or a joint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import replace
+from itertools import combinations
+from os.path import isfile  # false, too, for a name that is too long
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from exciter.errors import RobotError, unknown_name
+from exciter.notes import COLLISIONS, Note, warning
+from exciter.robot.geometry import Capsule, Shape
+from exciter.robot.pinocchio_model import to_pinocchio
+from exciter.robot.plain import bodies_have
+from exciter.robot.robot import BASE, Robot
+from exciter.typing import Array
+
+MAX_MESH_BYTES = 100_000_000
+LARGEST = 1e6  # [m] nothing on a robot is larger or farther away
+SMALLEST_RADIUS = 1e-6  # [m] of a mesh that is a line or a point
+ROUNDING = 1e-9  # [m] added, so that no point is outside by the last digit
+WIDER = np.linspace(1.0, 1.5, 26)  # a little wider than needed lets the caps end closer to a flat end
+THE_BASE = "base"
+POSTURES = 300
+CLOSE = 0.02  # [m] what is always closer than this cannot be kept apart by any useful clearance
+ALWAYS = 0.95  # part of the postures
+FAR = 1000.0  # [rad, m] limits beyond are no limits
+
+
+def enclosing_capsule(name: str, shape: Shape) -> Capsule:
+    """A capsule that contains the shape, on the same joint.
+
+    The capsule of a cylinder has its radius and its axis, the caps stick out; that of a box runs along the
+    longest side, its radius is half the diagonal of the other two. That of a mesh contains all of its vertices.
+    """
+    if np.abs([*shape.size, *shape.translation]).max() > LARGEST:
+        raise RobotError(f"a {shape.kind} is larger or farther away than {LARGEST:g} m; check its size and origin")
+    axis = np.array([0.0, 0.0, 1.0])
+    if shape.kind == "mesh":
+        start, end, radius = capsule_around(mesh_vertices(shape) @ shape.rotation.T + shape.translation)
+        return Capsule(name, shape.joint, start, end, radius)
+    if shape.kind == "sphere":
+        radius, length = shape.size[0], 0.0
+    elif shape.kind == "box":
+        longest = int(np.argmax(shape.size))
+        axis = np.eye(3)[longest]
+        radius, length = 0.5 * float(np.hypot(*np.delete(shape.size, longest))), shape.size[longest]
+    else:
+        radius, length = shape.size
+    half = 0.5 * length * (shape.rotation @ axis)
+    return Capsule(name, shape.joint, shape.translation - half, shape.translation + half, radius)
+
+
+def lowest_point(shape: Shape) -> float:
+    """z [m] of the lowest point of a shape, in the frame in which it is placed."""
+    down = -shape.rotation[2]  # −z of that frame, seen from the shape
+    if shape.kind == "mesh":
+        reach = float((mesh_vertices(shape) @ down).max())
+    elif shape.kind == "sphere":
+        reach = shape.size[0]
+    elif shape.kind == "box":
+        reach = 0.5 * float(np.abs(down) @ shape.size)
+    else:
+        radius, length = shape.size
+        rim = radius if shape.kind == "capsule" else radius * float(np.hypot(down[0], down[1]))
+        reach = rim + 0.5 * length * abs(float(down[2]))
+    return float(shape.translation[2]) - reach
+
+
+def mesh_vertices(shape: Shape) -> Array:
+    """(V, 3) [m] vertices of the mesh file, scaled, in the shape's own frame."""
+    import coal
+
+    path = Path(shape.mesh)
+    if not isfile(path):
+        raise RobotError(f"the mesh file '{shape.mesh}' is missing; put it there, or give mesh_root")
+    if path.stat().st_size > MAX_MESH_BYTES:
+        raise RobotError(f"the mesh file '{shape.mesh}' is larger than {MAX_MESH_BYTES / 1e6:g} MB; simplify it")
+    try:  # the cheapest tree of boxes: only the vertices are wanted
+        mesh = coal.MeshLoader(coal.NODE_TYPE.BV_AABB).load(str(path), np.array(shape.size, dtype=float))
+        vertices = np.array(mesh.vertices(), dtype=float).reshape(-1, 3)
+    except (ValueError, RuntimeError) as error:
+        raise RobotError(f"the mesh file '{shape.mesh}' cannot be read: {error}; export it as STL or OBJ") from None
+    if not len(vertices) or not np.abs(vertices).max() <= LARGEST:  # NaN included
+        raise RobotError(f"the mesh file '{shape.mesh}' has no vertices, or some far away; export it again")
+    return vertices
+
+
+def capsule_around(points: Array) -> tuple[Array, Array, float]:
+    """Start, end (3,) and radius [m] of a small capsule that contains all points (V, 3).
+
+    Of those along the principal axes of the points, and along x, y, z, the one of the smallest volume.
+    """
+    points = _outermost(points)
+    spread = points - points.mean(axis=0)
+    axes = np.vstack([np.linalg.eigh(spread.T @ spread)[1].T, np.eye(3)])
+    start, end, radius = min((_along(axis, points) for axis in axes), key=lambda capsule: _volume(*capsule))
+    return start, end, max(radius, SMALLEST_RADIUS) + ROUNDING
+
+
+def _outermost(points: Array) -> Array:
+    """The corners of the convex hull; all points when they span no volume."""
+    try:
+        corners: Array = points[ConvexHull(points).vertices]
+    except (QhullError, ValueError):
+        return points
+    return corners
+
+
+def _volume(start: Array, end: Array, radius: float) -> float:
+    return float(np.pi * radius**2 * (np.linalg.norm(end - start) + 4.0 / 3.0 * radius))
+
+
+def _along(axis: Array, points: Array) -> tuple[Array, Array, float]:
+    """The smallest capsule parallel to ``axis`` through the middle of the points as seen along it."""
+    across = np.linalg.svd(axis[None])[2][1:]
+    centre, needed = smallest_circle(points @ across.T)
+    aside = np.linalg.norm(points @ across.T - centre, axis=1)
+    height = points @ axis
+    radii = np.maximum(needed * WIDER, SMALLEST_RADIUS)[:, None]
+    reach = np.sqrt(np.maximum(radii**2 - aside**2, 0.0))  # of a cap, beyond its end, at the points
+    low, high = (height + reach).min(axis=1), (height - reach).max(axis=1)
+    low, high = np.where(low < high, low, 0.5 * (low + high)), np.where(low < high, high, 0.5 * (low + high))
+    middle = across.T @ centre
+    found = [(middle + a * axis, middle + b * axis, float(r)) for a, b, (r,) in zip(low, high, radii, strict=True)]
+    return min(found, key=lambda capsule: _volume(*capsule))
+
+
+def smallest_circle(points: Array) -> tuple[Array, float]:
+    """Centre (2,) and radius of the smallest circle around points (V, 2).
+
+    Two or three of the points fix it; the farthest point outside joins them until there is none.
+    """
+    support, before = points[:1], -1.0
+    while True:
+        centre, radius, support = _circle_of(support)
+        distance = np.linalg.norm(points - centre, axis=1)
+        farthest = int(np.argmax(distance))
+        if distance[farthest] <= radius * (1.0 + 1e-12) or radius <= before:  # the latter: only rounding is left
+            return centre, float(distance[farthest])
+        support, before = np.vstack([support, points[farthest]]), radius
+
+
+def _circle_of(points: Array) -> tuple[Array, float, Array]:
+    """Centre and radius of the smallest circle around at most four points, and the points that fix it."""
+    best: tuple[Array, float, Array] = points[0], np.inf, points
+    for chosen in _subsets(points):
+        centre = _equidistant(chosen)
+        radius = float(np.linalg.norm(chosen - centre, axis=1).max())
+        encloses = (np.linalg.norm(points - centre, axis=1) <= radius * (1.0 + 1e-12) + 1e-300).all()
+        if encloses and radius < best[1]:
+            best = centre, radius, chosen
+    return best
+
+
+def _subsets(points: Array) -> Iterable[Array]:
+    for count in (1, 2, 3):
+        for chosen in combinations(range(len(points)), count):
+            yield points[list(chosen)]
+
+
+def _equidistant(points: Array) -> Array:
+    """The point in the affine hull of one, two or three points that is equally far from them."""
+    sides = points[1:] - points[0]
+    offset = np.linalg.lstsq(2.0 * sides, (sides * sides).sum(axis=1), rcond=None)[0] if len(sides) else 0.0
+    return np.asarray(points[0] + offset)
+
+
+def body_of(robot: Robot, name: str) -> int:
+    """The joint (index, −1: the base) that moves the body which a name stands for; every name that is allowed is
+    allowed for meshes and capsules alike."""
+    for capsule in robot.capsules:
+        if capsule.name == name:
+            return capsule.joint
+    if name in robot.frame_names:
+        return robot.frame(name).joint
+    links = [joint.link for joint in robot.joints]
+    if name in links and name:
+        return links.index(name)
+    if name == THE_BASE:
+        return BASE
+    raise RobotError(unknown_name("body", name, body_names(robot)))
+
+
+def capsules_of(robot: Robot, name: str) -> tuple[int, ...]:
+    """Indices of the capsules that a name stands for.
+
+    The name of a capsule means that one. The name of a link means all capsules made of it (link/1, link/2, …), or, if
+    it has none, all of the body it is rigidly joined to; the name of a joint (or "base") all of the body it moves.
+    """
+    names = [capsule.name for capsule in robot.capsules]
+    if name in names:
+        return (names.index(name),)
+    joint = body_of(robot, name)
+    on_body = [k for k, capsule in enumerate(robot.capsules) if capsule.joint == joint]
+    own = [k for k in on_body if names[k].rpartition("/")[0] == name]
+    if not on_body:
+        joints = {capsule.joint for capsule in robot.capsules}
+        known = ", ".join(known for known in body_names(robot) if body_of(robot, known) in joints)
+        raise RobotError(f"body '{name}' has no capsule; these have: {known}")
+    return tuple(own or on_body)
+
+
+def body_name(robot: Robot, joint: int) -> str:
+    """The name of the joint that moves a body, or "base"."""
+    return THE_BASE if joint == BASE else robot.joints[joint].name
+
+
+def body_names(robot: Robot) -> tuple[str, ...]:
+    """Every name that ``body_of`` knows."""
+    links = (joint.link for joint in robot.joints if joint.link)
+    return tuple(dict.fromkeys((*(c.name for c in robot.capsules), THE_BASE, *robot.frame_names, *links)))
+
+
+def with_collision_pairs(robot: Robot) -> Robot:
+    """The robot with every pair of capsules that can be kept apart; the notes name the others.
+
+    Bodies joined by a joint touch there, and a capsule is wider than what it stands for. Left out are parent and child,
+    and pairs closer than 2 cm in 95 % of random postures within the position limits: capsules cannot tell these from
+    neighbours. A pair that overlaps at the reference posture (zero, or the limit next to it) but not elsewhere is kept,
+    because many arms are folded at zero.
+    """
+    pairs = _not_neighbours(robot)
+    reference, close = _closeness(robot, pairs)
+    inseparable = close >= ALWAYS
+    told = [f"{a} – {b}" for a, b in pairs]
+    left_out = [name for name, out in zip(told, inseparable, strict=True) if out]
+    overlap = [name for name, d, out in zip(told, reference, inseparable, strict=True) if d < 0.0 and not out]
+    notes = list[Note]()
+    if bare := without_capsule(robot):
+        notes.append(warning(COLLISIONS, f"{bodies_have(bare)} no capsule: no collision check covers that"))
+    if left_out:
+        text = (
+            f"self-collision is not checked for {len(left_out)} of {len(pairs)} pairs, whose capsules are closer than "
+            f"{100.0 * CLOSE:g} cm in nearly all postures: {', '.join(left_out)}"
+        )
+        notes.append(warning(COLLISIONS, text))
+    if overlap:
+        text = f"capsules overlap at the zero posture, which counts as a collision: {', '.join(overlap)}"
+        notes.append(warning(COLLISIONS, text))
+    kept = tuple(pair for pair, out in zip(pairs, inseparable, strict=True) if not out)
+    return replace(robot, collision_pairs=kept, notes=(*robot.notes, *notes))
+
+
+def without_capsule(robot: Robot) -> tuple[str, ...]:
+    """The joints whose body no capsule stands for."""
+    covered = {capsule.joint for capsule in robot.capsules}
+    return tuple(joint.name for index, joint in enumerate(robot.joints) if index not in covered)
+
+
+def uncovered(robot: Robot, shaped: Set[int], *, base: bool) -> str:
+    """What no shape stands for, in words, or nothing: bodies other than the ``shaped`` ones (joint indices), links of
+    bodies whose other links have one (those of the base are told as what stands still), the base if it is asked for."""
+    bare = [joint.name for index, joint in enumerate(robot.joints) if index not in shaped]
+    links = [link for link in robot.unshaped if robot.frame(link).joint in shaped - {BASE}]
+    told = [f"the bodies of {', '.join(bare)}"] if bare else []
+    told += [f"the links {', '.join(links)}"] if links else []
+    return " and ".join([*told, *(["the base"] if base and BASE not in shaped else [])])
+
+
+def _not_neighbours(robot: Robot) -> list[tuple[str, str]]:
+    """Pairs of capsules on two bodies of which neither carries the other."""
+    return [
+        (a.name, b.name)
+        for a, b in combinations(robot.capsules, 2)
+        if a.joint != b.joint and not are_neighbours(robot, a.joint, b.joint)
+    ]
+
+
+def are_neighbours(robot: Robot, one: int, other: int) -> bool:
+    """Whether a joint joins two bodies, given by the joints that move them (−1: the base)."""
+    parents = [*robot.parents.tolist(), None]  # the last one is that of the base
+    return bool(parents[one] == other or parents[other] == one)
+
+
+def _closeness(robot: Robot, pairs: list[tuple[str, str]]) -> tuple[Array, Array]:
+    """(P,) distance [m] at the reference posture, and the part of random postures in which the pair is close."""
+    if not pairs:
+        return np.zeros(0), np.zeros(0)
+    lower, upper = np.clip(robot.position_range(), -FAR, FAR)
+    postures = np.random.default_rng(0).uniform(lower, upper, (POSTURES, robot.n))
+    reference, *others = _distances(robot, pairs, [np.clip(0.0, lower, upper), *postures])
+    return reference, (np.array(others) < CLOSE).mean(axis=0)
+
+
+def _distances(robot: Robot, pairs: list[tuple[str, str]], postures: list[Array]) -> list[Array]:
+    """For every posture (n,) the distances (P,) [m], negative where capsules overlap."""
+    import pinocchio as pin
+
+    model, geometry = to_pinocchio(robot), pin.GeometryModel()
+    number = {capsule.name: geometry.addGeometryObject(_solid(capsule)) for capsule in robot.capsules}
+    for a, b in pairs:
+        geometry.addCollisionPair(pin.CollisionPair(number[a], number[b]))
+    data, measured = model.createData(), pin.GeometryData(geometry)
+    found = []
+    for q in postures:
+        pin.computeDistances(model, data, geometry, measured, q)
+        found.append(np.array([result.min_distance for result in measured.distanceResults]))
+    return found
+
+
+def _solid(capsule: Capsule) -> Any:
+    """Pinocchio's object of a capsule."""
+    import coal
+    import pinocchio as pin
+
+    shape = capsule.solid
+    radius, length = shape.size
+    solid = coal.Capsule(radius, length) if length > 0.0 else coal.Sphere(radius)
+    return pin.GeometryObject(capsule.name, capsule.joint + 1, pin.SE3(shape.rotation, shape.translation), solid)
