@@ -153,12 +153,22 @@ class FourierPiece:
         return replace(self, start=self.start + dt, end=self.end + dt, phase_time=self.phase_time + dt)
 
 
+@dataclass(frozen=True)
 class Harmonics(Kind):
-    wanted = f"how many, a whole number ≥ 1, or a list of different ones, at most {HIGHEST_HARMONIC}"
+    """most: of a motion; a series that Python code fits to data may have more."""
+
+    most: int = HIGHEST_HARMONIC
+
+    @property
+    def wanted(self) -> str:
+        return f"how many, a whole number ≥ 1, or a list of different ones, at most {self.most}"
+
+    def value(self, given: Any) -> Any:
+        return super(Harmonics, replace(self, most=MOST_HARMONICS)).value(given)
 
     def check(self, given: Any, context: Mapping[str, Any]) -> int | tuple[int, ...]:
         numbers = given if isinstance(given, list | tuple) else [given]
-        whole = bool(numbers) and all(type(k) is int and 1 <= k <= HIGHEST_HARMONIC for k in numbers)
+        whole = bool(numbers) and all(type(k) is int and 1 <= k <= self.most for k in numbers)
         if not whole or len(set(numbers)) < len(numbers):
             raise wrong(f" is {shown(given)}; give {self.wanted}")
         return tuple(numbers) if isinstance(given, list | tuple) else int(given)
@@ -189,9 +199,6 @@ class Fourier(Family):
     def __post_init__(self) -> None:
         if not isinstance(self.harmonics, int):
             object.__setattr__(self, "harmonics", tuple(sorted(self.harmonics)))
-        highest = self.harmonics if isinstance(self.harmonics, int) else max(self.harmonics, default=0)
-        if highest > MOST_HARMONICS:
-            raise ExciterError(f"harmonics {shown(self.harmonics)}; they must be at most {MOST_HARMONICS}")
         if self.at_rest and len(self.numbers) < 2:
             raise ExciterError("one harmonic that starts at rest cannot move; give two or more")
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from math import isfinite
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from exciter.errors import RecordingError, shown
+from exciter.errors import ExciterError, RecordingError, shown
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, Whole, fill, written
 from exciter.settings.kinds import Kind
 from exciter.settings.wrong import wrong
@@ -24,17 +23,12 @@ Seconds = Annotated[float, Number(least=0.0, unit="s")]
 class AnalogFilter(Settings):
     """A low-pass Butterworth filter before the sampling of torque or current (seed 002, V-A); cutoff [Hz]."""
 
-    order: Annotated[int, Whole(1)] = 8
+    refusal: ClassVar[type[ExciterError]] = RecordingError
+    order: Annotated[int, Whole(1, HIGHEST_ORDER)] = 8
     cutoff: Annotated[float, Number(above=0.0, unit="Hz")] = 40.0
 
     def spelling(self, data: dict[str, Any]) -> Any:
         return asdict(self)  # whole, for people
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.order <= HIGHEST_ORDER:
-            raise RecordingError(f"order is {shown(self.order)}; the order must be 1 … {HIGHEST_ORDER}")
-        if not 0.0 < self.cutoff < float("inf"):
-            raise RecordingError(f"cutoff is {self.cutoff}; give a positive frequency [Hz]")
 
 
 @dataclass(frozen=True)
@@ -44,6 +38,7 @@ class Payload(Settings):
     inertia: Ixx, Ixy, Ixz, Iyy, Iyz, Izz.
     """
 
+    refusal: ClassVar[type[ExciterError]] = RecordingError
     frame: Annotated[str, Text("the frame that carries it")]
     mass: Annotated[float, Number(least=0.0, unit="kg")]
     centre: Annotated[Triple, Vector(3, "m")] = (0.0, 0.0, 0.0)
@@ -59,18 +54,6 @@ class Payload(Settings):
 
     def spelling(self, data: dict[str, Any]) -> Any:
         return written(asdict(self))
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "centre", tuple(float(x) for x in self.centre))
-        object.__setattr__(self, "inertia", tuple(float(x) for x in self.inertia))
-        if not 0.0 <= self.mass < float("inf"):
-            raise RecordingError(f"mass of the payload is {self.mass}; give a number ≥ 0 [kg]")
-        if len(self.centre) != 3:
-            raise RecordingError(f"centre of the payload has {len(self.centre)} numbers; give 3 [m]")
-        if len(self.inertia) != 6:
-            raise RecordingError(
-                f"inertia of the payload has {len(self.inertia)} numbers; give 6, Ixx, Ixy, Ixz, Iyy, Iyz, Izz [kg·m²]"
-            )
 
 
 @dataclass(frozen=True)
@@ -107,6 +90,7 @@ class About(Settings):
     and all friction of the gears are in it. ``link``: a sensor behind the gear; only what is behind it is in it.
     """
 
+    refusal: ClassVar[type[ExciterError]] = RecordingError
     period: Annotated[float | None, Number(above=0.0, unit="s")] = None
     settled: Annotated[float | None, Number(unit="s")] = None
     gravity: Annotated[Triple | None, Vector(3, "m/s²")] = None
@@ -119,12 +103,6 @@ class About(Settings):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
-        if self.side not in (None, *SIDES):
-            raise RecordingError(f"side is {shown(self.side)}; allowed are {', '.join(SIDES)}")
-        if self.period is not None and not 0.0 < self.period < float("inf"):
-            raise RecordingError(f"period is {shown(self.period)}; give a positive number of seconds")
-        if self.settled is not None and not isfinite(self.settled):
-            raise RecordingError(f"settled is {shown(self.settled)}; give a time [s]")
 
 
 @dataclass(frozen=True)
@@ -138,6 +116,7 @@ class Repairs(Settings):
     shortest [s]: leave out pieces that are shorter.
     """
 
+    refusal: ClassVar[type[ExciterError]] = RecordingError
     duplicates: Switch = True
     contradicting: Switch = False
     interpolate: Seconds = 0.05
@@ -146,11 +125,6 @@ class Repairs(Settings):
     longest_gap: Annotated[float, Number(above=0.0, unit="s")] = 0.05
     cut_standstill: Switch = False
     shortest: Seconds = 0.5
-
-    def __post_init__(self) -> None:
-        for name in ("interpolate", "longest_gap", "shortest"):
-            if not 0.0 <= getattr(self, name) < float("inf"):
-                raise RecordingError(f"repair: {name} is {shown(getattr(self, name))}; give a number of seconds ≥ 0")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any] | Repairs | None, where: str = "repair") -> Repairs:

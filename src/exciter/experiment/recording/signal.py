@@ -274,17 +274,17 @@ class TimeSource(Settings):
 
     @classmethod
     def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
-        if not isinstance(given, Mapping):
-            return given
-        if (given.get("column") is None) == (given.get("rate") is None):
-            raise RecordingError(
-                f"it is {shown(given)}; give either {{column: name or number, unit: s}}, or {{rate: samples per "
-                "second} where the log has no time"
-            )
         for key in ("unit", "file"):
-            if given.get("rate") is not None and given.get(key) is not None:
+            if isinstance(given, Mapping) and given.get("rate") is not None and given.get(key) is not None:
                 raise RecordingError(f"{key} has no meaning beside rate [Hz]; leave it out")
         return given
+
+    def __post_init__(self) -> None:
+        if (self.column is None) == (self.rate is None):
+            raise RecordingError(
+                f"it has {'neither' if self.rate is None else 'both'} column and rate; give either {{column: name or "
+                "number, unit: s}, or {rate: samples per second} where the log has no time"
+            )
 
 
 @dataclass(frozen=True)

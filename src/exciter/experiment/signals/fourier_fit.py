@@ -122,11 +122,7 @@ class FourierFit(Route):
     prewhitening: Prewhitening | None = field(default_factory=Prewhitening)
 
     def __post_init__(self) -> None:
-        if isinstance(self.harmonics, bool):
-            raise RecordingError(f"harmonics is {self.harmonics}; give how many, or which")
         if self.harmonics is not None:
-            if not isinstance(self.harmonics, int):
-                object.__setattr__(self, "harmonics", tuple(int(l) for l in self.harmonics))
             Fourier(1.0, self.harmonics)  # says what is wrong with them
 
     def apply(self, recording: Recording) -> Processed:

@@ -6,13 +6,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Protocol
+from typing import Annotated, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel, TermMemory
-from exciter.errors import RecordingError
+from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.noise import peeked_at_motion
@@ -209,6 +209,7 @@ def _band(pieces: Iterable[tuple[Array, float]]) -> float:
 class Route(Settings, ABC):
     """Settings of one way to differentiate, frozen. Choices left open (None) are made from the data and told."""
 
+    refusal: ClassVar[type[ExciterError]] = RecordingError
     tag = "method"
 
     @abstractmethod

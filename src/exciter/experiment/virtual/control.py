@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from exciter.dynamics.dynamics import Dynamics
-from exciter.errors import ParameterError
+from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.virtual.truth import resolved
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
@@ -29,18 +29,13 @@ class Control(Settings, ABC):
     """bandwidth [Hz] and damping ratio of the error, from which the gains follow; rate [Hz] at which torques change,
     that of the simulation unless given. stiffness, derivative: the gains themselves, instead."""
 
+    refusal: ClassVar[type[ExciterError]] = ParameterError
     tag: ClassVar[str] = "law"
     bandwidth: Annotated[float, Number(above=0.0, unit="Hz")] = 20.0
     damping: Annotated[float, Number(above=0.0)] = 1.0
     rate: Annotated[float | None, Number(above=0.0, unit="Hz")] = None
     stiffness: Annotated[PerJoint | None, PerJointNumber(least=0.0)] = None
     derivative: Annotated[PerJoint | None, PerJointNumber(least=0.0)] = None
-
-    def __post_init__(self) -> None:
-        for name, unit in (("bandwidth", " [Hz]"), ("damping", ""), ("rate", " [Hz]")):
-            value = getattr(self, name)
-            if value is not None and not 0.0 < value < np.inf:
-                raise ParameterError(f"{name} is {value:g}; give a number > 0{unit}")
 
     @property
     def settling(self) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
+from exciter.errors import ExciterError, ParameterError
 from exciter.identification.estimate import Estimate
 from exciter.identification.problem import Problem
 from exciter.settings import Numbers, Settings, Whole
@@ -18,6 +19,8 @@ Rounds = Annotated[int, Whole(1, MOST_SIMULATIONS)]
 
 class Estimator(Settings, ABC):
     """Settings of an estimator, frozen, without data."""
+
+    refusal: ClassVar[type[ExciterError]] = ParameterError
 
     @abstractmethod
     def estimate(self, problem: Problem) -> Estimate:

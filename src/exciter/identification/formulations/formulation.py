@@ -10,11 +10,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel, TermMemory
+from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.resample import Margin, overlapped, peeked, segments
 from exciter.experiment.signals.rows import Rows
@@ -32,6 +34,8 @@ Entry = tuple[int, int, Array]
 
 class Formulation(Settings, ABC):
     """Settings of a formulation, frozen, without a robot."""
+
+    refusal: ClassVar[type[ExciterError]] = ParameterError
 
     @abstractmethod
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: IntArray) -> Iterator[Rows]:
