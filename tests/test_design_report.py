@@ -27,6 +27,7 @@ from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylin
 from exciter.excitation.design_view import DesignView
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import acceleration_spectrum
+from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, RotorInertia, Tanh, Viscous, declared_terms
 from exciter.report.design_report import design_page
 from exciter.report.markup import Markup, data_block, element, number, packed, percent
@@ -223,7 +224,7 @@ def test_what_is_not_checked_is_said():
     held = Certificate((LimitVerdict("a", "b", "m", 1, 0, 0, 1, 0, "holds", True),), 1.0, 1)
 
     def missing(*constraints, robot=robot, certificate=held):
-        return [text.partition(":")[0] for text in unchecked(robot, constraints, certificate)]
+        return [text.partition(":")[0] for text in texts(unchecked(robot, constraints, certificate))]
 
     mounted, around = "what the robot is mounted on", "people and whatever stands around"
     assert missing() == ["torque", "self-collision", mounted, around]
@@ -247,7 +248,7 @@ def test_what_is_not_checked_is_said():
     assert "joint_7" in without
     assert missing(torque, pairs, height, certificate=Certificate((), 1.0, 1))[0] == "any limit"
     moving = replace(held, starts_at_rest=False)
-    assert "the motion starts with a velocity" in unchecked(robot, (torque, pairs, height), moving)[-1]
+    assert "the motion starts with a velocity" in texts(unchecked(robot, (torque, pairs, height), moving))[-1]
 
 
 @pytest.mark.parametrize("assumed", [True, False])
@@ -300,11 +301,13 @@ def test_a_torque_says_itself_what_it_lacks():
 def test_limits_that_nobody_gave_are_not_checked():
     robot = library.embedded("panda").with_limits(velocity={"joint_2": np.inf}, upper={"joint_3": np.inf})
     held = Certificate((LimitVerdict("a", "b", "m", 1, 0, 0, 1, 0, "holds", True),), 1.0, 1)
-    told = unchecked(robot, (), held)
+    told = texts(unchecked(robot, (), held))
     assert told[0] == "position of joint_3: no limit is known; give limits: {lower: …, upper: …}"
     assert told[1] == "velocity of joint_2: no limit is known; give limits: {velocity: …}"
     free = robot.with_limits(acceleration=np.inf)
-    assert any(text.startswith("acceleration of all joints: no limit is known") for text in unchecked(free, (), held))
+    assert any(
+        text.startswith("acceleration of all joints: no limit is known") for text in texts(unchecked(free, (), held))
+    )
 
 
 def test_nothing_proved_is_not_called_certified(panda, tmp_path):

@@ -95,7 +95,7 @@ PATH = "give the path of a file or folder"
         (lambda robot, log, motion, found: ex.design(robot, rat=1), "rate, ramps, duration_range; did you mean 'rate'"),
         (
             lambda robot, log, motion, found: ex.design(robot, constraints=3),
-            "further 1 is 3; give a Constraint or Obst",
+            "further 1 is 3; give a Constraint or Round",
         ),
         (lambda robot, log, motion, found: ex.design(robot, constraints=[ex.Box]), "further 1 is the class Box"),
         (lambda robot, log, motion, found: ex.design(robot, settings=3), f"the file of the settings is 3; {PATH}"),

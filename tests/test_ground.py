@@ -144,7 +144,7 @@ def test_no_ground_on_request_and_not_checked_says_so(ground):
         assert bool(grounds(constraints)) == (given == {})
         family = Fourier(10.0, 1)
         certificate = certify(robot, family.curve(family.still(library.home("panda"))), constraints)
-        told = [text.partition(":")[0] for text in unchecked(robot, constraints, certificate)]
+        told = [text.partition(":")[0] for text in texts(unchecked(robot, constraints, certificate))]
         assert [what for what in told if what != "torque" and "collision" not in what] == words
 
 
@@ -155,7 +155,7 @@ def test_what_cannot_change_its_height_needs_no_ground():
     flat = replace(flat, joints=flat.joints[:1], **nothing)
     assert mounting_plane(flat) is None
     family = Fourier(10.0, 1)
-    told = unchecked(flat, (), certify(flat, family.curve(family.still(np.zeros(1)))))
+    told = texts(unchecked(flat, (), certify(flat, family.curve(family.still(np.zeros(1))))))
     assert not [text for text in told if "mounted on" in text]
 
 
@@ -259,7 +259,7 @@ def test_the_floor_is_the_highest_level_plane_of_all_that_stands_still(tmp_path)
         assert robot.ground == pytest.approx(height) == pytest.approx(max(planes)), words
         assert robot.unshaped == ((still,) if still else ()), words
         at_rest = certify(robot, Curve((PolynomialPiece([0.0, 1.0], np.zeros((robot.n, 1, 2))),)))
-        told = [sentence for sentence in unchecked(robot, [], at_rest) if "what stands still" in sentence]
+        told = [sentence for sentence in texts(unchecked(robot, [], at_rest)) if "what stands still" in sentence]
         assert told == [f"what stands still, {still}: not all of it could be measured; give constraints: obstacles"] * (
             still != ""
         )

@@ -1,6 +1,7 @@
 """A folder of the package imports only from folders that come before it in the flow."""
 
 import ast
+import re
 from pathlib import Path
 
 import exciter
@@ -29,6 +30,7 @@ FLOW = (
     "cli",
 )
 ROOT = Path(exciter.__file__).parent
+FLAG = re.compile(r"(?<![\w-])--[a-z]+")
 ONE_CLASS_EACH = ("Problem", "Formulation", "InverseDynamic", "Energy", "Known")  # named in two meanings once
 
 
@@ -164,3 +166,26 @@ def test_what_is_remarked_travels_as_notes():
     paths = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] != "settings"]
     assert not {str(path.relative_to(ROOT)): found for path in paths if (found := kept_sentences(path))}
     assert kept_sentences(ROOT / "settings" / "registry.py") == {"words"}, "the check would notice nothing"
+
+
+def test_the_library_does_not_speak_of_flags():
+    """Its messages serve Python and the command line alike: they name settings (time_limit), not flags."""
+    wrong = []
+    for path in ROOT.rglob("*.py"):
+        part = path.relative_to(ROOT).parts[0].removesuffix(".py")
+        if part in ("commands", "cli", "__main__", "report", "reproduction"):  # which people of the command line read
+            continue
+        if path.name == "starting_configuration.py":
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        documented = {
+            id(node.body[0].value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and node.body
+            and isinstance(node.body[0], ast.Expr)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+                wrong += [f"{path.relative_to(ROOT)}:{node.lineno} {flag}" for flag in FLAG.findall(node.value)]
+    assert not wrong, "\n".join(wrong)

@@ -79,7 +79,7 @@ def test_a_copy_is_the_same(cls):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: ex.Fourier(period=-1), "Fourier: period is -1; give a number > 0 [s]"),
+        (lambda: ex.Fourier(period=-1), "Fourier: period is -1; give a number ≥ 0.001, at most 1e+06 [s]"),
         (lambda: ex.Huber(k="a"), "Huber: k is 'a'; give a number > 0"),
         (lambda: ex.IdentifySettings(estimator=ex.Huber), "estimator is the class Huber; give an object of it, Huber("),
         (lambda: ex.IdentifySettings(estimator="hubber"), "didim; did you mean 'huber'?"),

@@ -249,7 +249,7 @@ def test_a_margin_is_kept_free_of_every_limit() -> None:
 
 def told(robot: Robot, constraints: Sequence[Constraint], certificate: Certificate | None = None) -> list[str]:
     known = certify_still(robot) if certificate is None else certificate
-    return [sentence.partition(":")[0] for sentence in unchecked(robot, constraints, known)]
+    return [sentence.partition(":")[0] for sentence in texts(unchecked(robot, constraints, known))]
 
 
 def certify_still(robot: Robot) -> Certificate:
@@ -285,7 +285,9 @@ def test_nothing_is_said_where_all_is_covered() -> None:
     assert told(robot, [torque, ground]) == ["self-collision", people]  # a ground is no pair of bodies
     assert told(robot, [apart, around]) == ["torque"]
     assert told(robot, []) == ["torque", "self-collision", mounted, people]
-    assert "no pair of bodies" in " ".join(unchecked(replace(robot, collision_pairs=()), [], certify_still(robot)))
+    assert "no pair of bodies" in " ".join(
+        texts(unchecked(replace(robot, collision_pairs=()), [], certify_still(robot)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -317,7 +319,7 @@ def test_what_carries_a_robot_above_its_ground_is_named() -> None:
         ground = mounting_plane(robot, height)
         assert ground is not None
         parts = [ground, *([CapsuleDistance(robot, (), obstacles=others)] if others else [])]
-        return [s for s in unchecked(robot, parts, certify_still(robot)) if s.startswith("what carries")]
+        return [s for s in texts(unchecked(robot, parts, certify_still(robot))) if s.startswith("what carries")]
 
     [sentence] = carried(robot, -0.7)
     assert sentence.startswith("what carries the robot between z = -0.7 and -0.05 m of the base")
@@ -332,10 +334,10 @@ def test_what_carries_a_robot_above_its_ground_is_named() -> None:
         assert len(carried(robot, far, Round.sphere("table", np.array([8.0, 8.0, -1.0]), 0.5))) == 1
     assert carried(robot, -1000.0, Round.sphere("head", np.array([0.0, 0.0, -1.0]), 0.1)) == []
     level = CapsuleDistance(robot, (), obstacles=(Wall("floor", np.array([0.0, 0.0, 1.0]), -2.9),))
-    assert [s for s in unchecked(robot, [level], certify_still(robot)) if "-2.9 and -0.05 m" in s]
+    assert [s for s in texts(unchecked(robot, [level], certify_still(robot))) if "-2.9 and -0.05 m" in s]
     box = Block("pedestal", np.array([0.0, 0.0, -1.5]), np.array([0.2, 0.2, 2.8]))
     column = CapsuleDistance(robot, (), obstacles=(*level.obstacles, box))
-    assert not [s for s in unchecked(robot, [column], certify_still(robot)) if s.startswith("what carries")]
+    assert not [s for s in texts(unchecked(robot, [column], certify_still(robot))) if s.startswith("what carries")]
     bare = replace(robot, capsules=robot.capsules[1:], collision_pairs=())
     assert "-0.7 and 0 m" in carried(bare, -0.7)[0]
     assert "-0.7 and -0.3 m" in carried(replace(bare, base_bottom=-0.3), -0.7)[0]
@@ -348,11 +350,11 @@ def test_what_carries_a_robot_above_its_ground_is_named() -> None:
             assert "-0.7 and -0.45 m" in carried(stands, -0.7)[0]
     two = [mounting_plane(robot, height) for height in (-0.7, -0.3)]
     told_of_two = [
-        s for s in unchecked(robot, [t for t in two if t], certify_still(robot)) if s.startswith("what carr")
+        s for s in texts(unchecked(robot, [t for t in two if t], certify_still(robot))) if s.startswith("what carr")
     ]
     assert "between z = -0.3 and" in told_of_two[0]
     near = [t for t in (mounting_plane(robot, -0.7), mounting_plane(robot, -0.06)) if t]
-    assert not [s for s in unchecked(robot, near, certify_still(robot)) if s.startswith("what carries")]
+    assert not [s for s in texts(unchecked(robot, near, certify_still(robot))) if s.startswith("what carries")]
 
 
 def test_what_constraints_say_themselves_is_passed_on_once() -> None:
@@ -360,7 +362,7 @@ def test_what_constraints_say_themselves_is_passed_on_once() -> None:
     torque = TorqueLimits.of(robot)
     [sentence] = torque.unchecked
     for constraints in ([torque], [AnyOf((torque, CapsuleDistance(robot)))], [torque, torque]):
-        assert unchecked(robot, constraints, certify_still(robot)).count(sentence) == 1
+        assert texts(unchecked(robot, constraints, certify_still(robot))).count(sentence) == 1
 
 
 def test_bodies_that_have_no_capsule_are_told_where_capsules_are_asked() -> None:
@@ -531,7 +533,7 @@ def test_limits_that_are_missing_are_named_with_their_joints() -> None:
 
 def test_limits_that_are_none_are_kept_and_prove_nothing() -> None:
     def doubted(robot: Robot) -> list[str]:
-        return [sentence for sentence in unchecked(robot, [], certify_still(robot)) if "placeholder" in sentence]
+        return [sentence for sentence in texts(unchecked(robot, [], certify_still(robot))) if "placeholder" in sentence]
 
     robot = shaped()
     for which, what, value in (
@@ -552,7 +554,7 @@ def test_limits_that_are_none_are_kept_and_prove_nothing() -> None:
     [told] = doubted(slides.with_limits(velocity=2e3))
     assert told.startswith("velocity of all joints: 2000 rad/s, 2000 m/s is a placeholder")
     fast = with_default_accelerations(robot.with_limits(acceleration=np.inf, velocity=1e6))  # 2e6 rad/s², assumed
-    assert sum(s.startswith("acceleration") for s in unchecked(fast, [], certify_still(robot))) == 1
+    assert sum(s.startswith("acceleration") for s in texts(unchecked(fast, [], certify_still(robot)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -565,10 +567,10 @@ def test_limits_that_are_none_are_kept_and_prove_nothing() -> None:
 )
 def test_accelerations_that_were_assumed_are_told(velocity: list[float], words: str) -> None:
     robot = with_default_accelerations(shaped().with_limits(acceleration=np.inf, velocity=velocity))
-    assert any(sentence.startswith(words) for sentence in unchecked(robot, [], certify_still(robot)))
+    assert any(sentence.startswith(words) for sentence in texts(unchecked(robot, [], certify_still(robot))))
     slides = replace(robot, joints=(replace(robot.joints[0], kind="prismatic"), *robot.joints[1:]))
     if np.isfinite(velocity[0]):
-        assert any("2 m/s² were" in s for s in unchecked(slides, [], certify_still(robot)))
+        assert any("2 m/s² were" in s for s in texts(unchecked(slides, [], certify_still(robot))))
 
 
 def test_ends_that_are_broken_limits_are_not_told_twice() -> None:
@@ -587,6 +589,6 @@ def test_ends_that_are_broken_limits_are_not_told_twice() -> None:
 def test_the_way_to_a_motion_that_does_not_rest_is_not_checked(starts: bool, ends: bool, words: str | None) -> None:
     robot = shaped()
     certificate = replace(certify_still(robot), starts_at_rest=starts, ends_at_rest=ends)
-    found = [s for s in unchecked(robot, [], certificate) if s.startswith("the way from rest")]
+    found = [s for s in texts(unchecked(robot, [], certificate)) if s.startswith("the way from rest")]
     expected = f"the way from rest and back: the motion {words} with a velocity or an acceleration; add ramps"
     assert found == ([] if words is None else [expected])

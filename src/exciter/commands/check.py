@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         out.print(f"\n{robot.name}: {verdict(checked.certificate)}", markup=False)
         if checked.rounding is not None:
             out.print(f"hint: {checked.rounding}", style="yellow", markup=False)
-        print_notes(out, texts(robot.remarks), checked.not_checked)
+        print_notes(out, texts(robot.remarks), texts(checked.not_checked))
     return 0 if checked.certificate.certified else 1
 
 

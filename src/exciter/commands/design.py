@@ -112,7 +112,7 @@ def print_design(designed: Designed, files: Exported, folder: Path) -> None:
     )
     ranges = ", ".join(f"{axis} {a:.2f} … {b:.2f}" for axis, a, b in zip("xyz", *found.reach, strict=True))
     reach = f"frame '{robot.tool_frame}' moves within {ranges} m"
-    print_notes(out, (*texts(designed.notes), reach), designed.not_checked)
+    print_notes(out, (*texts(designed.notes), reach), texts(designed.not_checked))
     out.print(f"written to {folder}: {', '.join(WRITTEN)}", markup=False)
     if found.interrupted:
         out.print(stopped_words(found), style="yellow")

@@ -28,6 +28,6 @@ def run(arguments: argparse.Namespace) -> int:
     out.print(f"\n{robot.name} at {arguments.speed:g} % of the speed: {verdict(slowed.certificate)}", markup=False)
     lasts = f"it lasts {slowed.curve.duration:.4g} s instead of {curve.duration:.4g} s"
     out.print(f"{lasts}; {files.rows} rows at {files.rate:g} Hz", markup=False)
-    print_notes(out, texts(robot.remarks), slowed.not_checked)
+    print_notes(out, texts(robot.remarks), texts(slowed.not_checked))
     out.print(f"written to {folder}: {', '.join((*MOTION_FILES, DESIGN.name))}", markup=False)
     return 0

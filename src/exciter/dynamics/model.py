@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.engine import ColumnLayout, Engine, LagrangeRows, RowBatch, default_engine
-from exciter.errors import ParameterError
+from exciter.errors import ParameterError, RobotError, shown
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.terms import BoundTerm, JointTerm
@@ -30,6 +30,7 @@ from exciter.robot.mdh import MDHTable, in_mdh_frames
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Joint, JointKind, Robot
 from exciter.robot.spatial import transform_inertia
+from exciter.settings.fill import checked
 from exciter.typing import Array
 
 #: [rad] Axes of a calibrated robot miss being parallel by a little, and their common perpendicular lies kilometres
@@ -76,7 +77,9 @@ class DynamicModel:
     engine: Engine = field(default_factory=default_engine)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "terms", tuple(self.terms))
+        if not isinstance(self.robot, Robot):
+            raise RobotError(f"the robot of a model is {shown(self.robot)}; give a Robot, as load gives it")
+        object.__setattr__(self, "terms", checked(tuple[JointTerm, ...], self.terms, "terms", ParameterError))
         if repeated := {name for name in self.standard if self.standard.count(name) > 1}:
             raise ParameterError(f"two joint terms give the parameter {sorted(repeated)[0]}; use one of them")
 

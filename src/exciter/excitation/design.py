@@ -112,8 +112,11 @@ class Design:
         place = Dynamics(robot).placement(robot.tool_frame, q)[1]
         return place.min(axis=0), place.max(axis=0)
 
+    def __repr__(self) -> str:
+        return f"<{self.summary}>"
+
     @property
-    def unchecked(self) -> tuple[str, ...]:
+    def unchecked(self) -> tuple[Note, ...]:
         """What the certificate does not speak of."""
         return unchecked(self.model.robot, self.constraints, self.certificate)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.export import certified_slowed
 from exciter.excitation.files.samples import Rounding, unchecked_rows
 from exciter.excitation.trajectories.curve import Curve
-from exciter.notes import texts
+from exciter.notes import Note, texts
 from exciter.pipeline.given import AnyMotion, curve_of, loaded
 from exciter.pipeline.provenance import description_hash
 from exciter.pipeline.settings_file import FileContent, design_settings
@@ -30,7 +30,7 @@ class CheckedMotion:
     curve: Curve
     constraints: tuple[Constraint, ...]
     certificate: Certificate
-    not_checked: tuple[str, ...]
+    not_checked: tuple[Note, ...]
     rounding: Rounding | None = None
 
     def __repr__(self) -> str:
@@ -38,7 +38,11 @@ class CheckedMotion:
         return f"<{self.curve.duration:.4g} s of motion for {self.robot.name}, {proved}>"
 
     def to_dict(self) -> dict[str, Any]:
-        return {**self.certificate.to_dict(), "remarks": texts(self.robot.remarks), "not_checked": self.not_checked}
+        return {
+            **self.certificate.to_dict(),
+            "remarks": texts(self.robot.remarks),
+            "not_checked": texts(self.not_checked),
+        }
 
 
 def check(robot: Robot | str | Path, motion: AnyMotion, settings: DesignSettings | FileContent = None) -> CheckedMotion:
@@ -80,7 +84,7 @@ def slow(robot: Robot, curve: Curve, speed: float, config: DesignSettings, *, or
     slowed, certificate = certified_slowed(
         curve, speed, lambda motion: certify(robot, motion, constraints, from_rest=True)
     )
-    given = (f"of {origin}, {text}" for text in unchecked_rows(curve))
+    given = (replace(one, text=f"of {origin}, {one.text}") for one in unchecked_rows(curve))
     return SlowedMotion(
         robot=robot,
         curve=slowed,

@@ -74,7 +74,7 @@ class Designed:
         return (*self.robot.remarks, *self.design.notes)
 
     @property
-    def not_checked(self) -> tuple[str, ...]:
+    def not_checked(self) -> tuple[Note, ...]:
         """What the certificate does not speak of."""
         return unchecked(self.robot, self.design.constraints, self.design.certificate)
 
@@ -157,7 +157,7 @@ class Designed:
             "samples": found.samples,
             "noise": rows.noise if isinstance(rows, EnergyRows) else found.noise.tolist(),
             "remarks": texts(self.notes),
-            "not_checked": list(self.not_checked),
+            "not_checked": texts(self.not_checked),
             "files": files.to_dict(),
             "interrupted": found.interrupted,
             "starts": [{key: getattr(attempt, key) for key in STARTS} for attempt in found.attempts],

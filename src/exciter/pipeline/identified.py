@@ -32,7 +32,7 @@ from exciter.pipeline.logs import Logs
 from exciter.pipeline.provenance import versions
 from exciter.report.identification.report import Answers, identification_page
 from exciter.report.page import Page
-from exciter.robot.motion import Motion
+from exciter.robot.motion import Motion, as_numbers
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 from exciter.validation.comparison import Comparison
@@ -129,7 +129,7 @@ class Identified:
 
     def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, time: ArrayLike | None = None) -> Array:
         """(N, n) [N·m or N] that the drives give along a motion (N, n), or (n,) at one instant."""
-        rows = [np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, qd, qdd)]
+        rows = [np.atleast_2d(as_numbers(x, name)) for x, name in ((q, "q"), (qd, "qd"), (qdd, "qdd"))]
         instants = np.asarray(np.arange(len(rows[0])) * UNIT_INTERVAL if time is None else time, dtype=np.float64)
         found = self.as_model.torque(Motion(instants, *rows))
         return found[0] if np.ndim(q) == 1 else found

@@ -90,7 +90,7 @@ def save_slowed(slowed: SlowedMotion, folder: Path) -> Exported:
                 "robot": robot_data(robot, slowed.sha256),
                 "duration": slowed.curve.duration,
                 "remarks": texts(robot.remarks),
-                "not_checked": list(slowed.not_checked),
+                "not_checked": texts(slowed.not_checked),
                 "files": files.to_dict(),
                 "settings": slowed.config.to_dict(),
                 "versions": versions(),

@@ -48,7 +48,7 @@ def headline(design: Design) -> Markup:
 
 def caveats(design: Design) -> Markup:
     """What the verdict does not speak of, and what was assumed of the robot."""
-    missing = [("not checked", text) for text in design.unchecked]
+    missing = [("not checked", text) for text in texts(design.unchecked)]
     noted = [("note", text) for text in texts((*design.model.robot.remarks, *design.notes))]
     items = (element("li", element("span", kind, class_="word fair"), " ", text) for kind, text in missing + noted)
     return element("ul", *items, class_="caveats") if missing or noted else Markup()

@@ -9,15 +9,23 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exciter.errors import MotionError
+from exciter.errors import MotionError, shown
 from exciter.typing import Array
+
+
+def as_numbers(given: object, name: str) -> Array:
+    """An array of what Python code gives for ``name``."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise MotionError(f"{name} is {shown(given)}; give an array of numbers") from None
 
 
 def freeze(owner: object, *names: str) -> None:
     """Make arrays of a frozen object its own and read-only: what a caller does later is theirs. None stays."""
     for name in names:
         if (given := getattr(owner, name)) is not None:
-            array = np.array(given, dtype=np.float64)
+            array = as_numbers(given, name).copy()
             array.flags.writeable = False
             object.__setattr__(owner, name, array)
 

@@ -53,7 +53,8 @@ class Settings:
         """What Python code gives is checked, and brought into the form that a file's would have."""
         cls: Any = type(self)
         for name, hint, default in _checked_fields(cls):
-            if (value := getattr(self, name)) is not default:
+            value = getattr(self, name)
+            if value is not default and (name, value) != (ROBOT, None):  # a file is read before its robot is known
                 object.__setattr__(self, name, checked(hint, value, f"{cls.__name__}: {name}", cls.refusal))
 
     def __init_subclass__(cls, **given: Any) -> None:

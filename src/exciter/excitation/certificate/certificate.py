@@ -97,6 +97,9 @@ class Certificate:
     starts_at_rest: bool = True
     ends_at_rest: bool = True
 
+    def __repr__(self) -> str:
+        return f"<{verdict(self)}>"
+
     @property
     def certified(self) -> bool:
         """No limit is broken or open: those that are ``proved`` hold, the ``assumed`` ones are kept as far as known."""

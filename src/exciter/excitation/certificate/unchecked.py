@@ -19,17 +19,19 @@ from exciter.excitation.constraints.constraint import AnyOf, Constraint
 from exciter.excitation.constraints.ground import Ground, has_a_floor, pedestal, replaces_ground
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.notes import Note, warning
 from exciter.robot.capsules import are_neighbours, body_name
 from exciter.robot.limits import TIME_TO_FULL_SPEED
 from exciter.robot.robot import BASE, Joint, Robot
 
+NOT_CHECKED = "not checked"  #: subject of the notes
 MOST_NAMED = 8  #: pairs of bodies in a sentence
 LIMIT_KEYS = {"position": ("lower", "upper"), "velocity": ("velocity",), "acceleration": ("acceleration",)}
 PER_TIME = {"position": "", "velocity": "/s", "acceleration": "/s²"}
 
 
-def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Certificate) -> tuple[str, ...]:
-    """One sentence each, with what to do about it; nothing when all is covered that Exciter can cover."""
+def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Certificate) -> tuple[Note, ...]:
+    """A note on each, with what to do about it; nothing when all is covered that Exciter can cover."""
     parts = tuple(_members(constraints))
     known = bool(certificate.limits)
     found = _joint_limits(robot) if known else ["any limit: the robot has none, and none was given"]
@@ -52,7 +54,7 @@ def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Cert
         )
     if not any(_knows_surroundings(part) for part in parts):
         found.append("people and whatever stands around: nothing is known of them; give constraints: obstacles")
-    return tuple(dict.fromkeys([*found, *_ends(certificate)]))
+    return tuple(warning(NOT_CHECKED, text) for text in dict.fromkeys([*found, *_ends(certificate)]))
 
 
 def _members(constraints: Iterable[Constraint]) -> Iterator[Constraint]:

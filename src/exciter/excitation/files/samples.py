@@ -22,6 +22,7 @@ from scipy.interpolate import CubicSpline
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.notes import Note, warning
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
@@ -75,14 +76,15 @@ class PositionSpline(PolynomialPiece):
     """The spline through rows without velocities."""
 
 
-def unchecked_rows(curve: Curve) -> tuple[str, ...]:
+def unchecked_rows(curve: Curve) -> tuple[Note, ...]:
     """What a certificate of a file's motion does not speak of; nothing where its rows say how they are joined."""
     if not any(isinstance(piece, PositionSpline) for piece in curve.pieces):
         return ()
-    return (
+    text = (
         "how a controller joins rows without velocities: a spline through the positions was certified; straight lines "
-        "jump in velocity at every row; give velocities",
+        "jump in velocity at every row; give velocities"
     )
+    return (warning("not checked", text),)
 
 
 @dataclass(frozen=True, eq=False)

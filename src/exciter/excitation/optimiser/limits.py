@@ -142,7 +142,7 @@ def limit_ranges(robot: Robot) -> tuple[Array, Array]:
         if not np.isfinite([joint.limits.velocity, joint.limits.acceleration]).any():
             raise ExciterError(
                 f"joint '{joint.name}' has neither a velocity nor an acceleration limit; give one, "
-                "e.g. limits: {velocity: 2.0} in a YAML file given with --config"
+                "e.g. limits: {velocity: 2.0} in the settings file"
             )
         if joint.is_prismatic and not np.isfinite([joint.limits.lower, joint.limits.upper]).all():
             raise ExciterError(f"prismatic joint '{joint.name}' has no end; give its lower and upper limit")
@@ -229,7 +229,7 @@ def check_room(robot: Robot, trajectory: Trajectory) -> None:
         joint, room = robot.joints[narrow[0]], float((upper[0] - lower[0])[narrow[0]])
         raise ExciterError(
             f"joint '{joint.name}' has a range of {room:.1e} {'m' if joint.is_prismatic else 'rad'} only: nothing can "
-            f"be learnt from it; widen its limits, or leave it out with --lock {joint.name}"
+            f"be learnt from it; widen its limits, or leave it out: lock {joint.name}"
         )
     pace = 2.0 * np.pi / trajectory.duration
     swing = np.minimum(upper[1] / pace, upper[2] / pace**2)

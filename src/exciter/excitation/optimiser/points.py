@@ -119,7 +119,7 @@ class PointVariables:
             if not np.isfinite(joint.limits.velocity):
                 raise ExciterError(
                     f"joint '{joint.name}' has no velocity limit, and the faster a point the better it excites; "
-                    "give one, e.g. limits: {velocity: 2.0} in a YAML file given with --config"
+                    "give one, e.g. limits: {velocity: 2.0} in the settings file"
                 )
         return cls(points, *robot.position_range(), velocity)
 

@@ -135,6 +135,9 @@ class Curve:
                     f"a piece ends at {end:.15g} s and the next starts at {start:.15g} s; shift it in time"
                 )
 
+    def __repr__(self) -> str:
+        return f"<curve of {self.n} joints: {len(self.pieces)} pieces from {self.start:.6g} to {self.end:.6g} s>"
+
     @property
     def n(self) -> int:
         """Joints."""

@@ -134,7 +134,7 @@ def check_accelerations(robot: Robot) -> None:
         if not np.isfinite(limit):
             raise ExciterError(
                 f"joint '{joint.name}' has no acceleration limit, and moves at maximum acceleration need one; "
-                "give limits: {acceleration: …} in the file of --config"
+                "give limits: {acceleration: …} in the settings file"
             )
 
 

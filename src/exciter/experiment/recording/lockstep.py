@@ -45,7 +45,7 @@ class Shelf:
                 return folder / file
         looked = " or ".join(f"'{folder}'" for folder in self.folders)
         raise RecordingError(
-            f"there is no file '{file}' in {looked}; give the folder of the data (--data, or EXCITER_DATA)"
+            f"there is no file '{file}' in {looked}; give the folder of the data (data, or EXCITER_DATA)"
         )
 
 

@@ -14,7 +14,7 @@ from exciter.errors import RecordingError, unknown_name
 from exciter.experiment.recording.about import MOTOR, About, Repairs
 from exciter.labelled import Labelled, table_html
 from exciter.notes import Note
-from exciter.robot.motion import freeze
+from exciter.robot.motion import as_numbers, freeze
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
@@ -96,13 +96,13 @@ class Recording:
     ) -> Recording:
         """Samples from arrays: time (N,), others (N, n) in SI units; joints: their names, those of the robot in its
         order unless given."""
-        positions = np.asarray(q, dtype=float)
+        positions = as_numbers(q, "q")
         count = positions.shape[1] if positions.ndim == 2 else 1
         given = {"qd": qd, "torque": torque, "current": current}
-        signals: dict[str, Any] = {key: np.asarray(x, dtype=float) for key, x in given.items() if x is not None}
+        signals: dict[str, Any] = {key: as_numbers(x, key) for key, x in given.items() if x is not None}
         return cls(
             tuple(f"joint {k + 1}" for k in range(count)) if joints is None else tuple(joints),
-            np.asarray(time, dtype=float),
+            as_numbers(time, "time"),
             positions,
             **signals,
             about=about or About(),

@@ -43,7 +43,7 @@ class TruthSettings(Settings):
     """The true parameters: drawn by a seed around the description, or those of a file; what is given beside holds."""
 
     flat: ClassVar[tuple[str, ...]] = ("spread",)
-    file: Annotated[Path | None, Place("a file that exciter simulate --truth wrote")] = None
+    file: Annotated[Path | None, Place("a truth that was saved")] = None
     seed: Annotated[int | None, Whole(0, LARGEST_SEED)] = None
     spread: Spread | None = None
     rotor_inertia: Known = None

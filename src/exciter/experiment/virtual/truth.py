@@ -254,7 +254,7 @@ def read_truth(path: str | Path, robot: Robot) -> Truth:
 def truth_from(data: Any, robot: Robot, source: str) -> Truth:
     """The truth of plain data as ``to_dict`` gives it; parameters and base follow from the rest and are not read."""
     if not isinstance(data, Mapping) or "links" not in data:
-        raise ParameterError(f"{source} has no 'links'; expected what exciter simulate --truth writes")
+        raise ParameterError(f"{source} has no 'links'; expected a truth that was saved")
     try:
         links = data["links"]
         if set(links) != set(robot.joint_names):
@@ -285,7 +285,7 @@ def truth_from(data: Any, robot: Robot, source: str) -> Truth:
     except KeyError as error:
         raise ParameterError(f"{source} lacks {error} of a link") from None
     except (TypeError, ValueError, AttributeError, IndexError) as error:
-        raise ParameterError(f"{source} does not have the form that exciter simulate --truth writes: {error}") from None
+        raise ParameterError(f"{source} does not have the form of a truth that was saved: {error}") from None
 
 
 @dataclass(frozen=True)
