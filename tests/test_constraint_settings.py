@@ -61,15 +61,15 @@ def test_regions_are_about_the_base_unless_said_otherwise() -> None:
     with pytest.raises(ParameterError, match="empty"):
         Box(ROBOT, "j2", [0.0, 0.0, 0.0], [1.0, 0.0, 1.0])
     for side in ("lower", "upper"):
-        with pytest.raises(ParameterError, match="must be three numbers"):  # a side that is no number is not left out
+        with pytest.raises(ParameterError, match="is nan; give a number"):  # a side that is no number is not left out
             Box(ROBOT, "j2", **{"lower": [-1.0] * 3, side: [np.nan, 1.0, 1.0]})
     on_its_axis = np.array([[1.0], [2.0], [3.0]])
     for cylinder in (InsideCylinder, OutsideCylinder):
         way_out = cylinder(ROBOT, "j2", 0.4, axis=on_its_axis[:, 0]).gradient(on_its_axis)[0, :, 0]
         assert np.linalg.norm(way_out) == pytest.approx(1.0)
         assert way_out @ on_its_axis[:, 0] == pytest.approx(0.0, abs=1e-12)
-    for half in (0.0, np.nan):
-        with pytest.raises(ParameterError, match="lower must be below"):
+    for half, said in ((0.0, "lower must be below"), (np.nan, "upper is nan; give a number")):
+        with pytest.raises(ParameterError, match=said):
             OutsideCylinder(ROBOT, "j2", 1.0, lower=0.0, upper=half)
     for region in (HalfSpace, InsideSphere, InsideCylinder, OutsideCylinder, Box):
         with pytest.raises(Exception, match="unknown frame 'nowhere'"):

@@ -677,10 +677,10 @@ def test_bad_input_is_refused_in_one_line():
         (lambda: c.Columns.combined(model, {"a": {"XX9": 1.0}}), "unknown standard parameter 'XX9'"),
         (lambda: Objective(model, c.ScaledCondition((1.0, 0.0)), [0, 1], ones).value(motion), "other than zero"),
         (lambda: Objective(model, c.AOptimality((1.0,)), [0, 1], ones).value(motion), "must be 2 numbers"),
-        (lambda: c.ConditionAndSmallest(-1.0), "k2 must be a positive number"),
+        (lambda: c.ConditionAndSmallest(-1.0), "k2 is -1.0; give a number > 0"),
         (lambda: c.WeightedSum(()), "needs parts with positive weights"),
         (lambda: c.WeightedSum(((-1.0, c.DOptimality()),)), "needs parts with positive weights"),
-        (lambda: c.EnergyRows(interval=0), "interval ≥ 1"),
+        (lambda: c.EnergyRows(interval=0), "interval is 0; give a whole number ≥ 1"),
         (lambda: Objective(model, c.DOptimality(), base, ones, c.EnergyRows(40)).value(motion), "give more samples"),
         (
             lambda: Objective(model, c.CramerRao(fourier, 0.1), base, ones, c.EnergyRows()).value(motion),

@@ -73,7 +73,7 @@ COMPUTING = (
     "exciter.excitation.design.design",
     "exciter.identification.estimators",
     "exciter.identification.identification.identify",
-    "exciter.identification.uncertainty.conditioning",
+    "exciter.identification.uncertainty.conditioning.explain",
     "exciter.validation.baselines.baselines",
     "exciter.validation.friction_curves.friction_curves",
     "exciter.validation.histogram.histograms",

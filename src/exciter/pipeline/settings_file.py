@@ -88,7 +88,7 @@ def identify_config(given: IdentifyConfig | IdentifySettings | FileContent) -> I
 def configuration_schema() -> dict[str, Any]:
     """JSON schema of the file."""
     parts = ((None, RobotOptions), (None, DesignSettings), (IDENTIFY, IdentifySettings), (SIMULATE, SimulateSettings))
-    return file_schema("Settings of Exciter, the file of --config", parts)
+    return file_schema("Settings of Exciter", parts)
 
 
 def recording_schema() -> dict[str, Any]:

@@ -181,9 +181,15 @@ def _checked(hint: Any, value: Any) -> Any:
         if not isinstance(value, Mapping | str):
             raise wrong(f" is {shown(value)}; give {one.__name__}(…)")
         return adapter(one).validate_python(value)
-    if own and set(own) == {arg for arg in _alternatives(hint) if arg is not NoneType}:
+    if own and set(own) == {arg for arg in _alternatives(hint) if arg is not NoneType} and _certainly_none(value, own):
         raise wrong(f" is {shown(value)}; give a {' or '.join(one.__name__ for one in own)}")
     return value
+
+
+def _certainly_none(value: Any, classes: tuple[type, ...]) -> bool:
+    """Of these classes; what has part of a protocol may be meant for what is used of it."""
+    protocols = any(getattr(one, "_is_protocol", False) for one in classes)
+    return not protocols or isinstance(value, str | int | float | Mapping | Sequence)
 
 
 def _entry(hint: Any, value: Any, k: int) -> Any:

@@ -121,7 +121,7 @@ class Number(Kind):
             if self.infinite and not math.isnan(value):
                 return value
             if abs(value) > max(self.most, LARGEST_OF_A_ROBOT):
-                wanted += f", not beyond {max(self.most, LARGEST_OF_A_ROBOT):g}"
+                wanted += f", not beyond {LARGEST_OF_A_ROBOT:g}" if self.most >= LARGEST_OF_A_ROBOT else ""
                 raise ValueError
             if not (math.isfinite(value) and self.least <= value <= self.most):
                 raise ValueError

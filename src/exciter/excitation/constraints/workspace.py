@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.errors import ParameterError, shown
+from exciter.errors import ExciterError, ParameterError, shown
 from exciter.excitation.certificate.spans import Spans, norm
 from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows, kinematics, moving_point, rows_of
 from exciter.robot.motion import Motion
@@ -44,6 +44,8 @@ class Region(Settings, ABC):
     frame: any name that ``robot.frame`` knows. Give ``distance``, ``gradient`` and ``rows``. No distance changes faster
     than the point moves (|∇| ≤ 1).
     """
+
+    refusal: ClassVar[type[ExciterError]] = ParameterError
 
     robot: Robot
     frame: FrameName

@@ -14,13 +14,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from exciter.errors import ParameterError
+from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.compress import Labelled, compress
 from exciter.identification.compressed import Compressed
@@ -41,6 +41,8 @@ GAUSSIAN = float(stats.norm.ppf(0.75))  #: median of |e| of Gaussian errors with
 
 class Loss(Settings, ABC):
     """ρ(u) through its derivative ψ(u) = u · weight(u)."""
+
+    refusal: ClassVar[type[ExciterError]] = ParameterError
 
     @abstractmethod
     def weight(self, u: Array) -> Array:

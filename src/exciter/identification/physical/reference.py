@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.errors import ParameterError
+from exciter.errors import ExciterError, ParameterError
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.whitening import whitened_links, whitening
 from exciter.notes import Note, done, note, warning
@@ -108,6 +108,8 @@ class Reference:
 
 class PriorValues(Settings, ABC):
     """Where the values of a prior come from."""
+
+    refusal: ClassVar[type[ExciterError]] = ParameterError
 
     @abstractmethod
     def reference(self, equations: Equations) -> Reference: ...

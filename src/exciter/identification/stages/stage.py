@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ParameterError, unknown_name
+from exciter.errors import ExciterError, ParameterError, unknown_name
 from exciter.identification.problem import Problem
 from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Settings
@@ -89,6 +90,8 @@ def _friction(model: DynamicModel) -> BoolArray:
 
 class Selection(Settings, ABC):
     """A rule, without data."""
+
+    refusal: ClassVar[type[ExciterError]] = ParameterError
 
     @abstractmethod
     def chosen(self, motion: Motion) -> BoolArray:

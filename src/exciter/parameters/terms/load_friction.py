@@ -37,17 +37,26 @@ class KnownSpring(Settings):
     term: Annotated[JointTerm, OneOf(SPRINGS)]
     value: Annotated[float | tuple[float, ...], Numbers()]
 
+    @property
+    def known(self) -> float | tuple[float, ...]:
+        """One value alone is a number."""
+        return self.value[0] if isinstance(self.value, tuple) and len(self.value) == 1 else self.value
+
 
 class ListOfSprings(Kind):
     """``[{term: {gas-spring: …}, value: 900}]`` as pairs; one alone need not stand in a list."""
 
-    wanted = "a list of {term: {gas-spring: …}, value: …}"
+    wanted = "a list of {term: {gas-spring: …}, value: …}, or of pairs"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> Springs:
         entries = given if isinstance(given, list | tuple) else [given]
-        entries = [KnownSpring(*one) if isinstance(one, tuple) and len(one) == 2 else one for one in entries]
+        pairs = (isinstance(one, list | tuple) and len(one) == 2 for one in entries)  # of Python code
+        entries = [
+            dict(zip(("term", "value"), one, strict=True)) if pair else one
+            for one, pair in zip(entries, pairs, strict=True)
+        ]
         listed: tuple[KnownSpring, ...] = adapter(tuple[KnownSpring, ...]).validate_python(entries, context=context)
-        return tuple((entry.term, entry.value) for entry in listed)
+        return tuple((entry.term, entry.known) for entry in listed)
 
     def schema(self) -> dict[str, Any]:
         return adapter(tuple[KnownSpring, ...]).json_schema()
@@ -101,54 +110,6 @@ class GearLoad:
         return low, high
 
 
-def checked_links(given: object) -> Links | None:
-    """Rows of ten finite numbers as tuples."""
-    if given is None:
-        return None
-    wanted = "give ten inertial parameters M, MX, MY, MZ, XX, XY, YY, XZ, YZ, ZZ per joint"
-    try:
-        array = np.array(given, dtype=float)
-    except (TypeError, ValueError):
-        raise ParameterError(f"links of {WHERE} are not rows of ten numbers; {wanted}") from None
-    if array.ndim != 2 or array.shape[1] != 10:
-        raise ParameterError(f"links of {WHERE} have shape {array.shape}; {wanted}")
-    if not np.isfinite(array).all():
-        row = int(np.argmin(np.isfinite(array).all(axis=1))) + 1
-        raise ParameterError(f"links of {WHERE} have NaN or infinity in row {row}; {wanted}, all finite")
-    return tuple(tuple(row) for row in array.tolist())
-
-
-def checked_springs(given: object) -> Springs:
-    """Pairs of a term and its finite value, or values, as tuples."""
-    wanted = "give pairs of a term and the finite value of its parameter, or one value per parameter"
-    pairs = given if isinstance(given, tuple | list) else None
-    if pairs is None or any(not isinstance(one, tuple | list) or len(one) != 2 for one in pairs):
-        raise ParameterError(f"springs of {WHERE} are {_short(given)}; {wanted}")
-    return tuple((_term(term, wanted), _value(value, term, wanted)) for term, value in pairs)
-
-
-def _term(term: object, wanted: str) -> JointTerm:
-    if not isinstance(term, JointTerm):
-        raise ParameterError(f"springs of {WHERE} have {_short(term)} as a term; {wanted}")
-    return term
-
-
-def _value(value: object, term: object, wanted: str) -> float | tuple[float, ...]:
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        array = np.array(np.nan)
-    if array.ndim > 1 or array.size == 0 or not np.isfinite(array).all():
-        raise ParameterError(f"the value of {type(term).__name__} in springs of {WHERE} is {_short(value)}; {wanted}")
-    return float(array.item()) if array.size == 1 else tuple(array.tolist())
-
-
-def _short(given: object) -> str:
-    """On one line."""
-    text = " ".join(repr(given).split())
-    return text if len(text) <= 60 else f"{text[:57]}…"
-
-
 def _bound(term: JointTerm, value: float | tuple[float, ...], robot: Robot) -> tuple[PotentialTerm, Array]:
     bound, values = term.bind(robot), np.atleast_1d(value)
     if not isinstance(bound, PotentialTerm):
@@ -180,10 +141,6 @@ class LoadFriction(DryFriction):
     title: ClassVar[str] = "friction that grows with the load"
     links: Links | None = None
     springs: Annotated[Springs, ListOfSprings()] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "links", checked_links(self.links))
-        object.__setattr__(self, "springs", checked_springs(self.springs))
 
     def spelling(self, data: dict[str, Any]) -> Any:
         if "springs" in data:
