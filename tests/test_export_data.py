@@ -157,7 +157,7 @@ def test_bodies_are_left_out_with_the_reason(tx40):
     alone = model_data(model, estimate_of(model, chi, standard=False))
     assert alone["standard"] is None
     assert alone["bodies"] is None
-    assert "--estimator consistent" in alone["bodies_missing"]
+    assert "the estimator consistent" in alone["bodies_missing"]
     assert alone["robot"]["sha256"] is None
     wrong = chi.copy()
     wrong[10] = -1.0

@@ -125,7 +125,7 @@ def test_angles_give_the_rotation_back():
 
 def test_no_robot_for_base_parameters_alone():
     model = DynamicModel(load("panda"), (Viscous(),))
-    with pytest.raises(ParameterError, match=r"only base parameters.*--estimator consistent.*yaml, c or python"):
+    with pytest.raises(ParameterError, match=r"only base parameters.*the estimator consistent.*yaml, c or python"):
         identified_urdf(model, None)
     with pytest.raises(ParameterError, match=r"shape \(3,\).*77 finite"):
         identified_urdf(model, [1.0, 2.0, 3.0])

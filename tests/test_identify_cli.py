@@ -255,7 +255,7 @@ BAD = {
     "noise of two joints": (["log.csv"], "identify: {noise: [1, 2]}", r"noise has 2 numbers"),
     "negative noise": (["log.csv"], "identify: {noise: -1}", r"-1"),
     "ml without a period": (["once.csv", "--estimator", "ml"], "identify: {filter: none}", r"period"),
-    "no controller": (["log.csv", "--estimator", "didim"], "", r"--planned"),
+    "no controller": (["log.csv", "--estimator", "didim"], "", r"\(planned\)"),
     "a cut-off too high": (["log.csv"], "identify: {filter: {cutoff: 1000}}", r"1000 Hz"),
     "payload on nothing": (["log.csv", "--loaded", "log.csv"], "identify: {payload: moon}", r"moon"),
     "gains without currents": (["log.csv"], "identify: {gains: identify}", r"no currents"),

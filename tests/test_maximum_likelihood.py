@@ -316,9 +316,10 @@ def test_refused(monkeypatch):
     ):
         with pytest.raises(kind, match=message):
             MaximumLikelihood().estimate(problem)
-    for settings in (MaximumLikelihood(torque_noise=-1.0), MaximumLikelihood(position_noise=(1e-4, 1e-4))):
-        with pytest.raises(ParameterError, match="noise must be one positive number"):
-            settings.estimate(good)
+    with pytest.raises(ParameterError, match=r"torque_noise is -1.0; give a number > 0"):
+        MaximumLikelihood(torque_noise=-1.0)
+    with pytest.raises(ParameterError, match="noise must be one positive number"):
+        MaximumLikelihood(position_noise=(1e-4, 1e-4)).estimate(good)
     monkeypatch.setattr(maximum_likelihood, "LARGEST", 32)
     with pytest.raises(ParameterError, match=r"33 coefficients, and at most 32 .* fewer harmonics"):
         MaximumLikelihood().estimate(good)

@@ -190,11 +190,11 @@ def test_torque_needs_a_meaning():
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: AnalogFilter(order=0), "^order is 0; the order must be 1 … 20$"),
-        (lambda: AnalogFilter(cutoff=-4.0), r"^cutoff is -4.0; give a positive frequency \[Hz\]$"),
-        (lambda: Payload("tool", -1.0), r"^mass of the payload is -1.0; give a number ≥ 0 \[kg\]$"),
-        (lambda: Payload("tool", 1.0, (0.0, 0.0)), "^centre of the payload has 2 numbers; give 3"),
-        (lambda: Payload("tool", 1.0, inertia=(1.0,)), "^inertia of the payload has 1 numbers; give 6, Ixx"),
+        (lambda: AnalogFilter(order=0), "^AnalogFilter: order is 0; give a whole number ≥ 1, at most 20$"),
+        (lambda: AnalogFilter(cutoff=-4.0), r"^AnalogFilter: cutoff is -4.0; give a number > 0 \[Hz\]$"),
+        (lambda: Payload("tool", -1.0), r"^Payload: mass is -1.0; give a number ≥ 0 \[kg\]$"),
+        (lambda: Payload("tool", 1.0, (0.0, 0.0)), r"^Payload: centre is \[0.0, 0.0\]; give a list of 3 numbers \[m\]"),
+        (lambda: Payload("tool", 1.0, inertia=(1.0,)), r"^Payload: inertia is \[1.0\]; give a list of 6 numbers"),
     ],
 )
 def test_settings_are_refused_by_key_and_value(made, message):

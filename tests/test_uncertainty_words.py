@@ -105,7 +105,7 @@ def test_reasons_name_those_that_are_alike_and_skip_what_was_not_estimated() -> 
     dropped = np.diag([0.0, 1.0, 1.0])
     dropped[0, 0] = 0.0
     reasons = texts(explain(equations.compressed, estimate_of(dropped, np.array([0.0, 30.0, 50.0]))))
-    assert reasons == ("a is not significant: it was not estimated",)
+    assert reasons == ["a is not significant: it was not estimated"]
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

@@ -186,7 +186,7 @@ def test_files_of_others_are_left_alone(place, tmp_path, capsys):
 
 def test_base_parameters_alone_are_no_urdf(place, tmp_path, capsys):
     for form, name in (("urdf", "a.urdf"), ("mjcf", "a.xml"), ("sdf", "a.sdf")):
-        assert "--estimator consistent" in refused(
+        assert "the estimator consistent" in refused(
             capsys, "export", place / "base", "--format", form, "-o", tmp_path / "new" / name
         )
     assert not (tmp_path / "new").exists()

@@ -9,12 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
+from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.resample import Margin, Piece, overlapped
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimate import Estimate, assumed
@@ -58,6 +59,7 @@ class CorrelatedErrors(Settings, ABC):
     """What is assumed of errors. lags: samples (blocks of samples, in long logs) after which they have nothing to do
     with each other; None: as the residuals show, see ``Correlation.lags``."""
 
+    refusal: ClassVar[type[ExciterError]] = ParameterError
     lags: Annotated[int | None, Whole(0)] = None
 
     @property
