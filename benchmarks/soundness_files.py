@@ -36,6 +36,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier, FourierPiece
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.notes import texts
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.robot.geometry import Shape
@@ -311,7 +312,8 @@ def description_trial(seed: int, samples: int = 2000) -> list[str]:
         moved = read_trajectory(paths[2], robot)
     constraints = config.constraints_of(robot)
     certificate = certify(robot, moved, constraints)
-    told = [sentence for sentence in unchecked(robot, constraints, certificate) if sentence.startswith("torque")]
+    sentences = texts(unchecked(robot, constraints, certificate))
+    told = [sentence for sentence in sentences if sentence.startswith("torque")]
     found = []
     for limit in certificate.limits:
         if limit.what == "acceleration" and limit.status == "holds":

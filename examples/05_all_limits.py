@@ -16,5 +16,5 @@ motion = ex.design(robot, ex.Fourier(10.0, 5, at_rest=True), settings=settings, 
 print(motion)
 for limit in sorted(motion.certificate.limits, key=lambda limit: limit.margin)[:8]:
     print(f"{limit.what:12} of {limit.where:28} reaches {limit.reached:8.3f}, limit {limit.limit:8.3f} {limit.unit}")
-for text in motion.not_checked:
-    print("not checked:", text)
+for note in motion.not_checked:
+    print(note)

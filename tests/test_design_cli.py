@@ -486,8 +486,8 @@ BAD = [
     ("limits: {lower: 1.0, upper: -1.0}", "joint_1.*lower limit 1 and upper limit -1"),
     ("limits: {velocity: 0}", "velocity limit of joint 'joint_1' is 0"),
     ("trajectory: {ramps: {start: [3, 0, 0]}}", "joint 'joint_1' at 3, outside its limits"),
-    ("trajectory: {period: 0}", "period is 0; give a number > 0"),
-    ("trajectory: {period: 1.0e-4}", "0.0001 s"),
+    ("trajectory: {period: 0}", "period is 0; give a number ≥ 0.001"),
+    ("trajectory: {period: 1.0e-4}", "period is 0.0001; give a number ≥ 0.001"),
     ("constraints: {workspace: [{frame: tool, z_min: 50}]}", "infeasible.*height of tool at least 50 m"),
     (
         "constraints: {workspace: [{frame: tool, z_min: 0.3}, {frame: tool, z_max: 0.2}]}",

@@ -465,7 +465,7 @@ BAD = [
     ({"payload": {"frame": "f", "mass": 1, "com": [0, 0, 0]}}, "unknown key 'com'"),
     ({"period": 0}, "period is 0; give a number > 0"),
     ({"settled": "soon"}, "settled is 'soon'; give a number"),
-    ({"filter": {"order": 50, "cutoff": 4}}, "filter: order is 50; the order must be 1 … 20"),
+    ({"filter": {"order": 50, "cutoff": 4}}, "filter: order is 50; give a whole number ≥ 1, at most 20"),
     ({"repair": True}, "repair is true; give a mapping"),
     ({"notes": {"a": [1]}}, r"notes: a is \[1\]; a note is a text"),
     ({"sources": [{"name": "a", "sha256": "b"}]}, "only files of the format exciter carry it"),

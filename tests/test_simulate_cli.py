@@ -287,10 +287,10 @@ def test_tells_units_and_what_matters_to_it(tmp_path, capsys):
         ("simulate: {log: {dropped: 1}}", "c.yaml: simulate: log: dropped is 1; give"),
         ("simulate: {truth: {bodies: 7}}", "c.yaml: simulate: truth: bodies is 7; give a number ≥ 0, at most 1"),
         ("simulate: {truth: {friction: -1}}", "c.yaml: simulate: truth: friction is -1; give a number ≥ 0, at most 2"),
-        ("simulate: {filter: {order: 99}}", "c.yaml: simulate: filter: order is 99; the order must be"),
+        ("simulate: {filter: {order: 99}}", "c.yaml: simulate: filter: order is 99; give a whole number"),
         (
             "simulate: {truth: {springs: [{joint: joint_2, base_arm: 1, link_arm: 1, offset: 0, stiffness: -3}]}}",
-            "stiffness of the spring at 'joint_2' is -3; give a number > 0",
+            "springs 1: stiffness is -3; give a number > 0",
         ),
     ],
 )
@@ -319,7 +319,7 @@ def test_messages_name_key_and_value(text, words, tmp_path):
         ("simulate: {torque: {signal: current, side: link}}", "motor's side"),
         ("simulate: {torque: {noise: -1}}", "torque: noise is -1; give a number ≥ 0 [N·m]"),
         ("simulate: {ripple: {per_turn: 2}}", "no amplitude"),
-        ("simulate: {filter: {order: 99}}", "order must be 1 … 20"),
+        ("simulate: {filter: {order: 99}}", "give a whole number ≥ 1, at most 20"),
         ("simulate: {flexibility: {damping: 2}}", "no stiffness"),
         ("simulate: {flexibility: {stiffness: 100}}", "needs a rotor"),
         ("simulate: {truth: {rotor_inertia: 1e-4}, flexibility: {stiffness: 1e6}}", "lower the stiffness"),

@@ -56,6 +56,9 @@ class Note:
         log = "" if self.log is None else f"{PurePath(self.log).name}: "
         return f"{log}{self.subject}{'' if self.joint is None else f' of {self.joint}'}: {self.text}"
 
+    def __repr__(self) -> str:
+        return f"<{self.severity}: {self}>"
+
     @property
     def found_in_log(self) -> bool:
         """Whether its whole text stands where the log is judged."""
