@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 T = TypeVar("T")
+Check = Callable[[Any], Any]
 ROBOT = "robot"  #: a field of this name is not a setting: it is the robot that the reader knows
 
 
@@ -52,10 +53,10 @@ class Settings:
     def __post_init__(self) -> None:
         """What Python code gives is checked, and brought into the form that a file's would have."""
         cls: Any = type(self)
-        for name, hint, default in _checked_fields(cls):
+        for name, default, check in _checks(cls):
             value = getattr(self, name)
             if value is not default and (name, value) != (ROBOT, None):  # a file is read before its robot is known
-                object.__setattr__(self, name, checked(hint, value, f"{cls.__name__}: {name}", cls.refusal))
+                object.__setattr__(self, name, _told(check, value, f"{cls.__name__}: {name}", cls.refusal))
 
     def __init_subclass__(cls, **given: Any) -> None:
         """A class that refuses more has a ``__post_init__`` of its own, which comes after."""
@@ -139,51 +140,71 @@ def _after_markers(own: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 @cache
-def _checked_fields(cls: Any) -> tuple[tuple[str, Any, Any], ...]:
-    """Name, annotation and default of each field; those of a function whose annotations name what is local to it are
-    not known."""
+def _checks(cls: Any) -> tuple[tuple[str, Any, Check], ...]:
+    """Name, default and check of each field; those of a function whose annotations name what is local to it are not
+    known."""
     try:
         hints = get_type_hints(cls, include_extras=True)
     except NameError:
         return ()
-    fields = dataclasses.fields(cls)
-    return tuple((one.name, hints[one.name], one.default) for one in fields if one.init)
+    return tuple((one.name, one.default, _check_of(hints[one.name])) for one in dataclasses.fields(cls) if one.init)
 
 
 def checked(hint: Any, value: Any, where: str, error: type[ExciterError] = ExciterError) -> Any:
     """What Python code gives for a setting of this annotation: an object as it is, plain data as if a file gave it."""
+    return _told(_check_of(hint), value, where, error)
+
+
+def _told(check: Check, value: Any, where: str, error: type[ExciterError]) -> Any:
     try:
-        return _checked(hint, value)
+        return check(value)
     except refusals() as failed:
         raise error(message(failed, where)) from None
 
 
-def _checked(hint: Any, value: Any) -> Any:
+@cache
+def _check_of(hint: Any) -> Check:
+    """The check of an annotation: made once, objects are made often."""
     marker, types = marker_of(hint), _types(hint)
-    if value is None and NoneType in types:
-        return None
-    if isinstance(value, type):
-        raise wrong(f" is the class {value.__name__}; give an object of it, {value.__name__}(…)")
     own = tuple(one for one in types if one.__module__ != "builtins")
-    if own and isinstance(value, own):
+    alternatives = tuple(one for one in _alternatives(hint) if one is not NoneType)
+    one = alternatives[0] if alternatives else None
+
+    def plain(value: Any) -> Any:
+        """What is no object of the annotation's classes."""
+        if marker is not None:
+            return marker.value(value)
+        if get_origin(one) is Annotated:
+            return _check_of(one)(value)
+        if get_origin(one) is tuple and get_args(one)[-1] is Ellipsis:
+            return _each(_check_of(get_args(one)[0]), value)
+        if isinstance(one, type) and issubclass(one, Settings):
+            if not isinstance(value, Mapping | str):
+                raise wrong(f" is {shown(value)}; give {one.__name__}(…)")
+            return adapter(one).validate_python(value)
+        if own and set(own) == set(alternatives) and _certainly_none(value, own):
+            raise wrong(f" is {shown(value)}; give a {' or '.join(one.__name__ for one in own)}")
         return value
-    if marker is not None:
-        return marker.value(value)
-    one = next((arg for arg in _alternatives(hint) if arg is not NoneType), None)
-    if get_origin(one) is Annotated:
-        return _checked(one, value)
-    if get_origin(one) is tuple and get_args(one)[-1] is Ellipsis:
-        entries = value.tolist() if isinstance(value, np.ndarray) else value
-        if not isinstance(entries, list | tuple):
-            raise wrong(f" is {shown(value)}; give a list")
-        return tuple(_entry(get_args(one)[0], entry, k) for k, entry in enumerate(entries))
-    if isinstance(one, type) and issubclass(one, Settings):
-        if not isinstance(value, Mapping | str):
-            raise wrong(f" is {shown(value)}; give {one.__name__}(…)")
-        return adapter(one).validate_python(value)
-    if own and set(own) == {arg for arg in _alternatives(hint) if arg is not NoneType} and _certainly_none(value, own):
-        raise wrong(f" is {shown(value)}; give a {' or '.join(one.__name__ for one in own)}")
-    return value
+
+    def check(value: Any) -> Any:
+        if value is None and NoneType in types:
+            return None
+        if isinstance(value, type):
+            raise wrong(f" is the class {value.__name__}; give an object of it, {value.__name__}(…)")
+        return value if own and isinstance(value, own) else plain(value)
+
+    return check
+
+
+def _each(check: Check, value: Any) -> tuple[Any, ...]:
+    entries = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(entries, list | tuple):
+        raise wrong(f" is {shown(value)}; give a list")
+    found = []
+    for k, entry in enumerate(entries):
+        with inside(f" {k + 1}"):
+            found.append(check(entry))
+    return tuple(found)
 
 
 def _certainly_none(value: Any, classes: tuple[type, ...]) -> bool:
@@ -192,18 +213,12 @@ def _certainly_none(value: Any, classes: tuple[type, ...]) -> bool:
     return not protocols or isinstance(value, str | int | float | Mapping | Sequence)
 
 
-def _entry(hint: Any, value: Any, k: int) -> Any:
-    with inside(f" {k + 1}"):
-        return _checked(hint, value)
-
-
 def _alternatives(hint: Any) -> tuple[Any, ...]:
     """Of an annotation, without its marker: what it may be."""
     hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
-@cache
 def _types(hint: Any) -> tuple[type, ...]:
     """The classes among these; protocols that cannot be asked do not count."""
     plain = [get_args(one)[0] if get_origin(one) is Annotated else one for one in _alternatives(hint)]

@@ -113,7 +113,7 @@ class Number(Kind):
         return self.open if value is None else value
 
     def number(self, given: Any) -> float:
-        wanted = self.wanted
+        huge = False
         try:
             if isinstance(given, bool) or not isinstance(given, int | float | str):
                 raise ValueError
@@ -121,14 +121,15 @@ class Number(Kind):
             if self.infinite and not math.isnan(value):
                 return value
             if abs(value) > max(self.most, LARGEST_OF_A_ROBOT):
-                wanted += f", not beyond {LARGEST_OF_A_ROBOT:g}" if self.most >= LARGEST_OF_A_ROBOT else ""
+                huge = self.most >= LARGEST_OF_A_ROBOT
                 raise ValueError
             if not (math.isfinite(value) and self.least <= value <= self.most):
                 raise ValueError
             if (self.above is not None and value <= self.above) or (self.below is not None and value >= self.below):
                 raise ValueError
         except (ValueError, OverflowError):
-            raise wrong(f" is {shown(given)}; give {wanted}") from None
+            end = f", not beyond {LARGEST_OF_A_ROBOT:g}" if huge else ""
+            raise wrong(f" is {shown(given)}; give {self.wanted}{end}") from None
         return value
 
     def schema(self) -> dict[str, Any]:
