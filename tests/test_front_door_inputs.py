@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 import exciter as ex
+from exciter.excitation.criteria import CRITERIA
+from exciter.parameters.terms import JointTerm
+from exciter.settings import Positive
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +65,16 @@ def test_settings_may_be_what_a_file_says(robot, simulated, tmp_path):
 def test_results_show_themselves_in_a_line(motion, found):
     for one in (found, found.identification, found.estimate, found.fit, found.fit[0], found.verdict, found.logs):
         assert len(repr(one)) < 300
-    for one in (found.as_model, found.friction_curves[0], motion, motion.certificate, motion.curve, motion.design):
+    for one in (
+        found.report(),
+        found.quality["recording 1"],
+        found.as_model,
+        found.friction_curves[0],
+        motion,
+        motion.certificate,
+        motion.curve,
+        motion.design,
+    ):
         assert len(repr(one)) < 300
     assert repr(motion.certificate).startswith("<certified")
 
@@ -79,6 +94,85 @@ def test_time_that_nobody_needs_for_files_is_searched_in(robot):
     for one in designs:
         assert not one.design.unsearched
         assert one.design.attempts[0].complete
+
+
+def test_what_a_settings_file_says_of_the_robot_holds_for_a_robot_that_is_there(robot, motion, tmp_path):
+    """Limits above all: a motion is certified within those of the file."""
+    path = tmp_path / "exciter.yaml"
+    path.write_text("limits: {velocity: 0.1, acceleration: 0.1}\nstarts: 1\ntrajectory: {period: 5, harmonics: 2}\n")
+    slow = ex.design(robot, settings=path)
+    assert np.abs(slow.velocity.values).max() <= 0.1
+    assert slow.config.robot.limits == {"velocity": 0.1, "acceleration": 0.1}
+    checked = ex.check(robot, motion, path)
+    assert not checked
+    assert not checked.certified
+    assert ex.check(robot, motion).certified
+    loaded = ex.load("gautier-khalil", path)
+    np.testing.assert_array_equal(loaded.limit("velocity"), 0.1)
+    assert ex.design(loaded, settings=path).config.to_dict() == slow.config.to_dict()
+    mixed = ex.design(ex.load("gautier-khalil", gravity=(0, 0, -1), velocity=0.05), settings=path)
+    assert mixed.config.robot.gravity == (0.0, 0.0, -1.0)
+    assert mixed.config.robot.limits["velocity"] == 0.1  # what is said last
+    locked = {"lock": ["joint_1"], "identify": {"estimator": "ols"}}
+    bare = ex.load("gautier-khalil", {"lock": ["joint_1"]})
+    log = ex.simulate(bare, ex.design(bare, ex.Fourier(5, 3), starts=1))
+    assert ex.identify(robot, log, locked).robot.joint_names == bare.joint_names
+
+
+def test_a_plan_that_was_run_several_times(robot, motion, simulated):
+    assert [one.severity for one in ex.inspect(robot, simulated, planned=motion, periods=2).findings if one.joint] == []
+
+
+@dataclass(frozen=True)
+class Cubic(JointTerm):
+    """A term of somebody's own, without a word."""
+
+    scale: Positive = 1.0
+
+    def bind(self, robot, rigid=None):
+        return ex.UserTerm("cube", robot.joint_names, lambda q, qd, qdd: self.scale * qd**3).bind(robot, rigid)
+
+
+def test_a_model_with_a_term_of_ones_own_goes_all_the_way(robot, simulated, tmp_path, monkeypatch):
+    """It predicts, validates, reports, is saved, opened and exported; another process must know the class first."""
+    found = ex.identify(robot, simulated, terms=[ex.Viscous(), ex.Coulomb(), Cubic(2.0)], estimator="wls")
+    other = ex.simulate(robot, ex.design(robot, ex.RandomPoints(points=5)), seed=4)
+    assert len(ex.validate(found, other)) == 1
+    assert "Cubic" in str(found.config.to_dict()["terms"])
+    again = ex.open(found.save(tmp_path / "found"))
+    assert again.model.terms[-1] == Cubic(2.0)
+    np.testing.assert_array_equal(again.parameters.values, found.parameters.values)
+    assert again.export(tmp_path / "model.yaml")
+    monkeypatch.setattr("exciter.archive._below", lambda cls: [])
+    with pytest.raises(ex.ExciterError, match=r"it holds Cubic of .*; import it, then open again"):
+        ex.open(tmp_path / "found")
+
+
+class Trace:
+    """A criterion of somebody's own, no settings."""
+
+    name = "trace"
+
+    def __call__(self, h):
+        inverse = np.linalg.pinv(h)
+        return float(np.trace(inverse)), -inverse @ inverse
+
+
+def test_a_design_by_a_criterion_of_ones_own_is_saved(robot, tmp_path):
+    motion = ex.design(robot, ex.Fourier(5, 2), criterion=Trace(), starts=1)
+    folder = motion.save(tmp_path / "motion")
+    assert json.loads((folder / "design.json").read_text())["settings"]["criterion"] == "Trace"
+    assert ex.check(robot, folder / "trajectory.csv")
+    with pytest.raises(ex.ExciterError, match="Trace is no CriterionSettings; derive it from that"):
+        CRITERIA.add(Trace)
+
+
+def test_words_and_mappings_of_a_trajectory_mean_what_they_mean_in_a_file(robot):
+    said = {"family": "fourier", "period": 5, "harmonics": 3}
+    one, other = ex.design(robot, said, starts=1), ex.design(robot, settings={"trajectory": said}, starts=1)
+    assert one.config.to_dict() == other.config.to_dict()
+    thrice = {"trajectory": {"periods": 3}}
+    assert ex.design(robot, ex.RandomPoints(points=3), settings=thrice).config.periods == 1
 
 
 SIMULATED_LOG = "give a recording, a simulation, or the path of a log"

@@ -3,7 +3,7 @@
 which has these sections."""
 
 # The way, one function per step
-from exciter.robot.load import load as load
+from exciter.pipeline.opening import load as load
 from exciter.pipeline.base import base as base
 from exciter.pipeline.design import design as design
 from exciter.pipeline.check import check as check

@@ -2,7 +2,8 @@
 
 The tree is JSON inside the file, arrays stand beside it. Only dataclasses and enumerations of Exciter are made when it
 is read; objects that whoever reads has already (a robot, a model) are kept by name. An object of a class of somebody
-else's is kept as its text.
+else's is kept as its text, unless it is settings (a term, an estimator of one's own): these are made again where their
+class is known.
 
 A class may say how it is kept: ``for_archive()`` gives an object to be kept in its place (a run without its samples),
 ``archived_caches`` names cached properties that are kept with the fields, because they cannot be computed from them.
@@ -26,6 +27,7 @@ import numpy as np
 
 from exciter.errors import ExciterError
 from exciter.files import Seal
+from exciter.settings import Settings
 
 T = TypeVar("T")
 TREE = "tree"
@@ -56,6 +58,8 @@ def unarchived(path: Path, known: Mapping[str, Any] | None = None) -> Any:
         return _Unpacker(arrays, known or {}).unpack(tree)
     except FileNotFoundError:
         raise ExciterError(f"there is no '{path}'; save again") from None
+    except ExciterError as error:
+        raise ExciterError(f"'{path}' cannot be opened: {error}") from None
     except (OSError, zipfile.BadZipFile, KeyError, TypeError, ValueError, AttributeError, ImportError) as error:
         why = " ".join(f"{type(error).__name__} {error}".split())[:80]
         raise ExciterError(f"'{path}' is damaged, or of another version ({why}); save again") from None
@@ -116,7 +120,7 @@ class _Packer:
         if isinstance(value, np.ndarray):
             self.arrays[f"array{number}"] = value
             return {"array": number}
-        if dataclasses.is_dataclass(value) and not isinstance(value, type) and _ours(type(value)):
+        if dataclasses.is_dataclass(value) and not isinstance(value, type) and _kept(type(value)):
             fields = [field.name for field in dataclasses.fields(value) if field.init]
             packed = {name: self.pack(getattr(value, name)) for name in fields}
             caches = {name: self.pack(getattr(value, name)) for name in getattr(value, "archived_caches", ())}
@@ -165,8 +169,16 @@ class _Unpacker:
         raise ValueError(f"unknown kind {kind}")
 
 
-def _ours(cls: type) -> bool:
-    return cls.__module__.startswith(OURS) and "." not in cls.__qualname__
+def _kept(cls: type) -> bool:
+    """Classes of Exciter, and settings of somebody's own."""
+    return issubclass(cls, Settings) or (cls.__module__.startswith(OURS) and "." not in cls.__qualname__)
+
+
+def _below(cls: type[Any]) -> list[type[Any]]:
+    found: list[type[Any]] = []
+    for sub in cls.__subclasses__():
+        found += [sub, *_below(sub)]
+    return found
 
 
 def _name(cls: type) -> str:
@@ -174,8 +186,13 @@ def _name(cls: type) -> str:
 
 
 def _class(name: str) -> Any:
-    """The dataclass or enumeration of a name; nothing else is made."""
+    """The dataclass or enumeration of a name; nothing else is made, and no module of somebody else's is imported."""
     module, _, qualified = name.partition(":")
+    if not module.startswith(OURS):
+        own = [cls for cls in _below(Settings) if _name(cls) == name]
+        if not own:
+            raise ExciterError(f"it holds {qualified} of {module}, which is not known here; import it, then open again")
+        return own[-1]
     if not module.startswith(OURS) or not qualified.isidentifier():
         raise ValueError(f"'{name}' is no class of Exciter")
     found = getattr(importlib.import_module(module), qualified)

@@ -62,7 +62,8 @@ class Labelled:
     ) -> Any:
         """Lines over the index, or a map where rows and columns are the same names; returns matplotlib's axes."""
         pyplot = needed("matplotlib.pyplot")
-        chosen = self.columns if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
+        given = self.columns if columns is None else columns
+        chosen = tuple(given) if isinstance(given, list | tuple) else (given,)
         axes = pyplot.subplots(layout="constrained")[1] if axes is None else axes
         axes.set_title(self.title if title is None else title)
         if isinstance(self.index, tuple):

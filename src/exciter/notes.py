@@ -56,6 +56,9 @@ class Note:
         log = "" if self.log is None else f"{PurePath(self.log).name}: "
         return f"{log}{self.subject}{'' if self.joint is None else f' of {self.joint}'}: {self.text}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Note, (self.severity, self.subject, self.joint, self.text, self.log, dict(self.numbers))
+
     def __repr__(self) -> str:
         return f"<{self.severity}: {self}>"
 

@@ -278,6 +278,7 @@ def parser() -> Parser:
     inspect.add_argument("robot", metavar="ROBOT", help=ROBOT)
     inspect.add_argument("logs", type=Path, nargs="+", metavar="LOG", help="a recording.yaml, or a log of a known kind")
     inspect.add_argument("--planned", type=Path, metavar="TRAJECTORY", help="compare with the motion it was sent")
+    inspect.add_argument("--periods", type=positive, metavar="K", help="how often that was run through")
     inspect.add_argument("--data", type=Path, metavar="DIR", help="folder of the files that a recording.yaml names")
     inspect.add_argument("-o", "--output", type=place, metavar="CLEAN", help="write the repaired log (.csv or .npz)")
     inspect.add_argument("--json", action="store_true", help="print plain data instead of tables")

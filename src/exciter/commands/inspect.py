@@ -38,13 +38,13 @@ def run(arguments: argparse.Namespace) -> int:
         file = open_recording(path, arguments.data)
         if arguments.output is not None:
             refuse_overwriting(file, arguments.output)
-        quality = inspect(robot, file, planned=planned)
+        quality = inspect(robot, file, planned=planned, periods=arguments.periods)
         report: dict[str, Any] = {"log": str(path), **quality.to_dict(), "remarks": [str(one) for one in file.notes]}
         if not arguments.json:
             print_quality(out, str(path), quality)
             print_notes(out, map(str, file.notes), ())
         if arguments.output is not None:
-            repaired, quality = repair(robot, file, planned=planned)
+            repaired, quality = repair(robot, file, planned=planned, periods=arguments.periods)
             with naming(path):
                 write_recording(repaired.recording, arguments.output)
             report |= {

@@ -96,6 +96,9 @@ class FrictionChoice:
     per_joint: tuple[JointFriction, ...]
     settled: bool
 
+    def __repr__(self) -> str:
+        return f"<{'; '.join(f'{one.joint}: {one.chosen.candidate.name}' for one in self.per_joint)}>"
+
     @property
     def notes(self) -> tuple[Note, ...]:
         return (*(joint.note for joint in self.per_joint), *(() if self.settled else (UNSETTLED,)))

@@ -82,12 +82,21 @@ class IdentifiedModel:
 
     @classmethod
     def of(
-        cls, data: Mapping[str, Any], robot: Robot, *, folder: Path | None = None, description: Path | None = None
+        cls,
+        data: Mapping[str, Any],
+        robot: Robot,
+        *,
+        made: tuple[DynamicModel, IdentifyConfig] | None = None,
+        folder: Path | None = None,
+        description: Path | None = None,
     ) -> IdentifiedModel:
-        """Of the content of a result.json; description: the robot's file, its copy in the folder where there is one."""
+        """Of the content of a result.json. made: model and settings, where they are there as objects. description: the
+        robot's file, its copy in the folder where there is one."""
         where = "result" if folder is None else str(folder / RESULT)
-        config = IdentifyConfig.of(data["settings"], where)
-        model = DynamicModel(robot, terms_of(data["terms"] or "none", f"{where}: terms") or ())
+        if made is None:
+            terms = terms_of(data["terms"] or "none", f"{where}: terms") or ()
+            made = DynamicModel(robot, terms), IdentifyConfig.of(data["settings"], where)
+        model, config = made
         estimate = _estimate(data, model)
         if estimate.names != model.base.names:
             raise ParameterError(

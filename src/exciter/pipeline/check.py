@@ -33,6 +33,14 @@ class CheckedMotion:
     not_checked: tuple[Note, ...]
     rounding: Rounding | None = None
 
+    @property
+    def certified(self) -> bool:
+        """Whether no limit is broken or open."""
+        return self.certificate.certified
+
+    def __bool__(self) -> bool:
+        return self.certified
+
     def __repr__(self) -> str:
         proved = "certified" if self.certificate.certified else "not certified"
         return f"<{self.curve.duration:.4g} s of motion for {self.robot.name}, {proved}>"

@@ -22,6 +22,7 @@ from exciter.excitation.criteria.design_rows import EnergyRows
 from exciter.excitation.deadline import Deadline
 from exciter.excitation.design import Design, drawn_design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
+from exciter.excitation.families import DRAWN
 from exciter.excitation.files.export import Exported
 from exciter.excitation.files.read import ARCHIVE, DESIGN
 from exciter.excitation.optimiser.starts import Progress, discard, refuse_foreign
@@ -29,6 +30,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, acceleration_spectrum
 from exciter.excitation.validation_motion.draw import RandomMotion, draw
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
+from exciter.files import path_of
 from exciter.labelled import Labelled
 from exciter.notes import Note, texts
 from exciter.pipeline.given import changed, loaded, refuse_unknown
@@ -37,6 +39,7 @@ from exciter.pipeline.settings_file import FileContent, design_settings
 from exciter.report.design_report import design_page
 from exciter.report.page import Page
 from exciter.robot.robot import Robot
+from exciter.settings import fill
 from exciter.settings.fill import settings_fields
 
 
@@ -197,11 +200,11 @@ def time_limit(config: DesignSettings, elapsed: float = 0.0) -> Deadline:
 
 def design(
     robot: Robot | str | Path,
-    trajectory: Trajectory | RandomMotion | None = None,
+    trajectory: Trajectory | RandomMotion | str | Mapping[str, Any] | None = None,
     *,
     settings: DesignSettings | FileContent = None,
     constraints: ConstraintSettings | Constraint | Obstacle | Sequence[Constraint | Obstacle] = (),
-    checkpoint: Path | None = None,
+    checkpoint: str | Path | None = None,
     resume: bool = False,
     deadline: Deadline | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -226,6 +229,7 @@ def design(
     config = designed_settings(settings, trajectory, constraints, changes)
     robot, options = loaded(robot, config.robot)
     config, sha256 = replace(config, robot=options), description_hash(robot)
+    checkpoint = None if checkpoint is None else path_of(checkpoint, "the checkpoint")
     model, chosen = config.model(robot), config.motion
     if isinstance(chosen, RandomPoints | RandomSpline):
         if checkpoint is not None:
@@ -260,7 +264,7 @@ def design(
 
 def designed_settings(
     given: DesignSettings | FileContent,
-    trajectory: Trajectory | RandomMotion | None,
+    trajectory: Trajectory | RandomMotion | str | Mapping[str, Any] | None,
     constraints: ConstraintSettings | Constraint | Obstacle | Sequence[Constraint | Obstacle],
     changes: Mapping[str, Any],
 ) -> DesignSettings:
@@ -268,8 +272,12 @@ def designed_settings(
     config, of_motion = design_settings(given), settings_fields(MotionSettings)
     refuse_unknown(changes, DesignSettings, MotionSettings)
     run = {key: value for key, value in changes.items() if key in of_motion}
-    if trajectory is not None:
+    if isinstance(trajectory, str | Mapping):  # as a file says it
+        config = replace(config, trajectory=fill(MotionSettings, trajectory, "trajectory"))
+    elif trajectory is not None:
         run["motion"] = trajectory
+        if isinstance(trajectory, DRAWN) and not config.trajectory.drawn:  # another family starts from its own defaults
+            run = {"periods": MotionSettings.periods, "duration_range": None, **run}
     top = {key: value for key, value in changes.items() if key not in of_motion}
     if isinstance(constraints, ConstraintSettings):
         top["constraints"] = constraints

@@ -40,10 +40,16 @@ def curve_of(given: AnyMotion, robot: Robot) -> Curve:
 
 
 def loaded(robot: Robot | str | Path, options: RobotOptions) -> tuple[Robot, RobotOptions]:
-    """A robot, by file or name where it is not there yet, and what was said of it when it was loaded."""
-    if isinstance(robot, Robot):
-        return robot, options if robot.options is None else robot.options
-    return load(robot, options), options
+    """A robot, by file or name where it is not there yet, and all that was said of it. What settings say beyond that
+    with which a robot was loaded holds for it, too."""
+    if not isinstance(robot, Robot):
+        return load(robot, options), options
+    known = robot.options or RobotOptions()
+    more = options.beyond(known)
+    if more == RobotOptions():
+        return robot, known
+    together = known.joined(more)
+    return replace(more.apply(robot), options=together), together
 
 
 def changed(settings: S, changes: Mapping[str, Any]) -> S:

@@ -16,6 +16,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, unknown_name
 from exciter.experiment.quality import Quality
 from exciter.export.write import formats_by_suffix, write_model
+from exciter.files import path_of
 from exciter.identification.automatic.trial import Choice
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.drive_gains import DriveGains
@@ -204,7 +205,8 @@ class Identified:
     @cached_property
     def as_model(self) -> IdentifiedModel:
         """What predicts, validates and is exported."""
-        return IdentifiedModel.of(self.to_dict(), self.robot, description=self.description)
+        made = (self.model, self.config)
+        return IdentifiedModel.of(self.to_dict(), self.robot, made=made, description=self.description)
 
     def save(self, folder: str | Path) -> Path:
         """The files of ``exciter identify``: all of them or none. ``open`` reads them back."""
@@ -223,7 +225,7 @@ class Identified:
 
     def export(self, path: str | Path, format: str | None = None) -> tuple[Path, ...]:
         """For another tool: format by its word, or by the suffix of the file."""
-        path = Path(path)
+        path = path_of(path, "the file to write")
         if format is None:
             known = formats_by_suffix()
             if path.suffix not in known:

@@ -1,8 +1,10 @@
-"""Logs and results from disk: one word for each."""
+"""Robots, logs and results from disk: one word for each."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import DESIGN
@@ -11,6 +13,28 @@ from exciter.files import path_of
 from exciter.identification.identified import SEALED
 from exciter.pipeline.design import Designed
 from exciter.pipeline.identified import Identified
+from exciter.pipeline.settings_file import SettingsFile
+from exciter.robot.load import RobotOptions
+from exciter.robot.load import load as load_robot
+from exciter.robot.robot import Robot
+
+
+def load(
+    source: str | Path, options: RobotOptions | str | Path | Mapping[str, Any] | None = None, **said: Any
+) -> Robot:
+    """The robot of a file (URDF, MJCF, a modified-DH table in YAML), or an embedded one by name.
+
+    options: limits, gravity and locked joints, as an object, or as a settings file says them (or its content); the same
+    as keywords: ``acceleration=5.0``, ``velocity={"joint_1": 1.0}``, ``gravity=(0, 0, -9.81)``,
+    ``lock={"finger": 0.02}``. A plain name of an embedded robot means that robot, unless it is given as a path
+    (``./panda``).
+
+    >>> ex.load("gautier-khalil", acceleration=5.0)
+    <gautier-khalil: joint_1, joint_2, joint_3>
+    """
+    if options is not None and not isinstance(options, RobotOptions):
+        options = SettingsFile.read(options).robot
+    return load_robot(source, options, **said)
 
 
 def read(path: str | Path, data: str | Path | None = None) -> Recording:

@@ -97,7 +97,7 @@ def _design(robot: Robot) -> Iterator[str]:
     else:
         yield "  # self_collision: false    # the description has no bodies that could be kept apart"
     yield f"  # ground: {_ground(robot)}"
-    yield f"  # workspace: {flow([{'frame': frames[-1], 'z_min': 0.1}])}    # frames: {', '.join(frames)}"
+    yield f"  # workspace: {flow([{'frame': robot.tool_frame, 'z_min': 0.1}])}    # frames: {', '.join(frames)}"
     if robot.capsules:
         yield "  # obstacles: [{box: {lower: [0.4, -1, 0], upper: [0.8, 1, 0.3]}}]    # around it: only you know"
     else:

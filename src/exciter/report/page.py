@@ -36,6 +36,9 @@ class Page:
     summary: Markup
     sections: Sequence[Section]
 
+    def __repr__(self) -> str:
+        return f"<report: {self.title}, {len(self.sections)} sections>"
+
     def html(self) -> str:
         scripts = [asset(name) for name in SCRIPTS]
         links = (element("li", element("a", s.title, href=f"#{s.key}")) for s in self.sections)

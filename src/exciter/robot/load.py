@@ -46,6 +46,18 @@ class RobotOptions(Settings):
     def spelling(self, data: dict[str, Any]) -> dict[str, Any]:
         return data if self.mesh_root is None else {**data, "mesh_root": str(self.mesh_root.resolve())}
 
+    def beyond(self, known: RobotOptions) -> RobotOptions:
+        """What these say, and others do not say already."""
+        limits = {key: value for key, value in self.limits.items() if known.limits.get(key) != value}
+        lock = {name: value for name, value in self.lock.items() if known.lock.get(name) != value}
+        gravity = None if self.gravity == known.gravity else self.gravity
+        return replace(self, limits=limits, lock=lock, gravity=gravity, mesh_root=None, meshes=True)
+
+    def joined(self, more: RobotOptions) -> RobotOptions:
+        """With what others say, which goes before."""
+        limits, lock = {**self.limits, **more.limits}, {**self.lock, **more.lock}
+        return replace(self, limits=limits, lock=lock, gravity=more.gravity or self.gravity)
+
     def apply(self, robot: Robot) -> Robot:
         """The robot with limits and gravity set, then joints locked."""
         robot = robot.with_limits(**self.limits)
@@ -78,9 +90,6 @@ def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -
     options: limits, gravity and locked joints to apply (``read_options`` reads them from YAML); the same as keywords:
     ``acceleration=5.0``, ``velocity={"joint_1": 1.0}``, ``gravity=(0, 0, -9.81)``, ``lock={"finger": 0.02}``.
     A plain name of an embedded robot means that robot, unless it is given as a path (``./panda``).
-
-    >>> ex.load("gautier-khalil", acceleration=5.0)
-    <gautier-khalil: joint_1, joint_2, joint_3>
     """
     from exciter.robot import library
 

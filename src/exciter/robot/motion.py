@@ -60,6 +60,9 @@ class Motion:
             if not np.isfinite(getattr(self, name)).all():
                 raise MotionError(f"{name} of the motion contains NaN or infinity; repair or cut those samples")
 
+    def __repr__(self) -> str:
+        return f"<motion of {self.n} joints: {len(self)} samples>"
+
     @classmethod
     def at(cls, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None) -> Motion:
         """Samples that are not a time series (random states, static poses): time counts 0, 1, 2, …"""

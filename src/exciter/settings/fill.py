@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
-from types import NoneType, UnionType
+from types import FunctionType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -76,6 +76,8 @@ class Settings:
     def entry(self, data: Any) -> Any:
         """What ``spelling`` gives, with the word: below it, or beside its tag; to be overridden."""
         word = getattr(type(self), "word", None)
+        if not type(self).__module__.startswith("exciter.") and "word" not in vars(type(self)):
+            word = type(self).__name__  # of somebody's own, which a file cannot name: it is told at least
         if word is None:
             return data
         return {self.tag: word, **data} if self.tag is not None else {word: data} if data else word
@@ -179,7 +181,7 @@ def _check_of(hint: Any) -> Check:
         if get_origin(one) is tuple and get_args(one)[-1] is Ellipsis:
             return _each(_check_of(get_args(one)[0]), value)
         if isinstance(one, type) and issubclass(one, Settings):
-            if not isinstance(value, Mapping | str):
+            if not (isinstance(value, Mapping | str) and hasattr(one, "__dataclass_fields__")):
                 raise wrong(f" is {shown(value)}; give {one.__name__}(…)")
             return adapter(one).validate_python(value)
         if own and set(own) == set(alternatives) and _certainly_none(value, own):
@@ -210,7 +212,7 @@ def _each(check: Check, value: Any) -> tuple[Any, ...]:
 def _certainly_none(value: Any, classes: tuple[type, ...]) -> bool:
     """Of these classes; what has part of a protocol may be meant for what is used of it."""
     protocols = any(getattr(one, "_is_protocol", False) for one in classes)
-    return not protocols or isinstance(value, str | int | float | Mapping | Sequence)
+    return not protocols or isinstance(value, str | int | float | Mapping | Sequence | FunctionType)
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:

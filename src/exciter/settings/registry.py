@@ -30,6 +30,8 @@ class Registry(Generic[S]):
 
     def add(self, cls: type[S]) -> type[S]:
         """Also as a decorator, for a class of one's own."""
+        if isinstance(self.family, type) and not issubclass(cls, self.family):
+            raise ExciterError(f"{cls.__name__} is no {self.family.__name__}; derive it from that to give it a word")
         word: str = cls.word  # type: ignore[attr-defined]
         if self._classes.setdefault(word, cls) is not cls:
             raise ExciterError(f"the {self.what} '{word}' is {self._classes[word].__name__}; choose another word")
@@ -82,6 +84,8 @@ class OneOf(Kind):
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
         if isinstance(given, self.known.family):
             return given
+        if isinstance(given, type):
+            raise wrong(f" is the class {given.__name__}; give an object of it, {given.__name__}(…)")
         word, settings = self._tagged(given) if self.tag else self._single(given)
         from pydantic import ValidationError
 

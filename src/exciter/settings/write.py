@@ -23,7 +23,14 @@ def written(value: Any) -> Any:
         return written(value.tolist())
     if isinstance(value, tuple | list):
         return [written(one) for one in value]
-    return str(value) if isinstance(value, Path) else value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return value.item() if isinstance(value, np.generic) else str(value) if isinstance(value, Path) else _called(value)
+
+
+def _called(value: Any) -> str:
+    """An object of somebody's own, which a file cannot name."""
+    return type(value).__name__
 
 
 def _changed(settings: Any) -> dict[str, Any]:

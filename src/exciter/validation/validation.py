@@ -87,9 +87,10 @@ class RunValidation:
 
     def plot(self, joint: str | None = None, axes: Any = None) -> Any:
         """Measured and predicted torque of a joint (the one with most torque left, unless given); matplotlib's axes."""
-        joint = joint or self.prediction.joints[int(np.argmax(self.baselines.identified.rms))]
+        if joint is None:
+            joint = self.prediction.joints[int(np.argmax(self.baselines.identified.rms))]
         axes = self.measured.plot(joint, axes, label="measured", color="0.6")
-        return self.predicted.plot(joint, axes, label="predicted", title=f"{joint}, {self.run}")
+        return self.predicted.plot(joint, axes, label="predicted", title=f"{joint}, {self.run}, both filtered alike")
 
     @property
     def name(self) -> str:

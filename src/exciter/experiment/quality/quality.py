@@ -131,6 +131,9 @@ class Quality:
         """The verdict, short."""
         return "not usable as it is" if self.problems else "usable with care" if self.warnings else "usable"
 
+    def __repr__(self) -> str:
+        return f"<{self.verdict}>"
+
     def __str__(self) -> str:
         """The verdict, then a line for each finding."""
         findings = (f"{one.severity}: {one}" for one in self.findings)

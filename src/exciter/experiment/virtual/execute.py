@@ -26,7 +26,7 @@ TELL = 500  # steps between two reports
 ON_STEP = 1e-6  # of a step, by which an instant counts as on it
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExactMotion(Recording):
     """q, qd, qdd (N, n) of the links and torque of the drives, without noise, counts, filter or ripple, in SI units.
 

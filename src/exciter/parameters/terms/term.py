@@ -180,11 +180,6 @@ class JointTerm(Settings, ABC):
 
     refusal: ClassVar[type[ExciterError]] = ParameterError
 
-    def spelling(self, data: dict[str, Any]) -> Any:
-        if "word" not in vars(type(self)):  # one of Python code alone, or of a kind that differs from its parent
-            raise ExciterError(f"{type(self).__name__} has no word in a configuration; it can be given in Python only")
-        return data
-
     @abstractmethod
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
         """The term on this robot. ``rigid`` is needed by load-dependent friction only."""

@@ -53,7 +53,7 @@ def validation_page(
     if any(run.notes for run in runs):
         sections.append(done_section((), runs))
     values = {
-        "identified model": str(identified.folder),
+        "identified model": str(identified.folder or "not saved"),
         "identified by": str(identified.data.get("versions", {}).get("exciter", "not stated")),
         "logs": hashes(runs),
     }
