@@ -11,6 +11,7 @@ import pytest
 import exciter as ex
 from exciter.excitation.criteria import CRITERIA
 from exciter.parameters.terms import JointTerm
+from exciter.robot import library
 from exciter.settings import Positive
 
 
@@ -173,6 +174,36 @@ def test_words_and_mappings_of_a_trajectory_mean_what_they_mean_in_a_file(robot)
     assert one.config.to_dict() == other.config.to_dict()
     thrice = {"trajectory": {"periods": 3}}
     assert ex.design(robot, ex.RandomPoints(points=3), settings=thrice).config.periods == 1
+
+
+def test_methods_of_one_word_with_other_settings_are_compared_each(robot, simulated):
+    found = ex.identify(robot, simulated, estimator="wls", compare=[ex.Huber(k=3.0), ex.Huber(k=0.5), "huber", "huber"])
+    assert [one.name for one in found.comparison.methods] == [
+        "dynamic/wls",
+        "huber (k: 3.0)",
+        "huber (k: 0.5)",
+        "huber",
+    ]
+
+
+def test_a_description_that_changed_meanwhile_is_not_saved_as_the_one_identified_from(simulated, tmp_path):
+    text = library.path("gautier-khalil").read_text(encoding="utf-8")
+    path = tmp_path / "arm.yaml"
+    path.write_text(text, encoding="utf-8")
+    found = ex.identify(path, simulated, estimator="wls")
+    path.write_text(text + "# another\n", encoding="utf-8")
+    with pytest.raises(ex.ExciterError, match="has changed since it was identified from"):
+        found.save(tmp_path / "found")
+    path.write_text(text, encoding="utf-8")
+    assert ex.open(found.save(tmp_path / "found")).parameters.names == found.parameters.names
+
+
+def test_parameters_beside_a_truth(found, simulated):
+    truth = simulated.truth
+    rows = found.as_model.beside(dict(zip(truth.model.standard, truth.chi.tolist(), strict=True)))
+    assert [row.name for row in rows] == list(found.parameters.names)
+    assert sum(row.inside for row in rows) > 0.6 * len(rows)
+    assert not any(row.inside for row in found.as_model.beside({"Fv1": 1e9}) if row.name == "Fv1")
 
 
 SIMULATED_LOG = "give a recording, a simulation, or the path of a log"

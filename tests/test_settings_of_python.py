@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ import pytest
 import exciter
 import exciter as ex
 from exciter.errors import ExciterError
-from exciter.settings import Settings, fill
-from exciter.settings.fill import settings_fields
+from exciter.excitation.families import FAMILIES
+from exciter.settings import Number, OneOf, Place, Settings, Vector, Whole, fill
+from exciter.settings.fill import checked, settings_fields
 
 STRANGE = ("nonsense", -1.5, 0.5, True, [], [1, "x"], {"x": 1}, float("nan"), object(), dict)
 
@@ -117,3 +119,41 @@ def test_an_object_of_ones_own_is_taken_as_it_is():
     assert ex.IdentifySettings(estimator=own).estimator is own
     with pytest.raises(ExciterError, match="estimator is the class Own; give an object of it"):
         ex.IdentifySettings(estimator=Own)
+
+
+@pytest.mark.parametrize(
+    ("marker", "taken", "refused_values"),
+    [
+        (Number(least=1.0, most=2.0), (1.0, 2.0), (0.99, 2.01)),
+        (Number(above=1.0, below=2.0), (1.01, 1.99), (1.0, 2.0)),
+        (Whole(2, 5), (2, 5), (1, 6, 2.0, True)),
+        (Place(), ("a", Path("b")), ("", 3)),
+        (OneOf(FAMILIES, tag="family", without=("stops",)), ("fourier",), ("stops",)),
+        (Vector(2), ((1, 2), [1.0, 2.0]), ((1,), (1, 2, 3), 1.0)),
+    ],
+)
+def test_the_ends_of_what_is_allowed(marker, taken, refused_values):
+    for value in taken:
+        checked(Annotated[Any, marker], value, "it")
+    for value in refused_values:
+        with pytest.raises(ExciterError, match=r"^it"):
+            checked(Annotated[Any, marker], value, "it")
+
+
+def test_numbers_of_numpy_inside_lists_and_mappings():
+    assert ex.IdentifySettings(noise=list(np.array([1, 2, 3]))).noise == (1.0, 2.0, 3.0)
+    assert ex.Fourier(5.0, list(np.array([1, 2, 4]))).harmonics == (1, 2, 4)
+    assert ex.load("panda", acceleration={"joint_1": np.int64(5)}).limit("acceleration")[0] == 5.0
+
+
+def test_a_class_in_a_function_is_checked_as_far_as_it_can_be():
+    class Local:
+        pass
+
+    @dataclasses.dataclass(frozen=True)
+    class Own(ex.Huber):
+        more: Local | None = None
+
+    assert Own(more=Local()).k == ex.Huber().k
+    with pytest.raises(ExciterError, match="Own: k is -1; give a number > 0"):
+        Own(k=-1)

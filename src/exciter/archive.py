@@ -17,6 +17,7 @@ import io
 import json
 import math
 import zipfile
+import zlib
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path, PurePath
@@ -60,7 +61,16 @@ def unarchived(path: Path, known: Mapping[str, Any] | None = None) -> Any:
         raise ExciterError(f"there is no '{path}'; save again") from None
     except ExciterError as error:
         raise ExciterError(f"'{path}' cannot be opened: {error}") from None
-    except (OSError, zipfile.BadZipFile, KeyError, TypeError, ValueError, AttributeError, ImportError) as error:
+    except (
+        OSError,
+        zipfile.BadZipFile,
+        zlib.error,
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ImportError,
+    ) as error:
         why = " ".join(f"{type(error).__name__} {error}".split())[:80]
         raise ExciterError(f"'{path}' is damaged, or of another version ({why}); save again") from None
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from itertools import takewhile
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any
 
 COLLISIONS = "collisions"  #: subject of what is remarked on shapes that collide
 LONGEST_TEXT = 170  #: characters of a line of many; the whole text stands where the logs are judged
+LEAST_COMMON_TEXT = 12  #: characters that several notes must end with to be said of all of them
 CUTS = ("; ", ": ", ", ")  #: where a text may be cut
 
 
@@ -135,9 +137,17 @@ def _lines(group: tuple[Note, ...]) -> list[str]:
     own = [str(replace(one, log=None, text=shortened(one.text) if one.found_in_log else one.text)) for one in alone]
     if len(joints) < 2:
         return own
-    advice = {one.text.partition(": ")[2] for one in group if one.joint}
-    alike = shortened(advice.pop()) if len(advice) == 1 else ""
+    alike = shortened(_common_end([one.text for one in group if one.joint]))
     return [f"{group[0].subject}: {', '.join(joints)}{': ' if alike else ''}{alike}", *own]
+
+
+def _common_end(sentences: list[str]) -> str:
+    """What all of them end with, from a word on; nothing where that is little."""
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*(text[::-1] for text in sentences), strict=False))
+    end = "".join(letters[0] for letters in same)[::-1]
+    if len(set(sentences)) > 1:
+        end = end.partition(" ")[2]
+    return end if len(end) >= LEAST_COMMON_TEXT else ""
 
 
 def shortened(text: str) -> str:

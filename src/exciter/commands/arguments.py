@@ -293,12 +293,19 @@ def parser() -> Parser:
     identify.add_argument("--formulation", metavar="W", help="dynamic (default), filtered, energy, power, base-wrench")
     identify.add_argument("--estimator", metavar="W", help="consistent with chosen settings (default); wls, ols, ml, …")
     identify.add_argument(
-        "--validate", type=Path, nargs="+", default=[], metavar="LOG", help="logs of other motion, to be predicted"
+        "--validate",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="LOG",
+        help="logs of other motion, to be predicted",
     )
     identify.add_argument(
         "--loaded",
         type=Path,
         nargs="+",
+        action="extend",
         default=[],
         metavar="LOG",
         help="logs with a payload that is to be identified",
@@ -306,6 +313,7 @@ def parser() -> Parser:
     identify.add_argument(
         "--compare",
         nargs="+",
+        action="extend",
         default=[],
         metavar="W",
         help="other formulations or estimators side by side: huber, energy, energy/ols, …",

@@ -174,37 +174,24 @@ class Story:
         self.chapter("truth", "what the virtual robot really has, beside what was found")
         found = IdentifiedModel.read(self.folder)
         known = {one["name"]: one["value"] for one in read(self.folder / TRUTH)["parameters"]}
-        true = found.model.base.base_values([known.get(name, 0.0) for name in found.model.standard])
-        estimate = found.estimate
-        low, high = estimate.interval()
-        inside = (low <= true) & (true <= high)
+        rows = found.beside(known)
+        inside = sum(row.inside for row in rows)
         table = plain_table("parameter", "true", "identified", "95 % interval", "inside", "unit")
-        for k, name in enumerate(estimate.names):
-            interval = f"{low[k]:.4f} … {high[k]:.4f}"
-            mark = Text("yes", style="green") if inside[k] else Text("no", style="yellow")
-            numbers = (f"{true[k]:.4f}", f"{estimate.values[k]:.4f}", interval)
-            table.add_row(Text(name), *numbers, mark, Text(estimate.units[k]))
+        for row in rows:
+            interval = f"{row.interval[0]:.4f} … {row.interval[1]:.4f}"
+            mark = Text("yes", style="green") if row.inside else Text("no", style="yellow")
+            table.add_row(Text(row.name), f"{row.true:.4f}", f"{row.value:.4f}", interval, mark, Text(row.unit))
         self.out.print(Padding(table, (0, 0, 0, 2)))
         self.say(
-            f"{inside.sum()} of {len(true)} true values within their 95 % intervals; errors of neighbours go together, "
+            f"{inside} of {len(rows)} true values within their 95 % intervals; errors of neighbours go together, "
             "so that some experiments have more and some fewer"
         )
         self.say(f"{seconds:.0f} s from the description to the model")
-        data = {
-            "robot": found.model.robot.name,
-            "seed": self.seed,
-            "seconds": seconds,
-            "inside": int(inside.sum()),
-            "parameters": [
-                {
-                    "name": name,
-                    "true": float(true[k]),
-                    "value": float(estimate.values[k]),
-                    "interval": [low[k], high[k]],
-                }
-                for k, name in enumerate(estimate.names)
-            ],
-        }
+        parameters = [
+            {"name": row.name, "true": row.true, "value": row.value, "interval": list(row.interval)} for row in rows
+        ]
+        about = {"robot": found.model.robot.name, "seed": self.seed, "seconds": seconds}
+        data = {**about, "inside": inside, "parameters": parameters}
         write_json(self.folder / STORY, data)
         return data
 

@@ -50,6 +50,22 @@ KINDS: dict[str, type | tuple[type, ...]] = {  # what is read of it
 LARGEST = 1e12  #: of any number: more is no robot
 
 
+@dataclass(frozen=True)
+class BesideKnown:
+    """A base parameter, its value and 95 % interval as identified, and as known."""
+
+    name: str
+    unit: str
+    true: float
+    value: float
+    interval: tuple[float, float]
+
+    @property
+    def inside(self) -> bool:
+        """Whether what is known lies within the interval."""
+        return self.interval[0] <= self.true <= self.interval[1]
+
+
 @dataclass(frozen=True, eq=False)
 class IdentifiedModel:
     """model: with the joint terms that were identified; estimate: of its base parameters. config: how logs are read and
@@ -113,6 +129,16 @@ class IdentifiedModel:
 
     def __repr__(self) -> str:
         return f"<{self.model.robot.name}: {self.estimate!r}>"
+
+    def beside(self, known: Mapping[str, float]) -> tuple[BesideKnown, ...]:
+        """The parameters beside known standard ones by name, of a truth for example; what is not named is zero."""
+        true = self.model.base.base_values([known.get(name, 0.0) for name in self.model.standard])
+        low, high = self.estimate.interval()
+        columns = (self.estimate.names, self.estimate.units, true, self.estimate.values, low, high)
+        return tuple(
+            BesideKnown(name, unit, float(x), float(value), (float(a), float(b)))
+            for name, unit, x, value, a, b in zip(*columns, strict=True)
+        )
 
     @property
     def values(self) -> Array:

@@ -51,7 +51,8 @@ class Identified:
     """All that an identification gives: result.json, the report and what is printed are made from it alone.
 
     identification: the problem, the answer, and how it does. logs: as they were read and judged, the robot as it
-    stands, and the settings with everything chosen. choices: what was chosen, and why. description: the robot's file.
+    stands, and the settings with everything chosen. choices: what was chosen, and why. description: the robot's file,
+    sha256: of it, as it was.
 
     >>> found
     <... parameters of gautier-khalil; left of the torque: recording 1 ... %>
@@ -72,6 +73,7 @@ class Identified:
     drifts: tuple[Drift, ...] = ()
     comparison: Comparison | None = None
     description: Path | None = None
+    sha256: str | None = None
     versions: Mapping[str, str] = field(default_factory=versions)
 
     archived_caches: ClassVar[tuple[str, ...]] = ("_validated",)  #: of samples that are not kept

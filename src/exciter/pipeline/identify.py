@@ -38,6 +38,7 @@ from exciter.pipeline.logs import (
     unseen_progress,
 )
 from exciter.pipeline.methods import Compared, compared, compared_methods, covariance_of
+from exciter.pipeline.provenance import description_hash
 from exciter.pipeline.settings_file import FileContent, identify_config
 from exciter.robot import Robot
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
@@ -116,6 +117,7 @@ def identify(
         inertia=inertia,
         drifts=drifts_of(equations),
         description=robot.file,
+        sha256=description_hash(robot),
     )
     if not methods:
         return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from exciter.errors import ExciterError, shown
@@ -16,6 +16,7 @@ from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.identification.identification import Identification, Uncertainty
 from exciter.identification.problem import Problem
 from exciter.identification.run import Run
+from exciter.settings import written
 from exciter.validation.comparison import Comparison, Method, compare
 
 Compared = str | Formulation | Estimator
@@ -23,19 +24,21 @@ Compared = str | Formulation | Estimator
 
 @dataclass(frozen=True)
 class ComparedMethod:
-    """A formulation and an estimator; None where it is that of the settings. name: for tables."""
+    """A formulation and an estimator; None where it is that of the settings. name: for tables. by_word: without
+    settings of its own."""
 
     name: str
     formulation: Formulation | None = None
     estimator: Estimator | None = None
+    by_word: bool = False
 
     @classmethod
     def of(cls, given: Compared) -> ComparedMethod:
         """energy, huber, or energy/huber; or an object."""
         if isinstance(given, Formulation):
-            return cls(word_of(given), formulation=given)
+            return cls(told(given), formulation=given)
         if isinstance(given, Estimator):
-            return cls(word_of(given), estimator=given)
+            return cls(told(given), estimator=given)
         parts = given.split("/") if isinstance(given, str) else [given]
         formulation = next((part for part in parts if part in FORMULATIONS), None)
         estimator = next((part for part in parts if part in ESTIMATORS and part not in SIMULATED), None)
@@ -50,14 +53,24 @@ class ComparedMethod:
             given,
             None if formulation is None else FORMULATIONS[formulation](),
             None if estimator is None else ESTIMATORS[estimator](),
+            by_word=True,
         )
 
     def in_place_of(self, config: IdentifyConfig) -> IdentifyConfig:
-        """The settings with this method; one that they have already, by its word, keeps its settings."""
+        """The settings with this method; one that they have already, asked for by its word, keeps its settings."""
         changes = {"formulation": self.formulation, "estimator": self.estimator}
         asked = {key: value for key, value in changes.items() if value is not None}
-        same = [key for key, value in asked.items() if word_of(getattr(config.settings, key)) == word_of(value)]
+        had = {key: word_of(getattr(config.settings, key)) for key in asked}
+        same = [key for key, value in asked.items() if self.by_word and had[key] == word_of(value)]
         return config.with_settings(**{key: value for key, value in asked.items() if key not in same})
+
+
+def told(method: Formulation | Estimator) -> str:
+    """Its word, with the settings that are not the usual ones: ``huber (k: 3.0)``."""
+    plain = written(method)
+    settings = next(iter(plain.values())) if isinstance(plain, Mapping) and plain else {}
+    given = ", ".join(f"{key}: {value}" for key, value in settings.items()) if isinstance(settings, Mapping) else ""
+    return f"{word_of(method)} ({given})" if given else word_of(method)
 
 
 def compared_methods(given: Compared | Sequence[Compared]) -> tuple[ComparedMethod, ...]:

@@ -131,6 +131,11 @@ def save_identified(found: Identified, folder: Path) -> dict[str, Any]:
     prepare(folder)
     if found.description is not None:
         refuse_copy(found.description, folder)
+        if found.sha256 not in (None, sha256(found.description)):
+            raise ExciterError(
+                f"'{found.description}' has changed since it was identified from: the result is of another robot than "
+                "the file describes now; put the file back, or identify again"
+            )
     data = result_data(found)
     with staged(folder, SEALED, remove=unsealed_result(folder)) as stage:
         if found.description is not None:

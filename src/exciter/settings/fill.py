@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, wraps
 from types import FunctionType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -143,13 +144,14 @@ def _after_markers(own: Callable[[Any], None]) -> Callable[[Any], None]:
 
 @cache
 def _checks(cls: Any) -> tuple[tuple[str, Any, Check], ...]:
-    """Name, default and check of each field; those of a function whose annotations name what is local to it are not
-    known."""
-    try:
-        hints = get_type_hints(cls, include_extras=True)
-    except NameError:
-        return ()
-    return tuple((one.name, one.default, _check_of(hints[one.name])) for one in dataclasses.fields(cls) if one.init)
+    """Name, default and check of each field; a class in a function may have annotations that name what is local to
+    it: these say nothing, those of its parents do."""
+    hints: dict[str, Any] = {}
+    for one in reversed(cls.__mro__):
+        with suppress(NameError):
+            hints |= get_type_hints(one, include_extras=True)
+    fields = [one for one in dataclasses.fields(cls) if one.init and one.name in hints]
+    return tuple((one.name, one.default, _check_of(hints[one.name])) for one in fields)
 
 
 def checked(hint: Any, value: Any, where: str, error: type[ExciterError] = ExciterError) -> Any:

@@ -33,6 +33,15 @@ def says_none(given: Any) -> bool:
     return isinstance(given, str) and given.strip().lower() == "none"
 
 
+def plain(given: Any) -> Any:
+    """Lists and numbers in place of NumPy's, wherever they stand."""
+    if isinstance(given, np.ndarray | np.generic):
+        return given.tolist()
+    if isinstance(given, list | tuple):
+        return type(given)(map(plain, given)) if type(given) in (list, tuple) else given
+    return {key: plain(value) for key, value in given.items()} if isinstance(given, dict) else given
+
+
 class Kind:
     """A marker: ``check`` turns what a file gives into the value, ``schema`` is JSON schema, ``wanted`` is for people.
 
@@ -54,7 +63,7 @@ class Kind:
 
     def value(self, given: Any) -> Any:
         """The same of what Python code gives, which may be the value already."""
-        return self.check(given.tolist() if isinstance(given, np.ndarray | np.generic) else given, {})
+        return self.check(plain(given), {})
 
     @property
     def hint(self) -> Any:
@@ -219,7 +228,8 @@ class OneWord(Kind):
         return given if self.meaning is None else self.meaning[self.words.index(given)]
 
     def value(self, given: Any) -> Any:
-        return given if self.meaning is not None and given in self.meaning else super().value(given)
+        meant = self.meaning is not None and isinstance(given, bool | str | None) and given in self.meaning
+        return given if meant else super().value(given)
 
     def word_of(self, value: Any) -> Any:
         return value if self.meaning is None or value not in self.meaning else self.words[self.meaning.index(value)]

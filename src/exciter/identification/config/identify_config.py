@@ -348,7 +348,7 @@ def terms_of(given: Any, where: str) -> tuple[JointTerm, ...] | None:
 
 def _registered(method: Any) -> bool:
     """Whether a file could name it; one of the user's own it cannot."""
-    return any(isinstance(method, cls) for registry in (FORMULATIONS, ESTIMATORS) for cls in registry)
+    return any(type(method) is cls for registry in (FORMULATIONS, ESTIMATORS) for cls in registry)
 
 
 def word_of(setting: object) -> str:

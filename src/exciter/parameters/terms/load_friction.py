@@ -142,6 +142,10 @@ class LoadFriction(DryFriction):
     links: Links | None = None
     springs: Annotated[Springs, ListOfSprings()] = ()
 
+    def __post_init__(self) -> None:
+        if self.links == ():
+            raise ParameterError(f"links of {WHERE} is empty; give ten inertial parameters for each joint, or none")
+
     def spelling(self, data: dict[str, Any]) -> Any:
         if "springs" in data:
             data["springs"] = [{"term": term, "value": value} for term, value in data["springs"]]
