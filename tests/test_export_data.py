@@ -189,7 +189,7 @@ def test_what_is_not_known_is_null_and_what_is_foreign_is_named(tmp_path):
     assert data == yaml.safe_load(yaml_result(model, estimate))
     assert data["covariance"][0][0] is None
     assert data["parameters"][0]["std"] is None
-    assert data["terms"] == [{"own": {"class": "UserTerm", "name": "Kc2"}}]
+    assert data["terms"][0]["UserTerm"]["name"] == "Kc2"
     with pytest.raises(ParameterError, match="not of this model"):
         model_data(DynamicModel(CASES["gautier-khalil"]()), estimate)
     for write, name in ((write_yaml_result, "a.json"), (write_json_result, "a.txt")):

@@ -23,7 +23,7 @@ import yaml
 
 from exciter import __version__
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, ParameterError, unseen
+from exciter.errors import ParameterError, unseen
 from exciter.export.text_files import require_suffix, write_texts
 from exciter.files import json_text
 from exciter.identification.estimate import Estimate
@@ -85,7 +85,7 @@ def model_data(model: DynamicModel, estimate: Estimate, record: Mapping[str, Any
         "degrees_of_freedom": estimate.freedom,
         "noise": dict(zip(estimate.joints, estimate.noise.tolist(), strict=True)),
         "joint_parameters": _joint_parameters(model, estimate),
-        "terms": [_term(term) for term in model.terms],
+        "terms": [written(term) for term in model.terms],
         "standard": _standard(model, estimate.standard),
         "bodies": bodies,
         "bodies_missing": missing,
@@ -170,16 +170,8 @@ def _joint_parameters(model: DynamicModel, estimate: Estimate) -> dict[str, list
     return found
 
 
-def _term(term: Any) -> Any:
-    """The term as a configuration has it; a user's own has no word there."""
-    try:
-        return written(term)
-    except ExciterError:
-        return {"own": {"class": type(term).__name__, "name": getattr(term, "name", None)}}
-
-
 def _word(term: Any) -> str:
-    described = _term(term)
+    described = written(term)
     return described if isinstance(described, str) else str(next(iter(described)))
 
 

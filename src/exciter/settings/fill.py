@@ -37,6 +37,7 @@ class Settings:
     stand beside it; else they stand below it. flat: fields whose own keys stand directly in this section. also: a class
     whose keys may stand in this section, too: ``spelled`` makes fields of them. inner: fields that only Python gives.
     called: the key of a field in a file, where that is not its name. complete: what is at its default is written, too.
+    by_word: of a family from which files choose by word; one of somebody's own, without a word, is told by its class.
     refusal: what is raised where Python code gives what cannot be.
     """
 
@@ -48,6 +49,7 @@ class Settings:
     inner: ClassVar[tuple[str, ...]] = ()
     called: ClassVar[Mapping[str, str]] = {}
     complete: ClassVar[bool] = False
+    by_word: ClassVar[bool] = False
     refusal: ClassVar[type[ExciterError]] = ExciterError
     __pydantic_config__: ClassVar[Any] = {"arbitrary_types_allowed": True, "extra": "forbid"}
 
@@ -77,8 +79,8 @@ class Settings:
     def entry(self, data: Any) -> Any:
         """What ``spelling`` gives, with the word: below it, or beside its tag; to be overridden."""
         word = getattr(type(self), "word", None)
-        if not type(self).__module__.startswith("exciter.") and "word" not in vars(type(self)):
-            word = type(self).__name__  # of somebody's own, which a file cannot name: it is told at least
+        if self.by_word:
+            word = vars(type(self)).get("word", type(self).__name__)
         if word is None:
             return data
         return {self.tag: word, **data} if self.tag is not None else {word: data} if data else word

@@ -20,6 +20,7 @@ Rounds = Annotated[int, Whole(1, MOST_SIMULATIONS)]
 class Estimator(Settings, ABC):
     """Settings of an estimator, frozen, without data."""
 
+    by_word: ClassVar[bool] = True
     refusal: ClassVar[type[ExciterError]] = ParameterError
 
     @abstractmethod

@@ -35,6 +35,7 @@ Entry = tuple[int, int, Array]
 class Formulation(Settings, ABC):
     """Settings of a formulation, frozen, without a robot."""
 
+    by_word: ClassVar[bool] = True
     refusal: ClassVar[type[ExciterError]] = ParameterError
 
     @abstractmethod

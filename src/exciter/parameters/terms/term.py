@@ -178,12 +178,8 @@ class RigidTorque(Protocol):
 class JointTerm(Settings, ABC):
     """Settings of a term, frozen, without a robot."""
 
+    by_word: ClassVar[bool] = True
     refusal: ClassVar[type[ExciterError]] = ParameterError
-
-    def entry(self, data: Any) -> Any:
-        """One of Python code alone, or of a kind that differs from its parent, is told by its class: no file has it."""
-        word = vars(type(self)).get("word", type(self).__name__)
-        return {word: data} if data else word
 
     @abstractmethod
     def bind(self, robot: Robot, rigid: RigidTorque | None = None) -> BoundTerm:
