@@ -274,12 +274,13 @@ class TimeSource(Settings):
 
     @classmethod
     def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
-        for key in ("unit", "file"):
-            if isinstance(given, Mapping) and given.get("rate") is not None and given.get(key) is not None:
-                raise RecordingError(f"{key} has no meaning beside rate [Hz]; leave it out")
+        if isinstance(given, Mapping) and given.get("rate") is not None and given.get("unit") is not None:
+            raise RecordingError("unit has no meaning beside rate [Hz]; leave it out")
         return given
 
     def __post_init__(self) -> None:
+        if self.rate is not None and self.file is not None:
+            raise RecordingError("file has no meaning beside rate [Hz]; leave it out")
         if (self.column is None) == (self.rate is None):
             raise RecordingError(
                 f"it has {'neither' if self.rate is None else 'both'} column and rate; give either {{column: name or "
