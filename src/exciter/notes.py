@@ -12,7 +12,6 @@ from typing import Any
 
 COLLISIONS = "collisions"  #: subject of what is remarked on shapes that collide
 LONGEST_TEXT = 170  #: characters of a line of many; the whole text stands where the logs are judged
-LEAST_COMMON_TEXT = 12  #: characters that several notes must end with to be said of all of them
 CUTS = ("; ", ": ", ", ")  #: where a text may be cut
 
 
@@ -142,12 +141,13 @@ def _lines(group: tuple[Note, ...]) -> list[str]:
 
 
 def _common_end(sentences: list[str]) -> str:
-    """What all of them end with, from a word on; nothing where that is little."""
+    """What all of them end with, from where a text may be cut; all of it where they are the same."""
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(*(text[::-1] for text in sentences), strict=False))
     end = "".join(letters[0] for letters in same)[::-1]
-    if len(set(sentences)) > 1:
-        end = end.partition(" ")[2]
-    return end if len(end) >= LEAST_COMMON_TEXT else ""
+    if len(set(sentences)) == 1:
+        return end
+    starts = [end.index(cut) + len(cut) for cut in CUTS if cut in end]
+    return end[min(starts) :] if starts else ""
 
 
 def shortened(text: str) -> str:
