@@ -46,7 +46,6 @@ from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import joint_terms
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import library, load
-from exciter.robot.load import read_options
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import parse_yaml
 from log_files import WRITERS
@@ -338,7 +337,7 @@ def _robot(path: Path, rng: random.Random) -> None:
 
 
 def _options(path: Path, rng: random.Random) -> None:
-    read_options(path).apply(arm())
+    SettingsFile.read(path).robot.apply(arm())
 
 
 def _yaml(path: Path, rng: random.Random) -> None:

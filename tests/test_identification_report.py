@@ -389,7 +389,7 @@ def test_choices_say_why_and_how_to_fix_them(arm, tmp_path):
     choices = [
         Choice("filter", "10 Hz", "ten times the band"),
         Choice("friction", "joint_1 …", "the simplest"),
-        Choice("estimator: weight", "31.6", "the strongest"),
+        Choice("estimator", "31.6", "the strongest", "weight"),
         Choice("estimator", "consistent", "bodies"),
         Choice("gravity", "[0.01, 0, -9.81] m/s²", "the base leans"),
         Choice("noise", "from residuals", "always"),

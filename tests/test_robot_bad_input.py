@@ -14,9 +14,10 @@ from exciter.errors import ExciterError, RobotError
 from exciter.notes import texts
 from exciter.robot import xml_safety
 from exciter.robot.description import read_mjcf, read_urdf
-from exciter.robot.load import load, options_from, read_options
+from exciter.robot.load import load, options_from
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import asset_path
+from exciter.robot.yaml_file import read_yaml
 
 ROBOTS = Path(__file__).parent / "robots"
 GRIPPER = (ROBOTS / "gripper_arm.urdf").read_text()
@@ -349,7 +350,15 @@ def test_a_wider_root_allows_what_the_folder_does_not(tmp_path: Path) -> None:
     (mesh,) = (s.mesh for s in read_urdf(file, mesh_root=tmp_path).shapes if s.visible and s.kind == "mesh")
     assert Path(mesh).samefile(tmp_path / "meshes" / "a.stl")
     (tmp_path / "options.yaml").write_text("mesh_root: .")
-    assert load(file, read_options(tmp_path / "options.yaml")).n == 5
+    assert (
+        load(
+            file,
+            options_from(
+                read_yaml(tmp_path / "options.yaml", "options file"), str(tmp_path / "options.yaml"), tmp_path
+            ),
+        ).n
+        == 5
+    )
 
 
 def test_package_paths_are_found_with_or_without_the_package_folder(tmp_path: Path) -> None:
@@ -395,7 +404,7 @@ def test_bad_options(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
     file.write_text(text)
     with pytest.raises(RobotError) as caught:
-        read_options(file)
+        options_from(read_yaml(file, "options file"), str(file), tmp_path)
     assert message in str(caught.value)
 
 

@@ -15,10 +15,11 @@ from exciter.errors import ExciterError, RobotError
 from exciter.notes import texts
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot.description import read_mjcf, read_urdf
-from exciter.robot.load import RobotOptions, load, options_from, read_options
+from exciter.robot.load import RobotOptions, load, options_from
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import axis_rotation
+from exciter.robot.yaml_file import read_yaml
 from exciter.settings import keys_of, written
 
 HERE = Path(__file__).parent
@@ -225,7 +226,7 @@ def test_options_give_what_urdf_lacks(tmp_path: Path) -> None:
         "  lower: {waist: 2.0}\n  upper: {waist: 3.0}\n"  # both beyond the old range at once
         "gravity: [0, 9.81, 0]\nlock: {left_wrist: 0.3}\n"
     )
-    robot = load(ROBOTS / "two_arms.urdf", read_options(file))
+    robot = load(ROBOTS / "two_arms.urdf", options_from(read_yaml(file, "options file"), str(file), tmp_path))
     waist = robot.joints[robot.index("waist")].limits
     assert (waist.acceleration, waist.jerk, waist.lower, waist.upper) == (4.0, 100.0, 2.0, 3.0)
     shoulder = robot.joints[robot.index("a_shoulder")].limits

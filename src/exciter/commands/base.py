@@ -62,8 +62,8 @@ def print_base(found: FoundBase, *, everything: bool) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("base parameter", "unit", "is"):
         table.add_column(heading, no_wrap=heading != "is")
-    for name, unit, expression in zip(base.names, found.units, base.expressions, strict=True):
-        table.add_row(Text(name), Text(unit), Text(expression.partition(" = ")[2] or "itself"))
+    for k, (name, unit) in enumerate(zip(base.names, found.units, strict=True)):
+        table.add_row(Text(name), Text(unit), Text(base.combination(k) or "itself"))
     out.print(table)
 
     shown = verdicts.verdicts if everything else verdicts.with_status("unidentifiable")

@@ -171,13 +171,15 @@ class BaseParameters:
         own = [self.standard[i] for i in self.independent]
         return tuple(regrouped_name(name) if many else name for name, many in zip(own, grouped, strict=True))
 
+    def combination(self, k: int) -> str:
+        """``ZZ1 + YY2 + 0.4 MZ3``; nothing for a parameter that stands alone."""
+        terms = [(float(self.grouping[k, i]), self.standard[i]) for i in self.members(k)]
+        return linear_combination(terms) if len(terms) > 1 else ""
+
     def expression(self, k: int) -> str:
         """``ZZR1 = ZZ1 + YY2 + 0.4 MZ3``; the bare name for a parameter that stands alone."""
-        members = self.members(k)
-        if len(members) == 1:
-            return self.names[k]
-        terms = [(float(self.grouping[k, i]), self.standard[i]) for i in members]
-        return f"{self.names[k]} = {linear_combination(terms)}"
+        combined = self.combination(k)
+        return f"{self.names[k]} = {combined}" if combined else self.names[k]
 
     @property
     def expressions(self) -> tuple[str, ...]:

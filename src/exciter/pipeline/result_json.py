@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from exciter.files import sha256
 from exciter.identification.config.sections import EquationFilter, judged_words
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification, Judged
@@ -65,7 +64,7 @@ def result_data(result: Identified) -> dict[str, Any]:
             "name": robot.name,
             "joints": list(robot.joint_names),
             "gravity": robot.gravity.tolist(),
-            "sha256": None if description is None else sha256(description),
+            "sha256": result.sha256,
             "file": None if description is None else copy_name(description),
         },
         "seconds": found.seconds,

@@ -160,7 +160,7 @@ def parameters_table(design: Design) -> Table:
                 float(nominal[k]),
                 float(design.predicted_std[k]),
                 Bar(std, percent(std / 100.0) if known else "–", length),
-                base.expression(k).partition(" = ")[2] or "stands alone" if is_base else "",
+                base.combination(k) or "stands alone" if is_base else "",
             )
         )
     headings = ("parameter", "unit", "nominal", "std", "std / nominal", "stands for")

@@ -24,7 +24,6 @@ from exciter.files import path_of
 from exciter.robot.limits import Limits
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import parse_xml
-from exciter.robot.yaml_file import read_yaml
 from exciter.settings import ByName, Number, Place, Settings, Vector, fill
 
 SUFFIXES = (".urdf", ".xml", ".mjcf", ".yaml", ".yml")
@@ -72,12 +71,6 @@ def with_default_accelerations(robot: Robot) -> Robot:
     return replace(robot, joints=joints)
 
 
-def read_options(path: str | Path) -> RobotOptions:
-    """Options from a YAML file."""
-    path = Path(path)
-    return options_from(read_yaml(path, "options file"), str(path), path.parent)
-
-
 def options_from(data: Any, source: str = "options", folder: Path | None = None) -> RobotOptions:
     """Options from a mapping as YAML gives it; ``folder`` is where a relative mesh_root starts."""
     return fill(RobotOptions, data, source, error=RobotError, folder=folder)
@@ -87,7 +80,7 @@ def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -
     """The robot of a file, or an embedded one by name.
 
     Files: .urdf, .mjcf, .xml (which of the two, by its root element), .yaml (a modified-DH table).
-    options: limits, gravity and locked joints to apply (``read_options`` reads them from YAML); the same as keywords:
+    options: limits, gravity and locked joints to apply; the same as keywords:
     ``acceleration=5.0``, ``velocity={"joint_1": 1.0}``, ``gravity=(0, 0, -9.81)``, ``lock={"finger": 0.02}``.
     A plain name of an embedded robot means that robot, unless it is given as a path (``./panda``).
     """

@@ -157,7 +157,7 @@ def _trial(asked: Asked, model: DynamicModel, runs: tuple[Run, ...]) -> Trial:
 
 def _weight(asked: Asked, trial: Trial) -> tuple[float, Choice]:
     if asked.weight is not None:
-        return asked.weight, Choice("estimator: weight", f"{asked.weight:.3g}", "as given")
+        return asked.weight, Choice("estimator", f"{asked.weight:.3g}", "as given", "weight")
     return choose_weight(trial, trial.noise(WEAK))
 
 
@@ -172,7 +172,7 @@ def _coupled(
     scores = [min(trial.scores(TRIED, noise), key=lambda score: score.mean) for trial in trials]
     chosen = simplest_within_error(scores)
     listed = ", ".join(f"{score.mean:.4g} with {name}" for (name, _), score in zip(variants, scores, strict=True))
-    choice = Choice("terms: coupled motors", variants[chosen][0], f"error {listed}")
+    choice = Choice("terms", variants[chosen][0], f"error {listed}", "coupled motors")
     return variants[chosen][1], [choice]
 
 

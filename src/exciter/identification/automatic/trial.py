@@ -30,11 +30,17 @@ EXACT = 1e-6  # of the torque: less noise than this is not believed
 
 @dataclass(frozen=True)
 class Choice:
-    """setting: its key in the configuration, where it can be overridden. value, reason: for people."""
+    """key: of the configuration, where it can be overridden; part: of what stands there. value, reason: for people."""
 
-    setting: str
+    key: str
     value: str
     reason: str
+    part: str = ""
+
+    @property
+    def setting(self) -> str:
+        """``estimator: weight``"""
+        return f"{self.key}: {self.part}" if self.part else self.key
 
     @property
     def words(self) -> str:

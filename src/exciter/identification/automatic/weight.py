@@ -49,7 +49,7 @@ def choose_weight(trial: Trial, noise: Array) -> tuple[float, Choice]:
     if weight < WEIGHTS[-1]:
         reason += "; weaker than usual: links of the prior have not even the right size"
     known = f"{weight:.3g}: links of the prior count as known to {100.0 / weight**0.5:.2g} % of their size"
-    return weight, Choice("estimator: weight", known, reason)
+    return weight, Choice("estimator", known, reason, "weight")
 
 
 def strongest_as_good(scores: Sequence[Score]) -> int:
@@ -69,7 +69,7 @@ def choose_offset(trial: Trial, weight: float, noise: Array) -> tuple[float | No
     chosen = strongest_as_good(scores)
     listed = ", ".join(f"{score.mean:.4g} {_within(one)}" for one, score in zip(OFFSETS, scores, strict=True))
     reason = f"the nearest to zero that predicts as well as any: error {listed}"
-    return OFFSETS[chosen], Choice("estimator: offset", _shown(OFFSETS[chosen]), reason)
+    return OFFSETS[chosen], Choice("estimator", _shown(OFFSETS[chosen]), reason, "offset")
 
 
 def _within(offset: float | None) -> str:

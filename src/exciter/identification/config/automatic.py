@@ -66,7 +66,7 @@ def choose_automatically(
     stands = robot if chosen.gravity is None else robot.with_gravity(chosen.gravity)
     settled = _settled(config, both, chosen)
     last = (*_rest_choice(config, settled, stands, chosen.runs), *_estimator_choices(config))
-    found = [one for one in chosen.choices if prior is not None or one.setting != "estimator: weight"]
+    found = [one for one in chosen.choices if prior is not None or one.part != "weight"]
     return Automatic(settled, stands, chosen.runs, chosen, (*first, *found, *last))
 
 

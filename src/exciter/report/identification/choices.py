@@ -10,6 +10,18 @@ import yaml
 
 from exciter.identification.automatic.trial import Choice
 from exciter.identification.friction_choice import NOTHING, UNSETTLED, FrictionChoice, JointFriction
+from exciter.parameters.terms import (
+    AsymmetricCoulomb,
+    Coulomb,
+    Dahl,
+    JointTerm,
+    LoadFriction,
+    Offset,
+    Ripple,
+    SqrtViscous,
+    Stribeck,
+    Viscous,
+)
 from exciter.report.identification.parameters import listed
 from exciter.report.identification.runs import per_joint
 from exciter.report.markup import element, number, percent
@@ -32,6 +44,16 @@ PARTS = {
     "Stribeck": "Fst sgn q̇ exp(−(q̇/v)²): more dry friction at low speed; the number is v",
     "offset": "constant: a sensor's zero, or dry friction that differs both ways",
 }
+CALLED = {
+    Viscous: "viscous",
+    Coulomb: "Coulomb",
+    AsymmetricCoulomb: "asymmetric Coulomb",
+    SqrtViscous: "√",
+    LoadFriction: "load",
+    Ripple: "ripple",
+    Stribeck: "Stribeck",
+    Offset: "offset",
+}
 
 
 def choices_section(choices: Sequence[Choice], settings: Mapping[str, Any]) -> Section:
@@ -45,7 +67,7 @@ def choices_section(choices: Sequence[Choice], settings: Mapping[str, Any]) -> S
         "the end of this report."
     )
     rows: list[tuple[Cell, ...]] = [
-        (one.setting, value_words(one), one.reason, override(one.setting, settings)) for one in choices
+        (one.setting, value_words(one), one.reason, override(one, settings)) for one in choices
     ]
     table = Table("Settings chosen from the logs", ("setting", "chosen", "why", "to fix it"), rows)
     return Section("automatic", "Settings that were chosen", text, (element("div", table.html(), class_="whole"),))
@@ -55,9 +77,9 @@ def value_words(choice: Choice) -> str:
     return "joint by joint: see the next section" if choice.setting == "friction" else choice.value
 
 
-def override(setting: str, settings: Mapping[str, Any]) -> str:
+def override(choice: Choice, settings: Mapping[str, Any]) -> str:
     """What a configuration says to ask for the same and leave the rest open: ``identify: {filter: {cutoff: 42.2}}``."""
-    key, _, part = setting.partition(": ")
+    key, part = choice.key, choice.part
     if key in FRICTION:
         return "identify: {friction: as-given}, and terms: as at the end of this report, or your own"
     if key in ROBOT:
@@ -111,14 +133,17 @@ def friction_choice_section(choice: FrictionChoice) -> Section:
     return Section("friction-choice", "Choice of the friction model", text, contents)
 
 
+def part_of(term: JointTerm) -> str:
+    """What a candidate's name calls a term."""
+    dahl = isinstance(term, Coulomb) and isinstance(term.shape, Dahl)
+    return "Dahl" if dahl else CALLED.get(type(term), "")
+
+
 def parts_table(choice: FrictionChoice) -> Table:
     """What the words of the candidates mean."""
-    names = {part for joint in choice.per_joint for row in joint.table for part in row.candidate.name.split(" + ")}
-    rows = [
-        (part, words)
-        for part, words in PARTS.items()
-        if any(name == part or name.startswith(f"{part} ") for name in names)
-    ]
+    terms = {term for joint in choice.per_joint for row in joint.table for term in row.candidate.terms}
+    shown = {part_of(term) for term in terms}
+    rows = [(part, words) for part, words in PARTS.items() if part in shown]
     return Table("What the words mean", ("part", "torque"), rows)
 
 
