@@ -19,7 +19,7 @@ import numpy as np
 
 from exciter.errors import ExciterError, shown, unknown_name
 from exciter.settings.kinds import Kind
-from exciter.settings.wrong import inside, lifted, message, refusals, wrong
+from exciter.settings.wrong import class_given, inside, lifted, message, refusals, wrong
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
@@ -196,7 +196,7 @@ def _check_of(hint: Any) -> Check:
         if value is None and NoneType in types:
             return None
         if isinstance(value, type):
-            raise wrong(f" is the class {value.__name__}; give an object of it, {value.__name__}(…)")
+            raise class_given(value)
         return value if own and isinstance(value, own) else plain(value)
 
     return check

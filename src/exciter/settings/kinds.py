@@ -124,7 +124,6 @@ class Number(Kind):
     def number(self, given: Any) -> float:
         huge = False
         try:
-            given = given.item() if isinstance(given, np.generic) else given
             if isinstance(given, bool) or not isinstance(given, int | float | str):
                 raise ValueError
             value = float(given)

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar, get_args
 from exciter.errors import ExciterError, not_allowed, shown, unknown_name
 from exciter.settings.fill import adapter, keys_of
 from exciter.settings.kinds import Kind
-from exciter.settings.wrong import below, wrong
+from exciter.settings.wrong import below, class_given, wrong
 
 S = TypeVar("S")
 
@@ -85,7 +85,7 @@ class OneOf(Kind):
         if isinstance(given, self.known.family):
             return given
         if isinstance(given, type):
-            raise wrong(f" is the class {given.__name__}; give an object of it, {given.__name__}(…)")
+            raise class_given(given)
         word, settings = self._tagged(given) if self.tag else self._single(given)
         from pydantic import ValidationError
 

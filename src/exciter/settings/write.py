@@ -23,14 +23,11 @@ def written(value: Any) -> Any:
         return written(value.tolist())
     if isinstance(value, tuple | list):
         return [written(one) for one in value]
+    if isinstance(value, np.generic):
+        return value.item()
     if value is None or isinstance(value, str | int | float):
         return value
-    return value.item() if isinstance(value, np.generic) else str(value) if isinstance(value, Path) else _called(value)
-
-
-def _called(value: Any) -> str:
-    """An object of somebody's own, which a file cannot name."""
-    return type(value).__name__
+    return str(value) if isinstance(value, Path) else type(value).__name__  # of somebody's own: a file cannot name it
 
 
 def _changed(settings: Any) -> dict[str, Any]:

@@ -22,6 +22,11 @@ def wrong(text: str) -> PydanticCustomError:
     return PydanticCustomError(OURS, "{text}", {"text": text})
 
 
+def class_given(given: type) -> PydanticCustomError:
+    """To be raised where a class stands for an object of it."""
+    return wrong(f" is the class {given.__name__}; give an object of it, {given.__name__}(…)")
+
+
 @contextmanager
 def inside(path: str) -> Iterator[None]:
     """What is wrong inside is told with its place, ``: name`` or `` 2``, in front."""
