@@ -5,8 +5,8 @@
 Every trial starts a command in a session of its own and kills the process itself, not its workers: −9, SIGTERM or
 SIGHUP; at a moment of its usual run time, or (more often) when it has written some of its files. Then the folder must
 be all of the old result, all of the new one, or refused by every command that takes such a folder; and no process may
-be left after a grace. Printed: counts by command. ``tests/test_folders_whole.py`` tries every gap between two system
-calls.
+be left after a grace. Printed: counts by command. ``tests/pipeline/test_folders_whole.py`` tries every gap between two
+system calls.
 """
 
 from __future__ import annotations

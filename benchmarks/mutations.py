@@ -217,7 +217,7 @@ def state(module: str, verdict: str) -> str:
 
 def tests_for(modules: Sequence[str]) -> list[Path]:
     names = [name for folder, names in TESTS.items() for name in names if any(m.startswith(folder) for m in modules)]
-    return [ROOT / "tests" / f"test_{name}.py" for name in dict.fromkeys(names)]
+    return [path for name in dict.fromkeys(names) for path in (ROOT / "tests").glob(f"*/test_{name}.py")]
 
 
 # -- what does no harm -------------------------------------------------------------------------------------------------

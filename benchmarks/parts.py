@@ -32,6 +32,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from log_parts import ALIKE, Span, Split, counted, cut, splits
+
 from exciter.errors import ExciterError
 from exciter.experiment.recording import Recording, open_recording
 from exciter.experiment.signals.processed import Route
@@ -43,7 +45,6 @@ from exciter.identification.run import Run, common_side
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.validation.prediction import Prediction
-from log_parts import ALIKE, Span, Split, counted, cut, splits
 
 REAL = Path(__file__).parents[1] / "examples" / "real"
 LOGS = {

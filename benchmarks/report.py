@@ -20,6 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from browser import Browser, find_browser
+
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from exciter import __version__
 from exciter.errors import shown, visible
-from exciter.reproduction import NAMES
+from exciter_papers import NAMES
 
 
 class Parser(argparse.ArgumentParser):

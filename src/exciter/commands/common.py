@@ -8,14 +8,17 @@ import os
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from exciter.errors import ExciterError, visible
+from exciter.pipeline.saving import refuse_parts_of_results
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.robot.load import RobotOptions
+from exciter_papers import paper_seals
 
 
 def chosen_robot(arguments: argparse.Namespace) -> Robot:
@@ -28,6 +31,11 @@ def with_flags(options: RobotOptions, arguments: argparse.Namespace) -> RobotOpt
     lock = {**options.lock, **dict(locked(text) for text in arguments.lock)}
     gravity = options.gravity if arguments.gravity is None else tuple(arguments.gravity)
     return replace(options, lock=lock, gravity=gravity)
+
+
+def refuse_parts_of_sets(*paths: Path) -> None:
+    """Refuse to write a single file over one of a set, whichever command wrote the set."""
+    refuse_parts_of_results(*paths, others=paper_seals())
 
 
 def shown(value: float, digits: int = 3) -> str:

@@ -6,13 +6,12 @@ import argparse
 from os.path import isdir  # false, too, for a name that is too long
 from pathlib import Path
 
-from exciter.commands.common import console
+from exciter.commands.common import console, refuse_parts_of_sets
 from exciter.errors import ExciterError
 from exciter.export.ros2 import write_joint_trajectory
 from exciter.export.write import write_model
 from exciter.files import output_folder
 from exciter.identification.identified import IdentifiedModel
-from exciter.pipeline.saving import refuse_parts_of_results
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -21,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ExciterError(f"-o is '{path}', a folder; give the name of a file")
     if not isdir(folder):
         raise ExciterError(f"there is no folder '{folder}'; give one that exciter identify or exciter design wrote")
-    refuse_parts_of_results(path, *([path.with_suffix(".h")] if arguments.format == "c" else []))
+    refuse_parts_of_sets(path, *([path.with_suffix(".h")] if arguments.format == "c" else []))
     with output_folder(path.absolute().parent):
         if arguments.format == "ros2":
             written: tuple[Path, ...] = (write_joint_trajectory(path, folder),)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from exciter.commands.common import console
+from exciter.commands.common import console, refuse_parts_of_sets
 from exciter.commands.schema import schema_text
 from exciter.errors import ExciterError
 from exciter.files import output_folder, staged
-from exciter.pipeline.saving import refuse_parts_of_results
 from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_configuration
 from exciter.robot import load
 
@@ -22,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     for file in (path, beside):
         if file.exists() and not arguments.force and not (file is beside and _says(beside, described)):
             raise ExciterError(f"'{file}' exists; give another name with -o, or --force to write over it")
-    refuse_parts_of_results(path, beside)
+    refuse_parts_of_sets(path, beside)
     robot = load(arguments.robot)
     text = starting_configuration(robot, arguments.robot)
     with output_folder(path.absolute().parent) as folder, staged(folder, last=path.name) as stage:

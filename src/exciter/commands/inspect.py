@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import chosen_robot, console, print_notes
+from exciter.commands.common import chosen_robot, console, print_notes, refuse_parts_of_sets
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
 from exciter.experiment.quality import Quality, Repaired
@@ -19,7 +19,7 @@ from exciter.files import json_text
 from exciter.notes import Severity, texts
 from exciter.pipeline.inspect import inspect, repair
 from exciter.pipeline.logs import naming
-from exciter.pipeline.saving import refuse_overwriting, refuse_parts_of_results, repaired_files
+from exciter.pipeline.saving import refuse_overwriting, repaired_files
 
 STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
 HEADINGS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and len(arguments.logs) > 1:
         raise ExciterError(f"-o writes one recording, {len(arguments.logs)} logs are given; repair them one by one")
     if arguments.output is not None:
-        refuse_parts_of_results(*repaired_files(arguments.output))
+        refuse_parts_of_sets(*repaired_files(arguments.output))
     robot = chosen_robot(arguments)
     planned = None if arguments.planned is None else read_trajectory(arguments.planned, robot)
     usable, reports, out = True, [], console()

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import csv
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from joblib import cpu_count
 from rich.console import Console
@@ -16,16 +13,14 @@ from rich.text import Text
 
 from exciter.commands.common import console
 from exciter.commands.progress import steps
-from exciter.files import json_text, output_folder, staged
-from exciter.pipeline.provenance import versions
-from exciter.pipeline.saving import paper_seal
-from exciter.reproduction import NAMES
-from exciter.reproduction.page import TONES, page, verdicts, write_report
-from exciter.reproduction.paper import text_of
-from exciter.reproduction.run import Reproduced, paper, reproduce
+from exciter.files import json_text, output_folder
+from exciter_papers import NAMES
+from exciter_papers.page import TONES, verdicts
+from exciter_papers.paper import text_of
+from exciter_papers.run import Reproduced, paper, reproduce
+from exciter_papers.saving import page_name, write, write_page
 
 COLOURS = {"good": "green", "fair": "yellow", "poor": "red"}
-PAGE = "papers.md"
 FOLDER = Path("reproduced")  #: unless -o says otherwise
 
 
@@ -52,61 +47,6 @@ def run(arguments: argparse.Namespace) -> int:
         reports = ", ".join(f"{one.paper.name}.html" for one in found)
         console().print(f"written to {folder}: {reports}, {page_name(found)}, tables as JSON and CSV", markup=False)
     return 0
-
-
-# -- what is written -------------------------------------------------------------------------------------------------
-
-
-def write(one: Reproduced, folder: Path) -> None:
-    """A paper as soon as it is complete: what interrupts the next one does not take it away."""
-    name = one.paper.name
-    seal = paper_seal(name)
-    with staged(folder, seal) as stage:
-        write_report(one, stage / f"{name}.html", versions())
-        write_tables(one, stage)
-        seal.write(stage, paper_data(one))
-
-
-def page_name(found: Sequence[Reproduced]) -> str:
-    return PAGE if len(found) > 1 else f"{found[0].paper.name}.md"
-
-
-def write_page(found: Sequence[Reproduced], folder: Path) -> None:
-    with staged(folder) as stage:
-        (stage / page_name(found)).write_text(page(found), encoding="utf-8")
-
-
-def paper_data(one: Reproduced) -> dict[str, Any]:
-    """<paper>.json: set-ups with their seeds, findings, and every table as data."""
-    return {
-        "paper": one.paper.name,
-        "citation": one.paper.citation,
-        "quick": one.effort.quick,
-        "parts": [
-            {"item": part.item, "title": part.title, "set_up": part.set_up, "differences": part.differences}
-            for part in one.parts
-        ],
-        "findings": one.to_list(),
-        "tables": [
-            {
-                "key": table.key,
-                "item": part.item,
-                "caption": table.caption,
-                "headings": list(table.headings),
-                "rows": [list(row) for row in table.rows],
-            }
-            for part in one.parts
-            for table in part.tables
-        ],
-        "versions": versions(),
-    }
-
-
-def write_tables(one: Reproduced, stage: Path) -> None:
-    for part in one.parts:
-        for table in part.tables:
-            with (stage / f"{one.paper.name}.{table.key}.csv").open("w", encoding="utf-8", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerows([table.headings, *table.rows])
 
 
 # -- what is printed -------------------------------------------------------------------------------------------------

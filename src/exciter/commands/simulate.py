@@ -11,7 +11,7 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemaini
 from rich.table import Table
 from rich.text import Text
 
-from exciter.commands.common import chosen_robot, console, print_notes
+from exciter.commands.common import chosen_robot, console, print_notes, refuse_parts_of_sets
 from exciter.commands.progress import bar_with
 from exciter.errors import ExciterError
 from exciter.excitation.files.read import read_trajectory
@@ -20,7 +20,6 @@ from exciter.experiment.virtual import Simulated
 from exciter.experiment.virtual.execute import Progress as Tell
 from exciter.files import json_text, output_folder
 from exciter.notes import texts
-from exciter.pipeline.saving import refuse_parts_of_results
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.simulate import simulate
 
@@ -69,7 +68,7 @@ def check_paths(arguments: argparse.Namespace) -> None:
             for other, file in taken.items():
                 if file is not None and name.resolve() == file.resolve():
                     raise ExciterError(f"{flag} {path} would write '{name}', the file of {other}; choose another name")
-        refuse_parts_of_results(path, beside)
+        refuse_parts_of_sets(path, beside)
         check_beside(path)
         taken |= {flag: path, f"{flag}, too": beside}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from os.path import exists, isdir  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
@@ -28,23 +29,18 @@ from exciter.pipeline.identified import Identified
 from exciter.pipeline.provenance import robot_data, versions
 from exciter.pipeline.result_json import copy_name, result_data
 from exciter.pipeline.validate import VALIDATED, Validated, validation_data
-from exciter.reproduction import NAMES
 from exciter.robot.robot import Robot
 
 CHECKPOINT = "checkpoint.json"  #: of a design: what --resume goes on from
 REPORT = "report.html"
 
 
-def paper_seal(name: str) -> Seal:
-    """Of the files of a paper that was run again."""
-    return Seal(f"{name}.json", (f"{name}.html", f"{name}.*.csv"), f"exciter reproduce {name}")
-
-
-def refuse_parts_of_results(*paths: Path) -> None:
+def refuse_parts_of_results(*paths: Path, others: Iterable[Seal] = ()) -> None:
     """Refuse, before any work, to write a single file in place of one that belongs to a set: the set would be lost, and
-    a motion that was certified with it."""
+    a motion that was certified with it. others: seals of sets that the pipeline does not write itself."""
+    seals = (DESIGN, SEALED, VALIDATED, *others)
     for path in paths:
-        for seal in (DESIGN, SEALED, VALIDATED, *map(paper_seal, NAMES)):
+        for seal in seals:
             if seal.owns(path):
                 raise ExciterError(
                     f"'{path}' is one of the files that belong to {seal.name} beside it; choose another name"

@@ -1,0 +1,360 @@
+"""Sections 4.1 to 4.3: the three measures of the condition number, the change of variables, the three optimisers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+import exciter as ex
+from exciter.excitation.criteria import (
+    AnyCriterion,
+    Columns,
+    EnergyRows,
+    FrobeniusCondition,
+    QrCondition,
+    evaluate,
+)
+from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.sums import Logarithm
+from exciter.excitation.optimiser.points import Method, NelderMead, PointVariables, Powell, QuasiNewton
+from exciter.report.plot import Line, Plot
+from exciter.typing import Array
+from exciter_papers.gautier_khalil.sequences import PUBLISHED, assumed_limits, robot_model
+from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, same, shown
+
+# -- one descent from one start ----------------------------------------------------------------------------------------
+
+
+class BudgetSpentError(Exception):
+    """The evaluations are used up; methods of SciPy have no common way to be told so."""
+
+
+@dataclass(frozen=True, eq=False)
+class PointProblem:
+    """f(x) over r + 1 points; W does not depend on q1, which stays at the lower limit (23b)."""
+
+    model: ex.DynamicModel
+    r: int
+    criterion: AnyCriterion
+
+    @property
+    def variables(self) -> PointVariables:
+        return PointVariables.of(self.model.robot, self.r + 1)
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """(2 (r + 1) n,): all variables but the positions of joint 1."""
+        mask = np.ones((2, self.r + 1, self.model.n), dtype=bool)
+        mask[0, :, 0] = False
+        return mask.ravel()
+
+    @property
+    def size(self) -> int:
+        """n_d of (23b)."""
+        return int(self.active.sum())
+
+    def start(self, seed: int) -> Array:
+        """Normally distributed, as in 4.3."""
+        return np.random.default_rng(seed).standard_normal(self.size)
+
+    def cond(self, x: Array) -> float:
+        """cond(W) in the 2-norm, whatever is minimised."""
+        full = np.zeros(len(self.active))
+        full[self.active] = x
+        return evaluate(self.model, self.variables.motion(full), 1.0, None, EnergyRows()).condition_number
+
+
+@dataclass(eq=False)
+class Counted:
+    """f and ∂f/∂x, counted. gradient: whether the method uses it; price: evaluations that one call stands for."""
+
+    problem: PointProblem
+    budget: int
+    gradient: bool = True
+    price: int = 1
+    spent: int = 0
+    better: list[tuple[int, float, Array]] = field(default_factory=list)  #: (evaluations, value, x) of improvements
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        self._variables, self._active = problem.variables, problem.active
+        self._full = np.zeros(len(self._active))
+        columns = Columns.of(problem.model, None)
+        self._objective = Objective(problem.model, problem.criterion, columns, np.ones(problem.model.n), EnergyRows())
+
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        if self.spent + self.price > self.budget:
+            raise BudgetSpentError
+        self.spent += self.price
+        self._full[self._active] = x
+        motion = self._variables.motion(self._full)
+        if self.gradient:
+            value, slope = self._objective.value_and_gradient(motion)
+            gradient = self._variables.pullback(self._full, slope.q, slope.qd)[self._active]
+        else:
+            value, gradient = self._objective.value(motion), np.zeros_like(x)
+        if not self.better or value < self.better[-1][1]:
+            self.better.append((self.spent, value, x.copy()))
+        return value, gradient
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """cond(W) at the best x found; evaluations spent; history (K, 2): evaluations and cond(W) on the way."""
+
+    cond: float
+    evaluations: int
+    history: Array
+
+    def after(self, evaluations: Array) -> Array:
+        """cond(W) that holds after so many evaluations; NaN before the first."""
+        at = np.searchsorted(self.history[:, 0], evaluations, side="right") - 1
+        found: Array = np.where(at >= 0, self.history[np.maximum(at, 0), 1], np.nan)
+        return found
+
+
+def descend(
+    problem: PointProblem, method: Method, start: Array, budget: int, *, gradient: bool = True, price: int = 1
+) -> Descent:
+    """From one start until the method stops or the budget is spent."""
+    function = Counted(problem, budget, gradient, price)
+    with suppress(BudgetSpentError):
+        method.minimise(function, start)
+    kept = np.unique(np.geomspace(1, len(function.better), 40).astype(int)) - 1
+    history = np.array([(spent, problem.cond(x)) for spent, _, x in (function.better[k] for k in kept)])
+    return Descent(float(history[-1, 1]), function.spent, history)
+
+
+OPTIMUM: dict[int, float] = PUBLISHED["table_2"]["optimum"]
+MEASURES: dict[str, AnyCriterion] = {
+    "SVD": ex.ConditionNumber(),
+    "QR": QrCondition(),
+    "Frobenius": FrobeniusCondition(),
+}
+DIFFERENCES = "quasi-Newton, differences"
+METHODS: dict[str, Method] = {
+    "Nelder–Mead": NelderMead(10**6),
+    DIFFERENCES: QuasiNewton(10**6),
+    "Powell": Powell(10**6),
+}
+EXACT = "quasi-Newton, exact gradient"
+EXACT_BUDGET = 250  # evaluations with exact gradients
+JUDGED = min(OPTIMUM)  # r at which optimisers are compared in any run
+PER_VARIABLE = 20  # evaluations after which they are
+SIMILAR = 2.0  # ratio up to which results count as similar
+
+
+def run(effort: Effort) -> Sequence[Part]:
+    return (_variables(), _measures(effort), _optimisers(effort))
+
+
+# -- 4.2: the change of variables --------------------------------------------------------------------------------------
+
+
+def _variables() -> Part:
+    findings = []
+    for r, printed in PUBLISHED["variables"].items():
+        findings.append(same(f"variables n_d that W depends on, r = {r}", printed, _felt(r), 0.0))
+    variables = PointVariables.of(robot_model().robot, max(OPTIMUM) + 1)
+    motion = variables.motion(10.0 * np.random.default_rng(0).standard_normal(variables.size))
+    inside = (motion.q >= variables.lower) & (motion.q <= variables.upper) & (np.abs(motion.qd) <= variables.velocity)
+    return Part(
+        "Sections 4.2, 4.3",
+        "Change of variables",
+        "q = q_I + (q_F − q_I) sin² x, q̇ = q̇_M sin x. Variables are counted by the exact gradient of cond(W) at a "
+        "random point (seed 0): those with a slope are the ones that matter; q1 has none, (23b). The ranges of the "
+        "index j printed in 4.2 must both be 1 … n.",
+        (
+            *findings,
+            claim("points keep the limits for any x", inside.all(), f"{inside.size} coordinates, x of size 10"),
+        ),
+    )
+
+
+def _felt(r: int) -> int:
+    """Variables, of all 2 n (r + 1), with a slope."""
+    model = robot_model()
+    variables = PointVariables.of(model.robot, r + 1)
+    x = np.random.default_rng(0).standard_normal(variables.size)
+    objective = Objective(model, ex.ConditionNumber(), Columns.of(model, None), np.ones(model.n), EnergyRows())
+    gradient = objective.value_and_gradient(variables.motion(x))[1]
+    slope = np.abs(variables.pullback(x, gradient.q, gradient.qd))
+    return int((slope > 1e-9 * slope.max()).sum())
+
+
+# -- 4.1: three measures of the condition number -----------------------------------------------------------------------
+
+
+def _measures(effort: Effort) -> Part:
+    starts, budget = effort.pick(2, 6), effort.pick(150, 1500)
+    runs: dict[tuple[int, str], list[Descent]] = {}
+    for r in OPTIMUM:
+        for name, criterion in MEASURES.items():
+            problem = PointProblem(robot_model(), r, Logarithm(criterion))
+            runs[r, name] = [descend(problem, QuasiNewton(), problem.start(seed), budget) for seed in range(starts)]
+    medians = {key: float(np.median([one.cond for one in found])) for key, found in runs.items()}
+    spread = {r: max(medians[r, m] for m in MEASURES) / min(medians[r, m] for m in MEASURES) for r in OPTIMUM}
+    best = all(medians[r, "Frobenius"] == min(medians[r, m] for m in MEASURES) for r in OPTIMUM)
+    words = "; ".join(f"r = {r}: " + ", ".join(f"{name} {medians[r, name]:.3g}" for name in MEASURES) for r in OPTIMUM)
+    largest = max(OPTIMUM)
+    return Part(
+        "Section 4.1",
+        "Three measures of the condition number, minimised",
+        f"{assumed_limits()}. The logarithm of each measure is minimised by a quasi-Newton method with exact "
+        f"gradients from the same {starts} starts (x normally distributed, seeds 0 to {starts - 1}), at most {budget} "
+        f"evaluations each; "
+        "whatever is minimised, cond(W) in the 2-norm is compared. The paper does not say which of its optimisers was "
+        f"used for the comparison. Results count as similar up to a ratio of {SIMILAR:g} between the medians.",
+        (
+            claim(
+                "similar results with the three measures",
+                max(spread.values()) <= SIMILAR,
+                f"medians of cond(W) over starts: {words}. The 2-norm has a kink wherever singular values meet and "
+                "the QR estimate one wherever pivots change; both stop there, the Frobenius norm is smooth",
+            ),
+            claim("the Frobenius condition of WᵀW converges best", best, f"medians of cond(W): {words}"),
+        ),
+        DataTable(
+            "measures",
+            f"cond(W) reached by minimising each measure, {starts} starts",
+            ("r", "measure", "best", "median", "worst", "evaluations, median"),
+            [
+                [
+                    r,
+                    name,
+                    *(of([one.cond for one in found]) for of in (np.min, np.median, np.max)),
+                    np.median([one.evaluations for one in found]),
+                ]
+                for (r, name), found in runs.items()
+            ],
+        ),
+        _convergence(
+            f"Convergence with the three measures, r = {largest} (median of {starts} starts)",
+            {name: runs[largest, name] for name in MEASURES},
+            budget,
+        ),
+    )
+
+
+# -- 4.3: three optimisers ---------------------------------------------------------------------------------------------
+
+
+def _optimisers(effort: Effort) -> Part:
+    sizes, starts = effort.pick((JUDGED,), tuple(OPTIMUM)), effort.pick(4, 6)
+    spent = effort.pick(PER_VARIABLE, 2 * PER_VARIABLE)
+    runs = {r: _methods(r, spent, starts) for r in sizes}
+    reached = {
+        (r, each): {
+            name: np.array([one.after(np.array([each * _problem(r).size]))[0] for one in found])
+            for name, found in runs[r].items()
+        }
+        for r in sizes
+        for each in (PER_VARIABLE, spent)
+    }
+    judged, largest = reached[JUDGED, PER_VARIABLE], max(sizes)
+    return Part(
+        "Section 4.3",
+        "Three optimisers",
+        f"{assumed_limits()}. Nelder–Mead, quasi-Newton with derivatives by differences, and Powell 1964, from "
+        f"{starts} starts (x normally distributed, seeds 0, 1, …; Nelder–Mead, which is far behind, from the first "
+        f"alone) on the logarithm of the Frobenius condition, {spent} evaluations per variable each. The statement is "
+        f"judged at r = {JUDGED} after {PER_VARIABLE} per variable, by the medians. How many the paper spent is not "
+        "printed. Methods are SciPy's, not the programs of the Harwell library, and n_d variables without q1 are free. "
+        "The derivative of the quasi-Newton method is exact here and charged as n_d + 1 evaluations, the price of "
+        "forward differences. Beside them the same method with exact gradients charged once, which is how points are "
+        "found here.",
+        (
+            powell_best(judged["Nelder–Mead"], judged[DIFFERENCES], judged["Powell"]),
+            *(
+                shown(
+                    f"median cond(W) from one start, r = {JUDGED}, {name}",
+                    np.median(judged[name]),
+                    f"the published optimum is {OPTIMUM[JUDGED]}; {len(judged[name])} starts, "
+                    f"{EXACT_BUDGET if name == EXACT else PER_VARIABLE * _problem(JUDGED).size} evaluations each",
+                )
+                for name in ("Powell", EXACT)
+            ),
+            _affordable(max(OPTIMUM)),
+        ),
+        DataTable(
+            "optimisers",
+            "Median cond(W) over starts after so many evaluations",
+            ("r", "n_d", "evaluations", *METHODS, EXACT),
+            [
+                [r, _problem(r).size, each * _problem(r).size, *(np.median(v) for v in found.values())]
+                for (r, each), found in reached.items()
+            ],
+        ),
+        _convergence(
+            f"Convergence of the optimisers, r = {largest} (median over starts)",
+            runs[largest],
+            spent * _problem(largest).size,
+        ),
+    )
+
+
+def powell_best(simplex: Array, differences: Array, powell: Array) -> Finding:
+    """cond(W) by method, per start; of the simplex perhaps from fewer starts."""
+    wins = int((powell < differences).sum())
+    chance = float(binomtest(wins, len(powell)).pvalue)
+    best = np.median(powell) < np.median(differences) and (powell[: len(simplex)] < simplex).all()
+    return claim(
+        f"Powell's method gives the best results of the three, r = {JUDGED}",
+        best,
+        f"medians of cond(W): Powell {np.median(powell):.3g}, quasi-Newton with differences "
+        f"{np.median(differences):.3g}, Nelder–Mead {np.median(simplex):.3g}. Powell is ahead of quasi-Newton from "
+        f"{wins} of {len(powell)} starts (sign test: p = {chance:.2g}). The order depends on the number of evaluations "
+        "and on r",
+    )
+
+
+def _problem(r: int) -> PointProblem:
+    return PointProblem(robot_model(), r, Logarithm(FrobeniusCondition()))
+
+
+def price(problem: PointProblem, method: str) -> int:
+    """Evaluations that one call of the function stands for."""
+    return problem.size + 1 if method == DIFFERENCES else 1
+
+
+def _methods(r: int, spent: int, starts: int) -> dict[str, list[Descent]]:
+    problem = _problem(r)
+    budget = spent * problem.size
+    found = {
+        name: [
+            descend(
+                problem, method, problem.start(seed), budget, gradient=name == DIFFERENCES, price=price(problem, name)
+            )
+            for seed in range(1 if name == "Nelder–Mead" else starts)
+        ]
+        for name, method in METHODS.items()
+    }
+    found[EXACT] = [descend(problem, QuasiNewton(), problem.start(seed), EXACT_BUDGET) for seed in range(starts)]
+    return found
+
+
+def _affordable(r: int) -> Finding:
+    """Multiplications and additions of WᵀW, r b (b + 1), and of its inverse, b³."""
+    b = len(robot_model().base.independent)
+    operations = r * b * (b + 1) + b**3
+    computer = PUBLISHED["computer"]
+    most = computer["mflops"] * 1e6 * 60.0 * computer["minutes"] / operations
+    return shown(
+        f"evaluations that {computer['minutes']} minutes at {computer['mflops']} Mflop/s can pay for, r = {r}, at most",
+        float(f"{most:.2g}"),
+        f"{operations} operations for WᵀW and its inverse alone",
+    )
+
+
+def _convergence(title: str, runs: Mapping[str, Sequence[Descent]], budget: int) -> Plot:
+    x = np.geomspace(1.0, budget, 200)
+    lines = [
+        Line(name, np.median([np.where(x <= one.evaluations, one.after(x), one.cond) for one in found], axis=0))
+        for name, found in runs.items()
+    ]
+    return Plot(title, np.log10(x), "log₁₀ of the evaluations", "cond(W)", lines, log=True)

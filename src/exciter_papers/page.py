@@ -1,0 +1,183 @@
+"""What people read of papers: an HTML report of each with findings, tables and figures, and docs/papers.md of all."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from exciter.report.markup import Markup, element, joined, number
+from exciter.report.page import Page
+from exciter.report.plot import Plot
+from exciter.report.section import Section, figures, folded, settings_list
+from exciter.report.table import Bar, Cell, Table, Word
+from exciter_papers.paper import DataTable, Part, Value, Verdict, text_of, typeset
+from exciter_papers.run import Reproduced
+
+# -- the report of a paper ---------------------------------------------------------------------------------------------
+
+TONES = {
+    Verdict.MET: "good",
+    Verdict.BEATEN: "good",
+    Verdict.SHORT: "poor",
+    Verdict.DIFFERS: "fair",
+    Verdict.CLOSED: "fair",
+}
+QUICK = "This was a quick run: the same items with fewer starts and repetitions; the figures of searches are less good."
+SEEDS = (
+    "Random numbers have fixed seeds. The end of a search, such as the condition number of a design, can change by "
+    "some per cent, with few starts by ten, when kernels are compiled anew or versions change: local minima are many. "
+    "Everything else repeats to the digits shown."
+)
+FEW = 24  #: rows of a table that is shown at once
+MEANING = {
+    Verdict.MET: "the same within what was printed (an optimum: within 0.5 %), or typical of repetitions of ours",
+    Verdict.BEATEN: "better than published, under the conditions that the paper prints; what it leaves open is assumed",
+    Verdict.SHORT: "worse than published; the note says why",
+    Verdict.DIFFERS: "what the paper describes gives something else; the note has the evidence",
+    Verdict.CLOSED: "what it takes was never published",
+    Verdict.SHOWN: "computed here; nothing was published to compare with",
+}
+
+
+def write_report(reproduced: Reproduced, path: Path, versions: Mapping[str, str]) -> None:
+    """One HTML file; versions: of the programs it was computed with."""
+    paper = reproduced.paper
+    sections = [*(part_section(k, part) for k, part in enumerate(reproduced.parts)), how_section(reproduced, versions)]
+    Page(f"{paper.name}, run again", summary(reproduced), sections).write(path)
+
+
+def verdicts(reproduced: Reproduced) -> dict[Verdict, int]:
+    """How many findings have which verdict, in the order of Verdict; those that occur."""
+    counted = Counter(finding.verdict for _, finding in reproduced.rows())
+    return {verdict: counted[verdict] for verdict in Verdict if counted[verdict]}
+
+
+def summary(reproduced: Reproduced) -> Markup:
+    paper = reproduced.paper
+    counts = {verdict.value: str(count) for verdict, count in verdicts(reproduced).items()}
+    meaning = folded(
+        "What the verdicts mean", settings_list({str(verdict): words for verdict, words in MEANING.items()})
+    )
+    quick = element("p", QUICK) if reproduced.effort.quick else ""
+    return joined(element("p", paper.citation), element("p", paper.about), quick, figures(counts), meaning)
+
+
+def part_section(number_: int, part: Part) -> Section:
+    headings = ("quantity", "published", "reached", "verdict", "note")
+    rows = [
+        (one.quantity, cell(one.published), cell(one.reached), verdict_cell(one.verdict), typeset(one.note))
+        for one in part.findings
+    ]
+    table = Table(f"{part.item}, published and reached", headings, rows)
+    contents = [element("div", table.html(), class_="findings")] if rows else []
+    if part.differences:
+        contents.append(element("p", typeset(part.differences)))
+    contents += [figure.html() if isinstance(figure, Plot) else figure for figure in part.figures]
+    contents += [data_table(table) for table in part.tables]
+    return Section(f"part-{number_}", f"{part.item}: {part.title}", typeset(part.set_up), tuple(contents))
+
+
+def verdict_cell(verdict: Verdict) -> Cell:
+    return Word(str(verdict), TONES[verdict]) if verdict in TONES else str(verdict)
+
+
+def cell(value: Value | int) -> Cell:
+    """Numbers sort by value, and stand on the right with what stands for one; the rest is text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return Bar(float(value), text_of(value), math.nan)
+    return math.nan if value is None else float(value)
+
+
+def data_table(table: DataTable) -> Markup:
+    """Long ones open on demand."""
+    shown = Table(table.caption, table.headings, [[cell(value) for value in row] for row in table.rows]).html()
+    return shown if len(table.rows) <= FEW else folded(f"{table.caption} ({len(table.rows)} rows)", shown)
+
+
+def how_section(reproduced: Reproduced, versions: Mapping[str, str]) -> Section:
+    """How to get this page again."""
+    quick = " --quick" if reproduced.effort.quick else ""
+    settings = {
+        "command": f"exciter reproduce {reproduced.paper.name}{quick}",
+        "processor time": f"{number(reproduced.seconds, 3)} s",
+        **versions,
+    }
+    return Section("how", "How to run it again", SEEDS, (settings_list(settings),))
+
+
+# -- docs/papers.md ----------------------------------------------------------------------------------------------------
+
+INTRODUCTION = """# The papers, run again
+
+Every table and figure of five documents that can be run, published and reached side by side. This page is written by
+`exciter reproduce`; run it again, whole or one paper, with
+
+    exciter reproduce                      # all, with a report of every paper
+    exciter reproduce rackl-2012 --quick   # fewer starts and repetitions
+    exciter reproduce --json               # data: paper, item, quantity, published, reached, verdict, note
+
+Reports (`<paper>.html`) have the figures; `<paper>.json` and `<paper>.<table>.csv` have all tables as data. "The table"
+and "the figure" below are those of the report. Published figures are data files beside the code of each paper,
+`src/exciter_papers/*/*.yaml`. Set-ups state the seeds. `make papers` writes this page anew.
+"""
+
+
+def page(reproduced: Sequence[Reproduced]) -> str:
+    """The whole page."""
+    quick = [f"**{QUICK}**\n"] if reproduced[0].effort.quick else []
+    lines = [INTRODUCTION, f"{SEEDS}\n", *quick, *overview(reproduced)]
+    for one in reproduced:
+        lines += [f"## {one.paper.name}\n", f"{one.paper.citation}\n", f"{one.paper.about}\n"]
+        lines += [line for part in one.parts for line in part_lines(part)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def overview(reproduced: Sequence[Reproduced]) -> Iterator[str]:
+    """How often which verdict."""
+    yield row("paper", *MEANING)
+    yield rule(1 + len(MEANING))
+    for one in reproduced:
+        counts = verdicts(one)
+        yield row(f"[{one.paper.name}](#{one.paper.name})", *(str(counts.get(verdict, 0)) for verdict in MEANING))
+    yield ""
+    yield from (f"- **{verdict}**: {words}." for verdict, words in MEANING.items())
+    yield ""
+    yield "Where paper and run disagree, in short; evidence and explanation stand below:\n"
+    yield row("paper", "item", "quantity", "published", "reached")
+    yield rule(5)
+    for one in reproduced:
+        for part, finding in one.rows():
+            if finding.verdict in (Verdict.SHORT, Verdict.DIFFERS):
+                published, reached = text_of(finding.published), text_of(finding.reached)
+                yield row(one.paper.name, part.item, finding.quantity, published, reached)
+    yield ""
+
+
+def part_lines(part: Part) -> Iterator[str]:
+    yield f"### {part.item}: {part.title}\n"
+    yield f"{typeset(part.set_up)}\n"
+    if part.findings:
+        yield row("quantity", "published", "reached", "verdict", "note")
+        yield rule(5)
+    for finding in part.findings:
+        yield row(finding.quantity, text_of(finding.published), text_of(finding.reached), finding.verdict, finding.note)
+    yield ""
+    if part.differences:
+        yield f"{typeset(part.differences)}\n"
+
+
+def row(*cells: str) -> str:
+    return "| " + " | ".join(plain(cell) for cell in cells) + " |"
+
+
+def rule(columns: int) -> str:
+    return "|" + "---|" * columns
+
+
+def plain(text: str) -> str:
+    """Text that is no notation of a table."""
+    return " ".join(typeset(text).replace("|", "\\|").split())

@@ -1,0 +1,87 @@
+"""The simulated experiment of the paper (section IV): KUKA IR 361, three axes, 21 parameters, its noise and limits."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+import exciter as ex
+from exciter.excitation.criteria import AnyCriterion
+from exciter.excitation.design import Design, design
+from exciter.excitation.trajectories.trajectory import motion
+from exciter.typing import Array
+from exciter.validation.inertia_matrix import base_chi
+from exciter_papers.paper import published
+
+PAPER = published("swevers_ieee")
+SIMULATION = PAPER["simulation"]
+USUAL = (ex.Viscous(), ex.Coulomb())
+NOISE: Array = np.sqrt(np.array(SIMULATION["noise_variance"], dtype=float))  #: (3,) [N·m]
+SAMPLES: int = SIMULATION["samples"]  #: of one period
+MOTION_SEED = 0  #: of ``some_motion``
+FAMILY = ex.Fourier(SIMULATION["period"], SIMULATION["harmonics"])  #: eq. (11)
+
+
+@cache
+def model() -> ex.DynamicModel:
+    """The robot with viscous and Coulomb friction; limits and nominal parameters are the paper's."""
+    return ex.DynamicModel(ex.load("kuka-ir361"), USUAL)
+
+
+def workspace(robot: ex.Robot) -> ex.Box:
+    """The end effector between 0.8 and 1.8 m above the ground."""
+    low, high = SIMULATION["height"]
+    return ex.Box(robot, "tool", np.array([-np.inf, -np.inf, low]), np.array([np.inf, np.inf, high]))
+
+
+@cache
+def order() -> NDArray[np.int64]:
+    """(21,) the base parameter of the product that each line of Table I is."""
+    base = model().base
+    kept = [base.standard[k] for k in base.independent]
+    return np.array([kept.index(row["standard"]) for row in PAPER["table_1"]["rows"]])
+
+
+@cache
+def theta() -> Array:
+    """θ (21,) of Table I in the product's order of base parameters."""
+    values = np.empty(len(model().base))
+    values[order()] = [row["value"] for row in PAPER["table_1"]["rows"]]
+    values.flags.writeable = False
+    return values
+
+
+@cache
+def chi() -> Array:
+    """Standard parameters χ (36,) with these base parameters: θ on the independent columns, zero elsewhere."""
+    values = base_chi(model(), theta())
+    values.flags.writeable = False
+    return values
+
+
+def optimised(criterion: AnyCriterion, starts: int, *, seed: int = 0, other: ex.DynamicModel | None = None) -> Design:
+    """The motion of section IV-B that makes a criterion smallest within all limits of the paper; other: of a variant
+    of the robot."""
+    chosen = model() if other is None else other
+    return design(
+        chosen,
+        FAMILY,
+        criterion=criterion,
+        noise=NOISE,
+        constraints=[workspace(chosen.robot)],
+        samples=SAMPLES,
+        starts=starts,
+        seed=seed,
+    )
+
+
+def sampled(delta: Array, samples: int = SAMPLES) -> ex.Motion:
+    """One period of coefficients (3, 11) at so many instants."""
+    return motion(FAMILY, delta, FAMILY.sample_times(samples))
+
+
+def some_motion() -> Array:
+    """(3, 11) coefficients of some motion, drawn, that moves every joint; nothing is claimed of it."""
+    return 0.3 * np.random.default_rng(MOTION_SEED).standard_normal((model().n, FAMILY.coefficients))

@@ -1,0 +1,207 @@
+"""What a recording promises: shapes, order of time, read-only samples; and that cutting it loses nothing."""
+
+import json
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from exciter.errors import RecordingError
+from exciter.experiment.recording import About, AnalogFilter, Payload, Recording, SourceFile
+from exciter.settings import fill, written
+from support.robots import random_robot
+
+VALUES = st.floats(allow_nan=True, allow_infinity=True, width=64)
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+NUMBER = st.floats(-1e9, 1e9)
+NAMES = st.text(st.characters(categories=("L", "N"), include_characters="_-./ #;|%"), min_size=1, max_size=8)
+
+
+@st.composite
+def abouts(draw, n: int) -> About:
+    """Anything that may be known of a recording of ``n`` joints."""
+
+    def maybe(strategy):
+        return draw(st.none() | strategy)
+
+    def triple():
+        return st.tuples(NUMBER, NUMBER, NUMBER)
+
+    payload = st.builds(Payload, st.text(min_size=1, max_size=5), st.floats(0, 1e3), triple(), st.tuples(*[NUMBER] * 6))
+    return About(
+        period=maybe(st.floats(1e-6, 1e6)),
+        settled=maybe(NUMBER),
+        gravity=maybe(triple()),
+        payload=maybe(payload.filter(lambda p: p.frame.isprintable())),
+        filter=maybe(st.builds(AnalogFilter, st.integers(1, 20), st.floats(0.1, 1e5))),
+        gains=maybe(st.tuples(*[NUMBER] * n)),
+        sources=tuple(draw(st.lists(st.builds(SourceFile, TEXT, TEXT), min_size=1, max_size=2))),
+        notes=draw(st.dictionaries(TEXT, TEXT, max_size=2)),
+    )
+
+
+@st.composite
+def recordings(draw, samples: int = 2) -> Recording:
+    """Any joints, any samples: missing, infinite, subnormal, −0."""
+    names = NAMES.filter(lambda name: name.strip() == name)
+    joints = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    n, rows = len(joints), draw(st.integers(samples, 9))
+    steps = draw(arrays(float, rows, elements=st.floats(0, 1e6)))
+    time = draw(NUMBER) + np.cumsum(steps)
+    signal = arrays(float, (rows, n), elements=VALUES)
+    some = st.none() | signal
+    measured = [draw(signal), draw(some), draw(some), draw(some)]
+    return Recording(joints, time, *measured, draw(abouts(n)), temperature=draw(some))
+
+
+def same(a: Recording, b: Recording) -> bool:
+    """Every bit of every number (whichever NaN it is), the joints, and what is known beside them."""
+    numbers = all(
+        np.array_equal(getattr(a, k), getattr(b, k), equal_nan=True)
+        and np.array_equal(np.signbit(finite(getattr(a, k))), np.signbit(finite(getattr(b, k))))
+        for k in ("time", *a.everything)
+    )
+    return numbers and (a.joints, a.everything, a.about) == (b.joints, b.everything, b.about)
+
+
+def finite(values: np.ndarray) -> np.ndarray:
+    return np.nan_to_num(values, nan=1.0)
+
+
+def plain(**changes) -> Recording:
+    time = np.array([0.0, 1.0, 1.5, 4.0])
+    q = np.arange(8.0).reshape(4, 2)
+    return replace(Recording(("a", "b"), time, q, torque=-q), **changes)
+
+
+@settings(max_examples=30, deadline=None)
+@given(recordings(), st.integers(1, 10))
+def test_pieces_joined_are_the_whole(recording, size):
+    pieces = list(recording.chunks(size))
+    assert all(0 < len(piece) <= size for piece in pieces)
+    assert same(Recording.join(pieces), recording)
+
+
+@settings(max_examples=30, deadline=None)
+@given(recordings(samples=1), st.data())
+def test_slices_are_those_of_the_arrays(recording, data):
+    part = data.draw(st.slices(len(recording)).filter(lambda s: (s.step or 1) > 0))
+    cut = recording[part]
+    for name in ("time", *recording.signals):
+        np.testing.assert_array_equal(getattr(cut, name), getattr(recording, name)[part])
+    assert cut.about == recording.about
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(recording), max_size=len(recording))))
+    np.testing.assert_array_equal(recording[mask].q, recording.q[mask])
+    start, end = sorted(data.draw(st.tuples(NUMBER, NUMBER)))
+    inside = (recording.time >= start) & (recording.time <= end)
+    assert same(recording.between(start, end), recording[inside])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.permutations(range(5)), st.booleans())
+def test_arranged_is_the_robots_order(order, with_gains):
+    robot = random_robot(7, 4)
+    joints = [(*robot.joint_names, "gripper")[k] for k in order]
+    q = np.arange(15.0).reshape(3, 5)
+    gains = tuple(q[0]) if with_gains else None
+    recording = Recording(joints, [0, 1, 2], q, current=10 * q, temperature=-q, about=About(gains=gains, period=2.0))
+    arranged = recording.arranged(robot)
+    assert arranged.joints == robot.joint_names
+    for j, name in enumerate(robot.joint_names):
+        np.testing.assert_array_equal(arranged.q[:, j], q[:, joints.index(name)])
+        np.testing.assert_array_equal(arranged.current[:, j], 10 * q[:, joints.index(name)])
+        np.testing.assert_array_equal(arranged.temperature[:, j], -q[:, joints.index(name)])
+        assert gains is None or arranged.about.gains[j] == gains[joints.index(name)]
+    assert arranged.about.period == 2.0
+    assert (arranged.qd, arranged.torque) == (None, None)
+    assert same(arranged.arranged(robot), arranged)
+    with pytest.raises(
+        RecordingError, match=r"no joint 'j4' of the robot; it has .*other.*; rename them under joints:"
+    ):
+        replace(recording, joints=[{"j4": "other"}.get(name, name) for name in joints]).arranged(robot)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 5).flatmap(abouts))
+def test_about_as_plain_data_and_back(about):
+    assert fill(About, written(about), "about") == about
+    assert fill(About, json.loads(json.dumps(written(about))), "about") == about
+
+
+def test_samples_cannot_be_changed():
+    given_q = np.zeros((4, 2))
+    recording = plain(q=given_q)
+    given_q[:] = 7.0
+    assert not recording.q.any()
+    with pytest.raises(ValueError, match="read-only"):
+        recording.q[0, 0] = 1.0
+    with pytest.raises(FrozenInstanceError):
+        recording.q = given_q
+    with pytest.raises(TypeError):
+        recording.about.notes["a"] = "b"
+
+
+def test_figures():
+    recording = plain()
+    assert (recording.n, len(recording), recording.signals) == (2, 4, ("q", "torque"))
+    assert (recording.duration, recording.interval) == (4.0, 1.0)
+    with pytest.raises(RecordingError, match="1 samples has no rate"):
+        _ = recording[:1].interval
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"joints": ()}, "different names"),
+        ({"joints": ("a", "a")}, "different names"),
+        ({"joints": ("a", "b", "c")}, r"\(N, 3\); given time \(4,\), q \(4, 2\)"),
+        ({"qd": np.zeros((3, 2))}, r"qd \(3, 2\)"),
+        ({"time": np.zeros((4, 1))}, r"time \(4, 1\)"),
+        ({"time": [0.0, 1.0, np.nan, 2.0]}, "time contains NaN"),
+        ({"time": [0.0, 1.0, 0.5, 2.0]}, r"backwards after sample 1 \(1 s, then 0.5 s\)"),
+    ],
+)
+def test_refused(changes, message):
+    with pytest.raises(RecordingError, match=message):
+        plain(**changes)
+
+
+def test_equal_instants_and_missing_samples_are_allowed():
+    assert plain(time=[0, 1, 1, 2]).interval == 1.0
+    assert np.isnan(plain(q=np.full((4, 2), np.nan)).q).all()
+
+
+def test_torque_needs_a_meaning():
+    q = np.ones((4, 2))
+    assert plain().needed_torque() is not None
+    np.testing.assert_array_equal(
+        plain(torque=None, current=q, about=About(gains=(2.0, -3.0))).needed_torque(), [[2.0, -3.0]] * 4
+    )
+    np.testing.assert_array_equal(plain(current=q, about=About(gains=(2.0, 3.0))).needed_torque(), plain().torque)
+    with pytest.raises(RecordingError, match=r"gains \[N·m/A\]"):
+        plain(torque=None, current=q).needed_torque()
+    with pytest.raises(RecordingError, match="neither torque nor current"):
+        plain(torque=None).needed_torque()
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: AnalogFilter(order=0), "^AnalogFilter: order is 0; give a whole number ≥ 1, at most 20$"),
+        (lambda: AnalogFilter(cutoff=-4.0), r"^AnalogFilter: cutoff is -4.0; give a number > 0 \[Hz\]$"),
+        (lambda: Payload("tool", -1.0), r"^Payload: mass is -1.0; give a number ≥ 0 \[kg\]$"),
+        (lambda: Payload("tool", 1.0, (0.0, 0.0)), r"^Payload: centre is \[0.0, 0.0\]; give a list of 3 numbers \[m\]"),
+        (lambda: Payload("tool", 1.0, inertia=(1.0,)), r"^Payload: inertia is \[1.0\]; give a list of 6 numbers"),
+    ],
+)
+def test_settings_are_refused_by_key_and_value(made, message):
+    with pytest.raises(RecordingError, match=message):
+        made()
+
+
+def test_nothing_to_join():
+    with pytest.raises(RecordingError, match="nothing was recorded"):
+        Recording.join([])

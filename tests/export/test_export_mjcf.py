@@ -1,0 +1,120 @@
+"""MJCF files we write, loaded by MuJoCo: the same torques, limits, frames; and read back by ourselves."""
+
+import mujoco
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
+from exciter.export.mjcf import mjcf_text
+from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
+from exciter.robot import load
+from support.export_cases import identified
+from support.paths import ROBOTS
+from support.robots import random_robot, states
+
+CASES = {
+    "panda": lambda: load("panda"),
+    "tx40": lambda: load("tx40"),
+    "gripper-arm": lambda: load(ROBOTS / "gripper_arm.urdf"),
+    "gripper-locked": lambda: load(ROBOTS / "gripper_arm.urdf").lock({"finger_1": 0.02, "finger_2": 0.01}),
+    "two-arms": lambda: load(ROBOTS / "two_arms.urdf"),
+    "gantry": lambda: load(ROBOTS / "gantry.urdf"),
+    "mjcf": lambda: load(ROBOTS / "arm.xml"),
+    "tree": lambda: random_robot(2, 7, tree=True),
+}
+
+
+def inverse(text, robot, motion):
+    """(N, n) torques of MuJoCo, joint stops aside; dry friction acts, on joints that slide."""
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT
+    data = mujoco.MjData(model)
+    at = [int(model.joint(name).dofadr[0]) for name in robot.joint_names]
+    torque = np.empty(motion.q.shape)
+    for k in range(len(motion)):
+        data.qpos[at], data.qvel[at], data.qacc[at] = motion.q[k], motion.qd[k], motion.qdd[k]
+        mujoco.mj_inverse(model, data)
+        torque[k] = data.qfrc_inverse[at]
+    return torque
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_mujoco_predicts_the_same_torques(case):
+    """Rigid bodies, rotors, damping, and dry friction wherever a joint slides at 0.05 rad/s (m/s) or more."""
+    model, chi = identified(CASES[case]())
+    motion = states(model.robot, 30)
+    own = model.torque(motion, chi)
+    sliding = np.abs(motion.qd) > 0.05
+    back = inverse(mjcf_text(model, chi), model.robot, motion)
+    assert_allclose(back[sliding], own[sliding], rtol=1e-9, atol=1e-9 * np.abs(own).max())
+    assert sliding.mean() > 0.9
+
+
+@pytest.mark.parametrize("case", ["panda", "gripper-arm", "two-arms"])
+def test_what_a_user_expects_is_there(case, tmp_path):
+    robot = CASES[case]()
+    model, chi = identified(robot)
+    compiled = mujoco.MjModel.from_xml_string(mjcf_text(model, chi))
+    assert_allclose(compiled.opt.gravity, robot.gravity)
+    assert not (compiled.geom_contype | compiled.geom_conaffinity).any()
+    assert compiled.ngeom == sum(s.visible and s.kind != "mesh" for s in robot.shapes) or compiled.ngeom == len(
+        robot.capsules
+    )
+    for index, joint in enumerate(robot.joints):
+        motor, hinge = compiled.actuator(joint.name), compiled.joint(joint.name)
+        assert motor.trnid[0] == hinge.id
+        limits = joint.limits
+        assert bool(motor.ctrllimited[0]) == np.isfinite(limits.torque)
+        if motor.ctrllimited[0]:
+            assert_allclose(motor.ctrlrange, [-limits.torque, limits.torque])
+        assert bool(hinge.limited[0]) == np.isfinite(limits.upper)
+        if hinge.limited[0]:
+            assert_allclose(hinge.range, [limits.lower, limits.upper])
+        assert_allclose(hinge.armature[0], chi[model.standard.index(f"Ia{index + 1}")])
+    # frames, at a posture: MuJoCo's sites against our own reading of the file
+    path = tmp_path / "robot.mjcf"
+    path.write_text(mjcf_text(model, chi), encoding="utf-8")
+    again = load(path)
+    order = [again.index(name) for name in robot.joint_names]
+    for frame in robot.frames:
+        other = again.frame(frame.name)
+        assert other.joint == (order[frame.joint] if frame.joint >= 0 else -1)
+        assert_allclose(other.translation, frame.translation, atol=1e-12)
+        assert_allclose(other.rotation, frame.rotation, atol=1e-12)
+    assert_allclose(again.limit("torque")[order], robot.limit("torque"))
+    motion = states(robot, 5)
+    shuffled = type(motion).at(*(getattr(motion, key)[:, np.argsort(order)] for key in ("q", "qd", "qdd")))
+    read = DynamicModel(again, (RotorInertia(), Viscous(), Coulomb())).torque(shuffled)[:, order]
+    own = model.torque(motion, chi)
+    assert_allclose(read, own, rtol=1e-9, atol=1e-9 * np.abs(own).max())
+
+
+def test_what_has_no_place_is_told():
+    model, chi = identified(load("gautier-khalil").with_inertias(random_robot(1, 3).inertias), (Offset(), Viscous()))
+    text = mjcf_text(model, chi)
+    assert f"without a place here: off1 {chi[30]:.9g} N·m, off2" in text
+    assert "Fv1" not in text
+    mujoco.MjModel.from_xml_string(text)
+    with pytest.raises(ParameterError, match=r"only base parameters are known.*MJCF"):
+        mjcf_text(model, None)
+    chi[10] = -1.0
+    with pytest.raises(ParameterError, match="negative mass"):
+        mjcf_text(model, chi)
+
+
+def test_a_resting_joint_is_held():
+    """Dry friction above the weight: simulated for a second, the arm creeps by next to nothing."""
+    model, chi = identified(load("panda"))
+    chi[[model.standard.index(f"Fs{j}") for j in range(1, 8)]] = 100.0
+    compiled = mujoco.MjModel.from_xml_string(mjcf_text(model, chi))
+    data = mujoco.MjData(compiled)
+    data.qpos[:] = start = 0.5 * compiled.jnt_range.sum(1)
+    for _ in range(500):
+        mujoco.mj_step(compiled, data)
+    assert np.abs(data.qpos - start).max() < 1e-3
+    compiled.dof_frictionloss[:] = 0.0
+    for _ in range(500):
+        mujoco.mj_step(compiled, data)
+    assert np.abs(data.qpos - start).max() > 0.1

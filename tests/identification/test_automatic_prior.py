@@ -1,0 +1,179 @@
+"""What the automatic settings hold on to beside the links: small offsets, and a base that may lean."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
+from exciter.experiment.recording import About, Recording
+from exciter.identification.automatic.tilt import FARTHEST, choose_tilt
+from exciter.identification.automatic.trial import Trial
+from exciter.identification.automatic.weight import OFFSETS, choose_offset
+from exciter.identification.config.automatic import Automatic, choose_automatically
+from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.estimators.prior import Prior
+from exciter.identification.physical.equations import Equations
+from exciter.identification.physical.reference import Described
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
+from exciter.parameters.terms import Coulomb, Offset, Viscous
+from exciter.robot import load
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+from support.robots import smooth_motion
+
+TERMS = (Viscous(), Coulomb(), Offset())
+TIME = np.arange(1500) / 150
+NOISE = 0.01  # of each joint's torque
+WEIGHT = 10.0
+
+
+@cache
+def arm() -> Robot:
+    return load("ur10e")
+
+
+def leaning(degrees: float) -> np.ndarray:
+    angle = np.radians(degrees)
+    return 9.81 * np.array([np.sin(angle) * np.cos(0.7), np.sin(angle) * np.sin(0.7), -np.cos(angle)])
+
+
+def run_of(robot: Robot, motion: Motion, offset: float = 0.0, seed: int = 1) -> Run:
+    """Torques of a robot whose bodies are the description's, all 10 % heavier, with noise; offset: of joints 2 and 3,
+    over their torque."""
+    model = DynamicModel(robot, TERMS)
+    chi = model.nominal.copy()
+    chi[: 10 * model.n] *= 1.1
+    torque = model.torque(motion, chi)
+    size = np.sqrt((torque**2).mean(axis=0))
+    torque[:, 1:3] += offset * size[1:3]
+    torque += NOISE * size * np.random.default_rng(seed).standard_normal(torque.shape)
+    return Run.at(motion, torque, 150.0)
+
+
+def trial_of(run: Run, robot: Robot | None = None) -> Trial:
+    return Trial(Problem(DynamicModel(robot or arm(), TERMS), (run,)), Described())
+
+
+# -- offsets -----------------------------------------------------------------------------------------------------------
+
+
+def little_motion(middle: float) -> Motion:
+    """Joints 2 and 3 move a little about a posture: over so little way weight is nearly a constant."""
+    motion = smooth_motion(arm(), TIME, 3)
+    scale = np.where(np.isin(np.arange(arm().n), [1, 2]), 0.05, 1.0)
+    at = np.where(np.isin(np.arange(arm().n), [1, 2]), middle, 0.0)
+    return Motion(motion.time, at + scale * motion.q, scale * motion.qd, scale * motion.qdd)
+
+
+def test_offsets_are_held_near_zero_and_elsewhere_predictions_profit() -> None:
+    trial = trial_of(run_of(arm(), little_motion(-0.5)))
+    offset, choice = choose_offset(trial, 0.1, trial.noise(1e-3))
+    assert offset == OFFSETS[0]
+    assert "3 %" in choice.value
+    elsewhere = little_motion(-1.3)
+    model = trial.problem.model
+    truth = DynamicModel(arm(), TERMS).torque(elsewhere, np.append(1.1 * model.nominal[:60], model.nominal[60:]))
+    errors = []
+    for part in (None, offset):
+        found = Prior(values=Described(), weight=0.1, offset=part).estimate(trial.problem)
+        errors.append(float(((model.torque(elsewhere, found.standard) - truth) ** 2).mean()) ** 0.5)
+    assert errors[1] < 0.5 * errors[0]
+
+
+def test_offsets_that_are_there_stay() -> None:
+    run = run_of(arm(), smooth_motion(arm(), TIME, 5), offset=0.3)
+    trial = trial_of(run)
+    offset, _ = choose_offset(trial, WEIGHT, trial.noise(1e-3))
+    assert offset is None or offset >= 0.03
+    found = Prior(values=Described(), weight=WEIGHT, offset=offset).estimate(trial.problem)
+    values = dict(zip(found.names, found.values, strict=True))
+    free = Prior(values=Described(), weight=WEIGHT).estimate(trial.problem)
+    assert values["off2"] == pytest.approx(dict(zip(free.names, free.values, strict=True))["off2"], rel=0.05)
+
+
+def test_spread_of_offsets_is_a_part_of_the_torque() -> None:
+    problem = trial_of(run_of(arm(), smooth_motion(arm(), TIME, 5))).problem
+    equations = Equations.of(problem)
+    reference = Described().reference(equations).with_small_offsets(equations, 0.1)
+    names = problem.model.standard[60:]
+    assert reference.spread is not None
+    expected = [0.1 * equations.signal[int(n[3:]) - 1] if n.startswith("off") else np.inf for n in names]
+    assert_allclose(reference.spread, expected)
+    assert "10 %" in reference.notes[-1].text
+
+
+def test_a_part_of_nothing_is_refused() -> None:
+    with pytest.raises(ParameterError, match="give a number > 0"):
+        Prior(offset=0.0)
+
+
+# -- gravity -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("degrees", [0.4, 1.2])
+def test_a_base_that_leans_is_found(degrees: float) -> None:
+    run = run_of(arm().with_gravity(leaning(degrees)), smooth_motion(arm(), TIME, 5))
+    trial = trial_of(run)
+    gravity, choice = choose_tilt(trial, WEIGHT, trial.noise(1e-3))
+    assert gravity is not None
+    assert np.linalg.norm(gravity) == pytest.approx(9.81)
+    assert np.degrees(np.arccos(gravity @ leaning(degrees) / 9.81**2)) < 0.15
+    assert "clearly better" in choice.reason
+
+
+@pytest.mark.parametrize("degrees", [0.0, 4.0, 10.0])
+def test_upright_stays_upright_and_far_is_not_believed(degrees: float) -> None:
+    """Four degrees are no error of mounting: whoever mounts a robot so knows it."""
+    assert np.radians(4.0) > FARTHEST
+    run = run_of(arm().with_gravity(leaning(degrees)), smooth_motion(arm(), TIME, 5))
+    trial = trial_of(run)
+    gravity, choice = choose_tilt(trial, WEIGHT, trial.noise(1e-3))
+    assert gravity is None
+    assert choice.value == "as described"
+
+
+def test_other_mountings_lean_too() -> None:
+    """About gravity as it is described, whatever its direction."""
+    wall = arm().with_gravity([-9.81, 0.0, 0.0])
+    leans = wall.with_gravity(9.81 * np.array([-np.cos(0.02), 0.0, np.sin(0.02)]))
+    trial = trial_of(run_of(leans, smooth_motion(arm(), TIME, 5)), wall)
+    gravity, _ = choose_tilt(trial, WEIGHT, trial.noise(1e-3))
+    assert gravity is not None
+    assert_allclose(gravity, leans.gravity, atol=0.03)
+
+
+def chosen(configured: bool, **about: object) -> Automatic:
+    """Of a log of a robot that leans by 1.2°, friction as given; configured: whether gravity is."""
+    motion = smooth_motion(arm(), TIME, 5)
+    torque = run_of(arm().with_gravity(leaning(1.2)), motion).parts[0].torque  # type: ignore[index]
+    recording = Recording(arm().joint_names, motion.time, motion.q, torque=torque, about=About(**about))  # type: ignore[arg-type]
+    runs = (replace(Run.at(motion, torque, 150.0), recording=recording),)
+    data = {"terms": ["viscous", "coulomb", "offset"], "identify": {"route": {"cutoff": 20}, "friction": "as-given"}}
+    if configured:
+        data["gravity"] = [0.0, 0.0, -9.81]
+    return choose_automatically(IdentifyConfig.of(data, "test"), arm(), runs, lambda _: runs)
+
+
+def test_the_robot_stands_as_was_found_and_settings_say_so() -> None:
+    found = chosen(False)
+    assert found.config.robot.gravity is not None
+    assert_allclose(found.config.robot.gravity, leaning(1.2), atol=0.03)
+    assert_allclose(found.robot.gravity, found.config.robot.gravity)
+    again = IdentifyConfig.of(found.config.to_dict(), "again")
+    assert again.robot.gravity == pytest.approx(found.config.robot.gravity)
+    assert [one.setting for one in found.choices].count("gravity") == 1
+
+
+@pytest.mark.parametrize("configured", [True, False])
+def test_gravity_that_is_given_stays(configured: bool) -> None:
+    found = chosen(True) if configured else chosen(False, gravity=(0.0, 0.0, -9.81))
+    assert found.robot is not None
+    assert_allclose(found.robot.gravity, [0.0, 0.0, -9.81])
+    assert "gravity" not in [one.setting for one in found.choices]

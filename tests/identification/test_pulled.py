@@ -1,0 +1,226 @@
+"""σ of estimates that are pulled to a prior: by Monte Carlo, robots and errors drawn anew, and in the limits."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import signal
+
+from exciter.dynamics.model import DynamicModel
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.trajectory import motion as motion_of
+from exciter.identification.estimate import Estimate
+from exciter.identification.estimators.prior import Prior
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.physical.equations import Equations
+from exciter.identification.physical.reference import Described, PriorValues, Reference
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
+from exciter.identification.uncertainty.correlated import StationaryErrors, with_correlated_errors
+from exciter.identification.uncertainty.pulled import _off, with_correlated_errors_and_prior
+from exciter.notes import in_one_line
+from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
+from exciter.robot import load
+from support.monte_carlo import Bench
+
+RATE, SECONDS = 50.0, 10.0
+NOISE = np.array([5.0, 5.0, 3.0])
+GOOD, POOR = 0.5, 0.1  #: size of the motion
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(PriorValues):
+    """Always the same."""
+
+    given: Reference
+
+    def reference(self, equations: Equations) -> Reference:
+        return self.given
+
+
+@dataclass(frozen=True, eq=False)
+class Arms:
+    """Arms drawn around the reference, all of them moved alike; χ (p,) of the one in the middle."""
+
+    problem: Problem
+    reference: Reference
+    chi: np.ndarray
+    w: np.ndarray
+
+    @classmethod
+    @cache
+    def of(cls, size: float) -> Arms:
+        model = DynamicModel(load("kuka-ir361"), (RotorInertia(), Viscous(), Coulomb(), Offset()))
+        delta = size * np.random.default_rng(5).standard_normal((3, 11))
+        motion = motion_of(Fourier(10.0, 5), delta, np.arange(round(SECONDS * RATE)) / RATE)
+        chi = np.append(model.nominal[:30], np.abs(model.nominal[30:]) + 5.0)
+        problem = Problem(model, (Run.at(motion, model.torque(motion, chi), RATE),), folds=1)
+        reference = Described().reference(Equations.of(problem))
+        chi[:30] = reference.links.ravel()
+        return cls(problem, reference, chi, np.concatenate([rows.w for _, rows in problem.rows()]))
+
+    def deviation(self, rng: np.random.Generator, off: float) -> np.ndarray:
+        """(b,) of β, each number of L⁻¹ J L⁻ᵀ − 1 being off by ``off``."""
+        numbers = off * rng.standard_normal((3, 10))
+        links = np.einsum("kij,kj->ki", np.linalg.inv(self.reference.whitening), numbers).ravel()
+        return self.problem.base.base_values(np.append(links, np.zeros(len(self.chi) - 30)))
+
+    def bench(self, off: float, pole: float = 0.0) -> Bench:
+        def errors(rng: np.random.Generator) -> np.ndarray:
+            moved = self.w @ self.deviation(rng, off)
+            white = rng.standard_normal((len(moved) + 200, 3))
+            return moved + NOISE * signal.lfilter([np.sqrt(1.0 - pole**2)], [1.0, -pole], white, axis=0)[200:]
+
+        return Bench(self.problem, self.problem.base.base_values(self.chi), errors)
+
+
+def estimated(arms: Arms, problem: Problem, weight: float) -> Estimate:
+    found = Prior(values=Fixed(arms.reference), weight=weight).estimate(problem)
+    return with_correlated_errors_and_prior(problem, found, StationaryErrors())
+
+
+def normalised(size: float, weight: float, off: float, pole: float = 0.0, times: int = 20) -> np.ndarray:
+    """(times, b) errors over the half-width of their 95 % intervals."""
+    arms = Arms.of(size)
+    bench, found = arms.bench(off, pole), []
+    for seed in range(times):
+        true = bench.truth + arms.deviation(np.random.default_rng(seed), off)
+        estimate = estimated(arms, bench.draw(seed), weight)
+        low, high = estimate.interval()
+        found.append((estimate.values - true) / (0.5 * (high - low)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("pole", [0.0, 0.9], ids=["white", "coloured"])
+@pytest.mark.parametrize("size", [GOOD, POOR], ids=["good motion", "poor motion"])
+def test_intervals_cover_where_the_prior_is_as_good_as_its_weight_says(size: float, pole: float) -> None:
+    """20 times 25 intervals; those of one estimate are alike, so that a few per cent more or less are chance. Ten
+    seconds of coloured errors are worth few independent ones."""
+    covered = (np.abs(normalised(size, 100.0, 0.1, pole)) <= 1.0).mean()
+    assert (0.9 if pole else 0.93) < covered < 0.985
+
+
+@pytest.mark.parametrize(
+    ("size", "weight", "off", "pole"),
+    [(POOR, 100.0, 1.0, 0.0), (POOR, 100.0, 1.0, 0.9), (GOOD, 1e4, 1.0, 0.0)],
+)
+def test_intervals_cover_where_the_weight_is_far_too_strong(
+    size: float, weight: float, off: float, pole: float
+) -> None:
+    """The links are off by ten times, and a hundred times, what the weight says."""
+    assert off >= 10.0 * weight**-0.5
+    covered = (np.abs(normalised(size, weight, off, pole)) <= 1.0).mean()
+    assert 0.92 < covered < 0.99
+
+
+def test_a_prior_that_is_wrong_beyond_measure_is_noticed() -> None:
+    """A hundred times, and hardly any motion that could tell: errors are not covered as promised, but never by much."""
+    errors = np.abs(normalised(POOR, 1e4, 1.0))
+    assert (errors <= 1.0).mean() > 0.75
+    assert np.sqrt((errors**2).mean()) < 1.2
+
+
+def test_without_weight_it_is_the_covariance_of_least_squares() -> None:
+    arms = Arms.of(GOOD)
+    problem = arms.bench(0.1, 0.5).draw(0)
+    plain = with_correlated_errors(problem, WeightedLeastSquares().estimate(problem), StationaryErrors())
+    pulled = estimated(arms, problem, 1e-9)
+    assert_allclose(pulled.values, plain.values, atol=1e-2 * plain.std.min())
+    assert_allclose(pulled.covariance, plain.covariance, rtol=0.01, atol=0.01 * plain.std.min() ** 2)
+    assert pulled.freedom == pytest.approx(plain.freedom, rel=0.01)
+    assert "times" not in in_one_line(pulled.assumptions)
+
+
+def test_it_is_the_formula_with_dense_matrices() -> None:
+    """Errors that are independent: A⁻¹ (Wᵀ W / σ² + s² Sᵀ S) A⁻¹ with the s that is told."""
+    arms = Arms.of(GOOD)
+    problem = arms.bench(0.5).draw(1)
+    found = Prior(values=Fixed(arms.reference), weight=100.0).estimate(problem)
+    assert found.prior is not None
+    assert found.weights is not None
+    told = with_correlated_errors_and_prior(problem, found, StationaryErrors(lags=0, across_joints=False))
+    s = float(re.search(r"off by (\S+) times", told.assumptions[-1].text)[1])
+    assert 2.0 < s < 8.0  # 0.5 of the links' size, which the weight takes as 0.1
+    w = arms.w.transpose(1, 0, 2) / found.weights[:, None, None]
+    left = np.concatenate([rows.y for _, rows in problem.rows()]) - arms.w @ found.values
+    data, prior = w.reshape(-1, w.shape[2]).T @ w.reshape(-1, w.shape[2]), found.prior[:, :-1].T @ found.prior[:, :-1]
+    noise = (left**2).mean(axis=0) / found.weights**2
+    meat = sum(noise[j] * w[j].T @ w[j] for j in range(3))
+    bread = np.linalg.inv(data + prior)
+    expected = bread @ (meat + s**2 * prior) @ bread
+    assert_allclose(told.std, np.sqrt(expected.diagonal()), rtol=0.05)  # s has two digits, and the fit took freedom
+
+
+def test_a_prior_that_is_better_than_its_weight_says_counts_as_its_weight_says() -> None:
+    arms = Arms.of(GOOD)
+    problem = arms.bench(0.0).draw(0)
+    exact, off = (estimated(arms, problem, weight) for weight in (1.0, 1e-6))
+    assert "times" not in in_one_line(exact.assumptions)
+    assert (exact.std < off.std * 1.01).all()
+
+
+# -- how far off the prior is, in closed form --------------------------------------------------------------------------
+
+
+def pulled(data: np.ndarray, s: np.ndarray, covariance: np.ndarray, values: np.ndarray) -> float:
+    """s² of a prior ‖S β − t‖², t = 0, whose data have the information matrix ``data`` (b, b)."""
+    root = np.linalg.inv(np.linalg.cholesky(data + s.T @ s).T)  # A⁻¹ = root rootᵀ
+    return _off(np.column_stack([s, np.zeros(len(s))]), values, covariance, root.T @ s.T)
+
+
+def test_errors_count_as_independent_as_the_weights_say_at_least() -> None:
+    """One parameter of information d, prior s: β̂ = d ȳ/(d + s²), H = s²/(d + s²). With errors of variance 1/d,
+    s β̂ has the variance (1 − H)² (s²/d + s²_off) = H (1 − H) + s²_off (1 − H)², also where residuals look like none."""
+    for d, s in ((3.0, 1.0), (1.0, 3.0), (0.2, 0.3)):
+        h = s**2 / (d + s**2)
+        for wanted in (1.0, 1.5, 7.0, 200.0):
+            square = h * (1 - h) + wanted * (1 - h) ** 2
+            beta = np.array([np.sqrt(square) / s])
+            for seen in (0.0, 0.5, 1.0):  # of the variance that the weights say
+                covariance = np.array([[seen * h * (1 - h) / s**2]])
+                assert pulled(np.array([[d]]), np.array([[s]]), covariance, beta) == pytest.approx(wanted, rel=1e-5)
+            twice = np.array([[2.0 * h * (1 - h) / s**2]])
+            expected = max(1.0, wanted - h / (1 - h))
+            assert pulled(np.array([[d]]), np.array([[s]]), twice, beta) == pytest.approx(expected, rel=1e-5)
+
+
+def test_what_the_data_pulled_is_as_large_as_expected_with_dense_matrices() -> None:
+    """Several parameters: uᵀ M⁻¹ u is its number, u = S β̂ and M = H (1 − H) + s² (1 − H)²."""
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        data, s = rng.standard_normal((2, 3, 3))
+        data = data @ data.T
+        inverse = np.linalg.inv(data + s.T @ s)
+        h = s @ inverse @ s.T
+        left = np.eye(3) - h
+        values = 5.0 * rng.standard_normal(3)
+        off = pulled(data, s, inverse @ data @ inverse, values)
+        u = s @ values
+        assert off > 1.0
+        assert u @ np.linalg.solve(h @ left + off * left @ left, u) == pytest.approx(3.0, rel=1e-4)
+        assert pulled(data, s, inverse @ data @ inverse, 1e-3 * values) == 1.0
+
+
+def test_where_the_data_say_nothing_the_prior_counts_as_its_weight_says() -> None:
+    """Also next to directions of which they do: these alone tell how far off it is."""
+    assert pulled(np.array([[1e-9]]), np.eye(1), np.zeros((1, 1)), np.array([50.0])) == 1.0
+    both = pulled(np.diag([1e-9, 3.0]), np.eye(2), np.zeros((2, 2)), np.array([50.0, 3.0]))
+    assert both == pytest.approx(pulled(np.array([[3.0]]), np.eye(1), np.zeros((1, 1)), np.array([3.0])))
+    assert both > 10.0
+
+
+def test_how_far_off_a_prior_is_is_found_again_by_monte_carlo() -> None:
+    """Forty parameters whose prior is off by 4 times what its weight says, twenty robots."""
+    rng = np.random.default_rng(6)
+    d, count = rng.uniform(0.3, 3.0, 40), 40
+    found = []
+    for _ in range(20):
+        truth, errors = 4.0 * rng.standard_normal(count), rng.standard_normal(count) / np.sqrt(d)
+        values = d * (truth + errors) / (d + 1.0)
+        found.append(pulled(np.diag(d), np.eye(count), np.diag(d / (d + 1.0) ** 2), values))
+    assert np.mean(found) == pytest.approx(16.0, rel=0.15)

@@ -1,0 +1,392 @@
+"""Estimation in stages: exact on exact data, uncertainty carried from stage to stage, never better than all at once."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import binom
+
+from exciter.errors import ParameterError, RecordingError
+from exciter.experiment.signals.low_pass import Butterworth, SecondOrder
+from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.rows import ParallelFilter
+from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, Staged, StaticThenDynamic, TwoStep
+from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy, Power
+from exciter.identification.problem import Problem
+from exciter.identification.run import Run
+from exciter.identification.stages.cells import cells_of
+from exciter.identification.stages.instants import rows_with_motion
+from exciter.identification.stages.stage import ActingAtRest, AtRest, ConstantVelocity, Friction, Named, Stage, Unused
+from exciter.notes import in_one_line, texts
+from exciter.robot import Motion
+from support.given_rows import Experiment, moving, with_poses
+
+SIGMA = np.array([1.0, 2.0, 0.5])
+STEADY = ConstantVelocity(0.05, 0.8)
+SEQUENCES = (LinkByLink(), TwoStep(1), StaticThenDynamic(), FrictionFirst(STEADY))
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    """Motion, then poses."""
+    return Experiment.of(with_poses(moving(600, seed=5), 30, 4))
+
+
+def noisy(experiment: Experiment, rng: np.random.Generator, sigma: np.ndarray = SIGMA) -> Problem:
+    return experiment.problem(experiment.exact + sigma * rng.standard_normal(experiment.exact.shape))
+
+
+@pytest.mark.parametrize("estimator", SEQUENCES, ids=lambda e: type(e).__name__)
+def test_exact_data_give_exact_parameters(experiment, estimator):
+    found = estimator.estimate(experiment.problem(experiment.exact))
+    assert_allclose(found.values, experiment.true, rtol=1e-9, atol=1e-9)
+    assert (found.std < 1e-9).all()
+
+
+@pytest.mark.parametrize("estimator", SEQUENCES, ids=lambda e: type(e).__name__)
+def test_uncertainty_is_the_real_one(experiment, estimator):
+    repetitions = experiment.repeated(estimator, lambda rng: noisy(experiment, rng), 60)
+    repetitions.assert_honest()
+    all_at_once = WeightedLeastSquares(tuple(SIGMA)).estimate(noisy(experiment, np.random.default_rng(0)))
+    std = np.mean([found.std for found in repetitions.found], axis=0)
+    assert (std > 0.97 * all_at_once.std).all()  # Gauss–Markov; σ is estimated in one of them
+    assert (std > 1.2 * all_at_once.std).any()
+
+
+@pytest.mark.parametrize("estimator", [LinkByLink(), TwoStep(1), FrictionFirst(STEADY)], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize(
+    ("formulation", "tolerance"),
+    [(InverseDynamic(ParallelFilter(factor=2)), 1e-8), (FilteredDynamic(ParallelFilter(factor=2)), 2e-3)],
+    ids=["inverse", "filtered"],
+)
+def test_filtered_rows_will_do(experiment, estimator, formulation, tolerance):
+    """Two runs, both sides through a low-pass, without and with accelerations."""
+    motion = moving(1500, harmonics=8)
+    chi = np.linspace(0.5, 1.5, len(experiment.model.standard))
+    torque = experiment.model.torque(motion, chi)
+    runs = tuple(Run.at(motion[part], torque[part], 100.0) for part in (slice(0, 700), slice(700, 1500)))
+    found = estimator.estimate(Problem(experiment.model, runs, formulation)).values
+    assert_allclose(found, experiment.model.base.base_values(chi), rtol=tolerance, atol=tolerance)
+
+
+def dwelling(poses: int, dwell: float, way: float = 0.5, rate: float = 100.0) -> Motion:
+    """From pose to pose within ``way`` [s], smoothly, and ``dwell`` [s] at rest in each."""
+    goals = np.random.default_rng(1).uniform(-1.5, 1.5, (poses + 1, 3))
+    each, there = round((way + dwell) * rate), round(way * rate)
+    step = np.arange(poses * each)
+    s = np.minimum(step % each / there, 1.0)[:, None]
+    start, far = goals[step // each], np.diff(goals, axis=0)[step // each]
+    q = start + far * (10 * s**3 - 15 * s**4 + 6 * s**5)
+    return Motion(step / rate, q, far / way * 30 * (s * (1 - s)) ** 2, far / way**2 * 60 * s * (1 - s) * (1 - 2 * s))
+
+
+def dwelling_problem(experiment: Experiment, formulation, dwell: float) -> tuple[Problem, np.ndarray]:
+    """A run of motion and one of poses, exact; and the truth."""
+    chi = np.linspace(0.5, 1.5, len(experiment.model.standard))
+    motions = {"motion": moving(1500, harmonics=8), "poses": dwelling(8, dwell)}
+    runs = tuple(Run.at(m, experiment.model.torque(m, chi), 100.0, name) for name, m in motions.items())
+    return Problem(experiment.model, runs, formulation), experiment.model.base.base_values(chi)
+
+
+@pytest.mark.parametrize(
+    ("low_pass", "dwell"), [(Butterworth(10.0), 1.3), (SecondOrder(10.0), 0.6), (None, 4.0)], ids=["4", "1", "decimate"]
+)
+def test_filtered_poses_are_at_rest_as_far_as_the_filter_looks(experiment, low_pass, dwell):
+    """Motion that the filter smears into a pose would be taken for gravity: its columns are left out."""
+    both = ParallelFilter(low_pass, factor=2)
+    problem, true = dwelling_problem(experiment, InverseDynamic(both), dwell)
+    found = StaticThenDynamic().estimate(problem)
+    assert_allclose(found.values, true, rtol=0.0, atol=1e-6)
+    assert found.notes[0].text.startswith("static: 4 parameters from 24 equations")
+    with pytest.raises(RecordingError, match=r"stage 'static'.* up to .* s around it: what is chosen must last longer"):
+        StaticThenDynamic().estimate(dwelling_problem(experiment, InverseDynamic(both), 0.3 * dwell)[0])
+
+
+def test_filtered_poses_without_accelerations(experiment):
+    problem, true = dwelling_problem(experiment, FilteredDynamic(ParallelFilter(Butterworth(10.0), factor=2)), 1.3)
+    gravity = ActingAtRest().chosen(problem)
+    assert_allclose(StaticThenDynamic().estimate(problem).values[gravity], true[gravity], rtol=0.0, atol=1e-6)
+
+
+def test_samples_around_an_equation_are_those_of_its_segment(experiment):
+    """Against a look at every sample, of a run in pieces with a gap, in which a filter starts anew."""
+    motion = dwelling(12, 1.3)
+    torque = experiment.model.torque(motion)
+    cuts = (slice(0, 337), slice(337, 948), slice(952, 2000))  # moves until the gap, rests after it
+    run = Run(tuple(Processed(motion[cut], torque[cut], 100.0) for cut in cuts))
+    problem = Problem(experiment.model, (run,), InverseDynamic(ParallelFilter(Butterworth(10.0), factor=2)))
+    rest = AtRest().chosen(motion)[:, 0]
+    segment = np.full(len(motion), -1)
+    segment[:948], segment[952:2000] = 0, 1
+    count = 0
+    for _, rows, there in rows_with_motion(problem):
+        assert 0.4 < there.reach < 0.6
+        chosen = there.chosen_throughout(AtRest())
+        for time, row in zip(rows.time, chosen, strict=True):
+            seen = (np.abs(motion.time - time) <= there.reach) & (segment == segment[round(time * 100)])
+            assert (row == rest[seen].all()).all()
+        count += int(chosen[:, 0].sum())
+    assert 50 < count < 0.4 * rest.sum()
+
+
+# -- what a later stage makes of earlier ones --------------------------------------------------------------------------
+
+
+def test_earlier_errors_must_be_carried_along():
+    """Link by link with a last joint that is noisy: σ that takes earlier links for exact is far too small."""
+    experiment, sigma = Experiment.of(moving(300)), np.array([0.2, 0.2, 3.0])
+    repetitions = experiment.repeated(LinkByLink(), lambda rng: noisy(experiment, rng, sigma), 45)
+    repetitions.assert_honest()
+    stages = [line.split(":") for line in texts(repetitions.found[0].notes)]
+    assert [name for name, _ in stages] == ["link of joint_3", "link of joint_2", "link of joint_1"]
+    first = np.abs(experiment.w[:, 2]).max(axis=0) > 1e-9
+    second = (np.abs(experiment.w[:, 1]).max(axis=0) > 1e-9) & ~first
+    covered, ratio = [], []
+    for seed, found in enumerate(repetitions.found):
+        problem = noisy(experiment, np.random.default_rng(seed), sigma)
+        rows = problem.compressed.only_joints([1]).given(found.values[first], np.flatnonzero(first))
+        kept = [rows.parameters.index(experiment.names[k]) for k in np.flatnonzero(second)]
+        values, covariance = rows.columns(kept).information(sigma[1]).solve()
+        std = np.sqrt(covariance.diagonal())
+        covered.append(np.abs(values - experiment.true[second]) < 1.96 * std)
+        ratio.append(found.std[second] / std)
+    assert np.mean(covered) < 0.75
+    assert np.mean(ratio) > 2.0
+    assert 0.92 < repetitions.covered[:, second].mean() < 0.98
+
+
+def test_intervals_know_how_few_equations_a_stage_has():
+    """Three or so degrees of freedom in each stage; all stages together have fifteen."""
+    experiment = Experiment.of(moving(12))
+    repetitions = experiment.repeated(LinkByLink(), lambda rng: noisy(experiment, rng), 25)
+    assert all(1.0 <= found.freedom < 4.0 for found in repetitions.found)
+    assert 0.93 < repetitions.covered.mean() < 0.99
+    few = Experiment.of(with_poses(moving(300), 6, 4))
+    found = StaticThenDynamic().estimate(noisy(few, np.random.default_rng(0)))
+    assert 3.0 < found.freedom < 7.0
+
+
+def test_a_stage_is_generalised_least_squares():
+    """Two stages against the textbook formulas on whole matrices: V + B C Bᵀ, gain, covariance with its cross terms."""
+    experiment = Experiment.of(moving(120))
+    rng = np.random.default_rng(7)
+    y = experiment.exact + SIGMA * rng.standard_normal(experiment.exact.shape)
+    problem = experiment.problem(y)
+    found = Staged((Stage("last", joints=(2,)), Stage("others", joints=(0, 1)))).estimate(problem)
+    last = np.abs(experiment.w[:, 2]).max(axis=0) > 1e-9
+    w = experiment.w[:, 2][:, last]
+    c = found.noise[2] ** 2 * np.linalg.inv(w.T @ w)
+    values = np.linalg.lstsq(w, y[:, 2])[0]
+    assert_allclose(found.values[last], values, rtol=1e-9)
+    assert_allclose(found.covariance[np.ix_(last, last)], c, rtol=1e-6)
+    rows = experiment.w[:, :2].reshape(-1, len(experiment.names))
+    a, b = rows[:, ~last], rows[:, last]
+    v = np.diag(np.tile(found.noise[:2] ** 2, 120)) + b @ c @ b.T
+    gain = np.linalg.solve(a.T @ np.linalg.solve(v, a), np.linalg.solve(v, a).T)
+    assert_allclose(found.values[~last], gain @ (y[:, :2].ravel() - b @ values), rtol=1e-6)
+    own = found.covariance[np.ix_(~last, ~last)]
+    assert_allclose(own, gain @ v @ gain.T, rtol=1e-6, atol=1e-9 * own.max())
+    cross = found.covariance[np.ix_(~last, last)]
+    assert_allclose(cross, -gain @ b @ c, rtol=1e-6, atol=1e-9 * np.abs(cross).max())
+
+
+def test_stages_may_share_equations():
+    """The same rows twice: errors of the stages are not independent, and the covariance knows."""
+    experiment = Experiment.of(moving(300))
+    twice = Staged((Stage("some", Named(("ZZR1", "ZZR2", "MXR2", "Fs1", "Fv2", "MX3", "ZZ3"))), Stage("others")))
+    repetitions = experiment.repeated(twice, lambda rng: noisy(experiment, rng), 45)
+    repetitions.assert_honest()
+
+
+def test_what_a_stage_cannot_determine_is_left_to_later_ones():
+    """Only joint 1 moves in the first run: its friction is found there, the rest in the second."""
+    motion = moving(400)
+    one = np.array([1.0, 0.0, 0.0])
+    still = Motion(motion.time, motion.q * one + [0.0, 0.5, 0.7], motion.qd * one, motion.qdd * one)
+    experiment = Experiment.of(motion)
+    runs = tuple(
+        Run.at(m, experiment.model.torque(m), 100.0, name) for m, name in ((still, "locked"), (motion, "free"))
+    )
+    problem = Problem(experiment.model, runs)
+    found = Staged((Stage("a", runs=("locked",)), Stage("b", runs=("free",)))).estimate(problem)
+    true = experiment.model.base.base_values(experiment.model.nominal)
+    assert_allclose(found.values, true, rtol=1e-8, atol=1e-8)
+    assert found.notes[0].text.startswith("a: ")
+    assert "ZZR1" in found.notes[0].text.split(";")[1]
+    assert "left to later stages" in found.notes[0].text
+    for name, early in (("Fv1", True), ("Fs1", True), ("ZZR1", False), ("Fv3", False)):
+        k = problem.names.index(name)
+        alone = Staged((Stage("a", Named((name,)), runs=("locked",)), Stage("b", runs=("free",)))).estimate(problem)
+        assert_allclose(alone.values[k], true[k], atol=1e-8)
+        assert alone.notes[0].text.startswith("a: 1 parameter " if early else "a: 0 parameters")
+    with pytest.raises(ParameterError, match=r"no stage determines .*Fv3"):
+        Staged((Stage("a", runs=("locked",)),)).estimate(problem)
+
+
+# -- which equations, which parameters ---------------------------------------------------------------------------------
+
+
+def test_motion_is_matched_by_time(experiment):
+    """Rows that were decimated, of a run in pieces with a gap, with the motion of exactly their instants."""
+    motion = moving(1500, harmonics=8)
+    torque = experiment.model.torque(motion)
+    cuts = (slice(0, 337), slice(337, 900), slice(960, 1500))
+    run = Run(tuple(Processed(motion[cut], torque[cut], 100.0) for cut in cuts))
+    problem = Problem(experiment.model, (run, run), InverseDynamic(ParallelFilter(factor=4)))
+    count = 0
+    for _, rows, there in rows_with_motion(problem):
+        assert (there.motion.time == rows.time).all()
+        assert_allclose(there.motion.q, motion.q[np.round(rows.time * 100).astype(int)])
+        assert_allclose(there.motion.qdd, motion.qdd[np.round(rows.time * 100).astype(int)])
+        count += len(rows)
+    assert count > 200
+
+
+def test_every_equation_is_used_once(experiment):
+    stages = FrictionFirst(STEADY).stages(problem := experiment.problem(experiment.exact))
+    cells = cells_of(problem, stages)
+    chosen = STEADY.chosen(experiment.motion)
+    assert (cells.used.sum(axis=1) == 1).all()
+    for joint in range(3):
+        mine = cells.joint == joint
+        assert cells.rows[mine & cells.used[:, joint]].sum() == chosen[:, joint].sum()
+        assert cells.rows[mine].sum() == len(experiment.motion)
+
+
+def test_parameters_by_rule(experiment):
+    problem = experiment.problem(experiment.exact)
+
+    def names(rule):
+        return [name for name, chosen in zip(problem.names, rule.chosen(problem), strict=True) if chosen]
+
+    assert names(ActingAtRest()) == ["MXR2", "MY2", "MX3", "MY3"]
+    assert names(Friction((1,))) == ["Fv2", "Fs2"]
+    assert len(names(Friction())) == 6
+
+
+def test_poses_count_once_each():
+    """Means of poses, of a run that is cut anywhere, with as many equations as poses."""
+    motion = with_poses(moving(200), 12, 7)
+    experiment = Experiment.of(motion)
+    torque = experiment.model.torque(motion)
+    for cuts in ([], [203, 230], list(range(1, 280, 11))):
+        edges = [0, *cuts, len(motion)]
+        parts = tuple(Processed(motion[a:b], torque[a:b], 100.0) for a, b in pairwise(edges))
+        problem = Problem(experiment.model, (Run(parts),))
+        cells = cells_of(problem, StaticThenDynamic().stages(problem))
+        assert cells.rows[cells.used[:, 0]].tolist() == [12, 12, 12]
+        assert cells.rows[cells.used[:, 1]].sum() == 600
+        poses = model_rows_of(experiment, motion)[200::7].reshape(-1, 3, len(problem.names) + 1)
+        for j in range(3):
+            factor = cells.factors[cells.used[:, 0] & (cells.joint == j)][0]
+            assert_allclose(factor.T @ factor, poses[:, j].T @ poses[:, j], atol=1e-8)
+
+
+def model_rows_of(experiment: Experiment, motion) -> np.ndarray:
+    y = experiment.model.torque(motion)[:, :, None]
+    return np.concatenate([experiment.model.regressor(motion)[:, :, experiment.model.base.independent], y], axis=2)
+
+
+def test_friction_that_holds_a_pose_is_an_error_of_the_pose():
+    """Friction of random sign at every pose: honest with one equation per pose, far too sure with one per sample."""
+    experiment = Experiment.of(with_poses(moving(400), 40, 5))
+    gravity = ActingAtRest().chosen(experiment.problem(experiment.exact))
+
+    def sticking(rng):
+        friction = np.repeat(rng.choice([-3.0, 3.0], (40, 3)), 5, axis=0)
+        noise = 0.3 * rng.standard_normal(experiment.exact.shape)
+        noise[400:] += friction
+        return experiment.problem(experiment.exact + noise)
+
+    static = Stage("static", ActingAtRest(), selection=AtRest(), alone=True)
+    sure = Staged((static, Stage("dynamic", selection=Unused())))
+    honest = experiment.repeated(StaticThenDynamic(), sticking, 50)
+    assert "nothing but the parameters of stage 'static' acts" in in_one_line(honest.found[0].assumptions)
+    assert 0.92 < honest.covered[:, gravity].mean() < 0.98
+    assert experiment.repeated(sure, sticking, 10).covered[:, gravity].mean() < 0.75
+
+
+@pytest.mark.parametrize("friction", [0.0, 10.0], ids=["white", "sticking"])
+def test_sigma_is_honest_with_few_poses(friction):
+    """Four poses: joint 2 has as many equations as there are parameters. Weighted by what it leaves, it would be met
+    exactly, with σ as small as rounding."""
+    poses, samples, times = 4, 5, 60
+    experiment = Experiment.of(with_poses(moving(60), poses, samples))
+    gravity = ActingAtRest().chosen(experiment.problem(experiment.exact))
+
+    def sticking(rng):
+        noise = rng.standard_normal(experiment.exact.shape)
+        noise[60:] += np.repeat(friction * rng.choice([-1.0, 1.0], (poses, 3)), samples, axis=0)
+        return experiment.problem(experiment.exact + SIGMA * noise)
+
+    found = experiment.repeated(StaticThenDynamic(), sticking, times)
+    missed = (~found.covered).sum(axis=0)
+    assert missed.max() <= binom.ppf(0.999, times, 0.05), missed
+    normalised = found.errors / [estimate.std for estimate in found.found]
+    rms = np.sqrt((normalised[:, gravity] ** 2).mean(axis=0))
+    assert ((rms > 0.5) & (rms < 2.0)).all(), rms
+    assert np.abs(normalised).max() < 12.0
+
+
+def test_samples_within_poses_bound_sigma_from_below():
+    """Torques that obey gravity from pose to pose, though each pose is noisy: that is luck."""
+    experiment = Experiment.of(with_poses(moving(200), 6, 4))
+    noise = np.zeros_like(experiment.exact)
+    noise[200:] = np.tile([[1.0], [-1.0], [-1.0], [1.0]], (6, 3))
+    problem = experiment.problem(experiment.exact + SIGMA * noise)
+    cells = cells_of(problem, StaticThenDynamic().stages(problem))
+    assert_allclose(cells.scatter[cells.used[:, 0]], SIGMA**2 / 3.0)  # four samples: variance 4/3, of the mean a fourth
+    assert np.isnan(cells.scatter[cells.used[:, 1]]).all()
+    gravity = ActingAtRest().chosen(problem)
+    rows = experiment.w[200::4][:, :, gravity] / (SIGMA[:, None] / np.sqrt(3.0))
+    std = np.sqrt(np.linalg.inv(np.einsum("kja,kjb->ab", rows, rows)).diagonal())
+    assert_allclose(StaticThenDynamic().estimate(problem).std[gravity], std, rtol=1e-6)
+
+
+def test_scatter_of_filtered_poses_is_the_variance_of_their_means():
+    """Neighbours are alike, so that there are fewer of them than there seem to be; against the errors themselves."""
+    motion, model = dwelling(40, 3.0), Experiment.of(moving(12)).model
+    torque = model.torque(motion) + np.random.default_rng(2).standard_normal((len(motion), 3))
+    formulation = InverseDynamic(ParallelFilter(Butterworth(10.0), factor=1))
+    problem = Problem(model, (Run.at(motion, torque, 100.0),), formulation)
+    cells = cells_of(problem, StaticThenDynamic().stages(problem))
+    static = cells.used[:, 0]
+    errors = cells.factors[static] @ np.append(model.base.base_values(model.nominal), -1.0)
+    assert cells.rows[static].tolist() == [40, 40, 40]
+    assert_allclose(cells.scatter[static].mean(), (errors**2).sum() / 120, rtol=0.35)
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+def test_equations_without_joints_are_refused(experiment):
+    runs = experiment.problem(experiment.exact).runs
+    for estimator in SEQUENCES:
+        for formulation in (Energy(), Power()):
+            with pytest.raises(ParameterError, match=r"stages go by joints.*use the inverse dynamic"):
+                estimator.estimate(Problem(experiment.model, runs, formulation))
+
+
+def test_stages_that_cannot_work_are_refused(experiment):
+    problem = experiment.problem(experiment.exact)
+    with pytest.raises(ParameterError, match="a wrist of 3 joints; the robot has 3"):
+        TwoStep(3).estimate(problem)
+    with pytest.raises(ParameterError, match="runs is \\[\\]; give a list of runs"):
+        StaticThenDynamic(runs=())
+    with pytest.raises(RecordingError, match="names run 'poses'; there are: run"):
+        StaticThenDynamic(runs=("poses",)).estimate(problem)
+    with pytest.raises(ParameterError, match="names joint 7"):
+        Staged((Stage("a", joints=(7,)),)).estimate(problem)
+    with pytest.raises(ParameterError, match="unknown parameter 'ZZ9'"):
+        Staged((Stage("a", Named(("ZZ9",))),)).estimate(problem)
+    with pytest.raises(ParameterError, match=r"stage 'friction of joint_1' has \d equations for"):
+        FrictionFirst(ConstantVelocity(0.05, 0.05)).estimate(problem)
+    nothing = experiment.exact * [1.0, 0.0, 1.0]
+    for estimator in SEQUENCES:
+        with pytest.raises(RecordingError, match="torque of 'joint_2' is zero throughout"):
+            estimator.estimate(experiment.problem(nothing))
+    with pytest.raises(ParameterError, match=r"speed is -1.0; give a number ≥ 0"):
+        AtRest(speed=-1.0)
