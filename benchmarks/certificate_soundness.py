@@ -39,7 +39,6 @@ import pinocchio as pin
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
 
-from conftest import CASES, random_robot
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import LimitVerdict
@@ -59,6 +58,7 @@ from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Frame, Robot
+from support.robots import CASES, random_robot
 
 ROBOTS = ("panda", "lwr4", "ur10e", "tx40", "kuka-ir361", "gantry", "two-arms", "serial", "tree")
 FAMILIES = ("fourier", "bspline", "quintic", "acceleration", "file")

@@ -22,7 +22,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from fuzz_damage import BOMBS
-from log_files import WRITERS
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
@@ -49,6 +48,7 @@ from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import library, load
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import parse_yaml
+from support.log_files import WRITERS
 
 CHECKED = 0.1  # of the logs and trajectories, on which the slow next step is tried, too
 ROBOTS = Path(__file__).parents[1] / "tests" / "robots"

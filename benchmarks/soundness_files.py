@@ -25,7 +25,6 @@ import pinocchio as pin
 import yaml
 from certificate_soundness import STILL, Case, Truth, dense, unsound_intervals, wrong_verdicts
 
-from conftest import random_robot
 from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.unchecked import unchecked
@@ -42,6 +41,7 @@ from exciter.robot import Robot, load
 from exciter.robot.geometry import Shape
 from exciter.robot.motion import Motion
 from exciter.settings import written
+from support.robots import random_robot
 
 Array = np.ndarray
 #: MeshDistance has to tell collision shapes from visual ones for ``shapes_trial``; where it cannot, it is left out.

@@ -19,7 +19,6 @@ import numpy as np
 import pinocchio
 import pytest
 import yaml
-from test_export_data import estimate_of
 
 from exciter.cli import main
 from exciter.commands.common import console
@@ -48,6 +47,7 @@ from exciter.robot.mdh_file import write_mdh
 from exciter.robot.robot import Frame
 from exciter.validation.validation import validate
 from support import export_cases
+from support.estimates import estimate_of
 from support.report_designs import designed
 from support.report_identifications import identified, quality_of
 

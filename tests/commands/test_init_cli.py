@@ -1,7 +1,6 @@
 """``exciter init``, ``exciter completion``, --quiet: a configuration that every command takes, comments included."""
 
 import json
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,24 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from exciter.cli import main
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.robot import library, load
 from support.paths import ROBOTS
+from support.starting_files import exciter, uncommented
 
 DESCRIBED = [*library.names(), *sorted(map(str, ROBOTS.glob("*.urdf")))]
-
-
-def exciter(*arguments) -> int:
-    with pytest.raises(SystemExit) as left:
-        main([*map(str, arguments)])
-    return int(left.value.code or 0)
-
-
-def uncommented(text: str) -> str:
-    """With every line that could be said; a locked joint would take the pairs of bodies with it."""
-    return re.sub(r"^( *)# ( *(?!lock)[a-z_]+:)(?= |$)", r"\1\2", text, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("source", DESCRIBED, ids=lambda source: Path(source).stem)

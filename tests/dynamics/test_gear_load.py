@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from test_certificate import fourier
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.kernels.cache import kernels
@@ -25,6 +24,7 @@ from exciter.parameters.terms.ranges import Ranges
 from exciter.report.plain_words import listed
 from exciter.robot import Motion, load
 from exciter.settings import written
+from support.certificates import fourier
 from support.robots import states
 
 ROBOT = load("kuka-ir361")

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_certificate import resting
 
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import LimitVerdict
@@ -14,6 +13,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.robot import Robot, library
 from exciter.robot.load import with_default_accelerations
+from support.certificates import resting
 from support.robots import random_robot
 
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from test_certificate import even_spans, inside
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
@@ -26,20 +25,12 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.parameters import terms as t
-from exciter.robot import Joint, Limits, Motion, Robot
+from exciter.robot import Motion
 from exciter.robot.geometry import Shape
+from support.certificate_arms import Array, arm, slider
+from support.certificates import even_spans, inside
 
-Array = np.ndarray
 SINE, COSINE = 10, 11  #: equal intervals of a period, one of them with a peak in its middle, where bounds are reached
-
-
-def arm(*inertias: Array) -> Robot:
-    """Links of 1 m in the vertical plane xy, straight along x where q = 0."""
-    joints = tuple(
-        Joint(f"j{i + 1}", "revolute", i - 1, np.eye(3), [float(i > 0), 0, 0], [0, 0, 1.0], Limits(-9, 9, 99, 999), phi)
-        for i, phi in enumerate(inertias)
-    )
-    return Robot("plane", joints, gravity=np.array([0.0, -9.81, 0.0]))
 
 
 def sine(size: float, omega: float) -> Curve:
@@ -174,13 +165,6 @@ def test_acceleration_of_a_point_is_bounded_by_the_better_of_two_rules() -> None
     for first, expected in ((1e3, 3.0 + 0.02 * (11.0 + 0.5 * 7.0)), (1.0, 1.0 + 0.5 * 3.0)):
         jets = LinkJets([], [fixed], [], [], [np.array([[first, 1e3], [9.0, 9.0], [11.0, 11.0]])])
         assert jets.point(0, 0.5, acceleration, width)[0] == pytest.approx(expected)
-
-
-def slider(**changes: Any) -> Robot:
-    """Moves its body along y, up; at q = 0 it is 0.3 m aside of the base."""
-    limits = Limits(-9, 9, 99, 999)
-    joint = Joint("rail", "prismatic", -1, np.eye(3), [0.3, 0, 0], [0, 1.0, 0], limits, np.zeros(10))
-    return replace(Robot("slider", (joint,), gravity=np.array([0.0, -9.81, 0.0])), **changes)
 
 
 def test_links_are_as_far_apart_as_the_farther_end_of_the_rail() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import coal
 import numpy as np
 import pytest
-from test_certificate import even_spans, resting
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError, ParameterError
@@ -32,6 +31,7 @@ from exciter.robot import Motion, library
 from exciter.robot.geometry import Capsule, Shape
 from exciter.settings import fill, written
 from exciter.settings.fill import adapter
+from support.certificates import even_spans, resting
 from support.robots import random_robot, states
 from support.settings_suite import check_described
 

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_certificate import even_spans
-from test_certificate_parts import arm, slider
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -28,6 +26,8 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.robot import Motion
 from exciter.robot.geometry import Shape
+from support.certificate_arms import arm, slider
+from support.certificates import even_spans
 from support.robots import random_rotation
 
 Array = np.ndarray

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_trajectory_files import JOINTS, ROBOT, YES, ramped, series, table
 
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.files.export import (
@@ -40,6 +39,7 @@ from exciter.excitation.files.samples import MOST_ROWS, Rounding, Samples, check
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from support.trajectory_tables import JOINTS, ROBOT, YES, ramped, series, table
 
 Array = np.ndarray
 

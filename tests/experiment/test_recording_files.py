@@ -12,7 +12,6 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_recording import plain, recordings, same
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording import (
@@ -25,6 +24,8 @@ from exciter.experiment.recording import (
 )
 from exciter.experiment.recording.native import check_beside, written_beside
 from exciter.experiment.recording.recording_file import RecordingFile
+from support.bags import bag
+from support.recordings import plain, recordings, same
 
 UR_JOINTS = (
     "shoulder_pan_joint",
@@ -424,26 +425,6 @@ def test_spellings_of_numbered_columns(tmp_path):
 
 
 # -- ROS 2 -------------------------------------------------------------------------------------------------------------
-
-
-def bag(path: Path, names: list[str], time: np.ndarray, q: np.ndarray, qd: np.ndarray, effort: np.ndarray) -> None:
-    rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs rosbags (pip install exciter[ros])")
-    from rosbags.typesys import Stores, get_typestore
-
-    store = get_typestore(Stores.ROS2_HUMBLE)
-    types = store.types
-    state, header, stamp = (
-        types["sensor_msgs/msg/JointState"],
-        types["std_msgs/msg/Header"],
-        types["builtin_interfaces/msg/Time"],
-    )
-    with rosbag2.Writer(path, version=9) as writer:
-        topic = writer.add_connection("/joint_states", state.__msgtype__, typestore=store)
-        for k, t in enumerate(time):
-            nanoseconds = round(t * 1e9)
-            stamped = header(stamp(nanoseconds // 10**9, nanoseconds % 10**9), "")
-            message = state(stamped, names, q[k], qd[k], effort[k])
-            writer.write(topic, nanoseconds, store.serialize_cdr(message, state.__msgtype__))
 
 
 def test_ros2_bag(tmp_path):

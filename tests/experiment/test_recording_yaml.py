@@ -10,7 +10,6 @@ import scipy.io
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_recording_files import bag
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording import AnalogFilter, Payload, Recording, SourceFile, open_recording, read_recording
@@ -20,6 +19,7 @@ from exciter.experiment.recording.drive import Drive, times
 from exciter.experiment.recording.formats import FILES, FORMATS, NPZ, preset
 from exciter.experiment.recording.signal import LARGEST, UNITS
 from exciter.settings import fill, keys_of
+from support.bags import bag
 from support.paths import ROOT, SHARED_DATA
 from support.real_data import real_recording, require_data
 from support.settings_conformance import conforms

@@ -18,9 +18,9 @@ from exciter.excitation.files.read import DESIGN
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.export.data import json_result, model_data, write_json_result, write_yaml_result, yaml_result
 from exciter.export.ros2 import joint_trajectory, write_joint_trajectory
-from exciter.identification.estimate import Estimate, assumed
 from exciter.parameters.terms import Coulomb, DriveCoupling, Offset, RotorInertia, Tanh, UserTerm, Viscous, joint_terms
 from exciter.robot import load
+from support.estimates import estimate_of
 from support.paths import ROBOTS
 from support.robots import CASES, states
 
@@ -34,27 +34,6 @@ RECORD = {
     "versions": {"exciter": "0"},
     "words": ["not for others"],
 }
-
-
-def estimate_of(model, chi, *, standard=True):
-    """An estimate with a covariance that is anything but diagonal, and a σ that is not known."""
-    base = model.base
-    rng = np.random.default_rng(2)
-    root = rng.standard_normal((len(base), len(base))) * 10.0 ** rng.uniform(-8, 0, len(base))[:, None]
-    covariance = root @ root.T
-    units = tuple(model.units[k] for k in base.independent)
-    n = model.robot.joint_names
-    return Estimate(
-        base.names,
-        units,
-        base.base_values(chi),
-        covariance,
-        n,
-        rng.uniform(0.1, 1.0, len(n)),
-        1234.0,
-        assumptions=assumed("errors that are correlated"),
-        standard=np.array(chi) if standard else None,
-    )
 
 
 @pytest.fixture(scope="module")

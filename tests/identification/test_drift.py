@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from test_uncertainty import model, warming
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -20,6 +19,7 @@ from exciter.identification.uncertainty.drift import Candidate, Drift, Drifting,
 from exciter.identification.uncertainty.equations import LinearFit
 from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, GravitySpring, Offset, Viscous
 from exciter.robot import library
+from support.warming_robot import model, warming
 
 FOUND = Drift("elbow", "Fv3", "N·m·s/rad", 4.0, -1.0, 0.1, 1e-4, 60.0)
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from test_uncertainty_definitions import JOINTS, NAMES, WEIGHTS, Array, example, fitted, parzen
 
 from exciter.errors import ParameterError
 from exciter.identification.estimate import Estimate
@@ -17,6 +16,7 @@ from exciter.identification.uncertainty.correlation import Correlation, correlat
 from exciter.identification.uncertainty.equations import linear_fit
 from exciter.identification.uncertainty.whiteness import Whiteness, _of_joint, whiteness
 from exciter.notes import texts
+from support.dense_example import JOINTS, NAMES, WEIGHTS, Array, example, fitted, parzen
 
 
 def test_whiteness_is_ljung_and_box_and_a_share_of_the_spectrum() -> None:

@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.stats import beta, binom
-from test_points import closed_form_w
 
 from exciter.excitation.criteria import Columns, EnergyRows, Equilibrium, Observed
 from exciter.excitation.criteria.criterion import Objective, evaluate
@@ -29,6 +28,7 @@ from exciter_papers.gautier_khalil.sequences import (
 )
 from exciter_papers.paper import Effort, Finding, Part, Verdict
 from exciter_papers.run import run_study
+from support.closed_forms import closed_form_w
 from support.documented import assert_documented
 
 MINE = {

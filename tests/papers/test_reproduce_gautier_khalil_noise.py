@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from test_points import closed_form_w, energy_row
 
 from exciter.errors import ParameterError
 from exciter_papers.gautier_khalil.noise import columns, ordinary
@@ -26,6 +25,7 @@ from exciter_papers.gautier_khalil.segments import TIMES, peaks, random_segments
 from exciter_papers.gautier_khalil.sequences import Sequences, random_sequences, true_parameters
 from exciter_papers.paper import Effort, Finding, Part, Verdict
 from exciter_papers.run import run_study
+from support.closed_forms import closed_form_w, energy_row
 from support.documented import assert_documented
 
 LIMIT, SPEED = np.pi / 4, np.deg2rad(50)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
-from test_init_cli import exciter, uncommented
 
 from exciter.cli import main
 from exciter.errors import ExciterError
@@ -20,6 +19,7 @@ from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_config
 from exciter.robot import library, load
 from exciter.settings import fill, keys_of
 from support.paths import ROOT
+from support.starting_files import exciter, uncommented
 
 SCHEMAS = {"exciter": configuration_schema(), "recording": recording_schema()}
 EXPONENT = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")

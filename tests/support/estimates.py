@@ -1,0 +1,26 @@
+"""Estimates for exports."""
+
+import numpy as np
+
+from exciter.identification.estimate import Estimate, assumed
+
+
+def estimate_of(model, chi, *, standard=True):
+    """An estimate with a covariance that is anything but diagonal, and a σ that is not known."""
+    base = model.base
+    rng = np.random.default_rng(2)
+    root = rng.standard_normal((len(base), len(base))) * 10.0 ** rng.uniform(-8, 0, len(base))[:, None]
+    covariance = root @ root.T
+    units = tuple(model.units[k] for k in base.independent)
+    n = model.robot.joint_names
+    return Estimate(
+        base.names,
+        units,
+        base.base_values(chi),
+        covariance,
+        n,
+        rng.uniform(0.1, 1.0, len(n)),
+        1234.0,
+        assumptions=assumed("errors that are correlated"),
+        standard=np.array(chi) if standard else None,
+    )
