@@ -31,16 +31,16 @@ from exciter.experiment.recording import read_recording
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic
-from exciter.identification.compressed import Residuals
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.prior import AUTO, Prior
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.information.compressed import Residuals
+from exciter.identification.information.problem import Problem
 from exciter.identification.physical.metric import Entropic
 from exciter.identification.physical.reference import UniformRods
 from exciter.identification.physical.whitening import UNIT, svec
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Motion, load
 

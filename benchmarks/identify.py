@@ -37,10 +37,10 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.processed import Processed
-from exciter.identification.bierman import LiveIdentification, SequentialEstimator
 from exciter.identification.estimators.weighted import OrdinaryLeastSquares
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.bierman import LiveIdentification, SequentialEstimator
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import Motion, library
 from exciter.robot.pinocchio_model import to_pinocchio

@@ -49,14 +49,14 @@ from exciter.experiment.signals.periods import estimate_period
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows, model_rows
 from exciter.identification.config.sections import with_uncertainty
-from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identified import IdentifiedModel
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.parameters.terms import (
     GasSpring,
     GravitySpring,

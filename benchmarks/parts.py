@@ -39,9 +39,9 @@ from exciter.experiment.recording import Recording, open_recording
 from exciter.experiment.signals.processed import Route
 from exciter.identification.config.automatic import Automatic, choose_automatically
 from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.estimate import Estimate
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run, common_side
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run, common_side
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.validation.prediction import Prediction

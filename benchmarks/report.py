@@ -26,8 +26,8 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.identification import Identification, identify
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.report.identification.report import identification_page
 from exciter.robot import library

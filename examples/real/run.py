@@ -31,8 +31,8 @@ from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identified import IdentifiedModel
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.pipeline.logs import read_logs
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.validation.prediction import Prediction

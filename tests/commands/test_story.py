@@ -11,8 +11,8 @@ import pytest
 from exciter.cli import main
 from exciter.experiment.recording import read_recording
 from exciter.identification.identified import IdentifiedModel
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.pipeline.simulate import virtual_settings
 from exciter.robot import library
 from exciter.validation.prediction import Prediction

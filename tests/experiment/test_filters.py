@@ -34,7 +34,7 @@ from exciter.experiment.signals.resample import (
     split_at_gaps,
 )
 from exciter.experiment.signals.rows import ParallelFilter, Rows, filtered_pair, filtered_rows, model_rows
-from exciter.identification.information import Information
+from exciter.identification.information.information import Information
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
 from exciter.robot import Motion, library

@@ -13,7 +13,7 @@ import pytest
 
 from exciter.archive import archived, unarchived
 from exciter.errors import ExciterError
-from exciter.identification.compressed import Residuals
+from exciter.identification.information.compressed import Residuals
 from exciter.notes import Note, Severity, warning
 from exciter.robot import load
 

@@ -36,8 +36,8 @@ from exciter.identification.config.identify_config import IdentifySettings
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.registry import FORMULATIONS
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.parameters.terms import TERMS, Coulomb, Viscous
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load

@@ -24,7 +24,19 @@ from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed, Route
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.automatic.friction import (
+from exciter.identification.config.automatic import Automatic, choose_automatically
+from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.config.sections import EquationFilter
+from exciter.identification.estimators.prior import Prior
+from exciter.identification.estimators.weighted import WeightedLeastSquares, bounded
+from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.information.cross_validation import Score
+from exciter.identification.information.information import Information
+from exciter.identification.information.problem import Problem
+from exciter.identification.physical.equations import Equations
+from exciter.identification.physical.reference import PriorValues, Reference
+from exciter.identification.runs.run import Run
+from exciter.identification.selection.friction_candidates import (
     DELTAS,
     TURN,
     barred_terms,
@@ -33,22 +45,10 @@ from exciter.identification.automatic.friction import (
     gear_load,
     starting_terms,
 )
-from exciter.identification.automatic.recipe import Asked, Chosen, choose_settings
-from exciter.identification.automatic.route import HIGHEST, LOST, MULTIPLES, candidates, choose_route
-from exciter.identification.automatic.trial import Trial
-from exciter.identification.automatic.weight import FAINT, WEIGHTS, WORSE, choose_weight, strongest_as_good
-from exciter.identification.config.automatic import Automatic, choose_automatically
-from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.config.sections import EquationFilter
-from exciter.identification.cross_validation import Score
-from exciter.identification.estimators.prior import Prior
-from exciter.identification.estimators.weighted import WeightedLeastSquares, bounded
-from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.information import Information
-from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.reference import PriorValues, Reference
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.selection.recipe import Asked, Chosen, choose_settings
+from exciter.identification.selection.route import HIGHEST, LOST, MULTIPLES, candidates, choose_route
+from exciter.identification.selection.trial import Trial
+from exciter.identification.selection.weight import FAINT, WEIGHTS, WORSE, choose_weight, strongest_as_good
 from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import (
     Coulomb,

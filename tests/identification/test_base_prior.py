@@ -12,13 +12,13 @@ from scipy import linalg
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.identification.estimators.prior import Prior
-from exciter.identification.information import Information
+from exciter.identification.information.information import Information
+from exciter.identification.information.problem import Problem
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import PseudoInertia, base_prior
 from exciter.identification.physical.objective import TRACE, Objective
 from exciter.identification.physical.reference import Reference, UniformRods
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.terms import Coulomb, GravitySpring, JointTerm, Offset, RotorInertia, Viscous
 from exciter.robot.spatial import pseudo_inertia

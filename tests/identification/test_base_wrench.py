@@ -26,8 +26,8 @@ from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import EQUATIONS, BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, Robot, load

@@ -18,7 +18,7 @@ from exciter.experiment.signals.local_routes import FilteredDifferences, Smoothi
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter, filtered_rows
 from exciter.experiment.virtual import Drive, Encoder, Sampling, TorqueMeter, VirtualRobot, draw
-from exciter.identification.information import Information
+from exciter.identification.information.information import Information
 from exciter.notes import texts
 from exciter.robot import load
 from support.paths import ROOT

@@ -39,8 +39,8 @@ from exciter.identification.estimators.didim import DIDIM
 from exciter.identification.estimators.instrumental import InstrumentalVariables
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, SqrtViscous, Viscous
 from exciter.robot import load
 from exciter.robot.pinocchio_model import to_pinocchio

@@ -13,7 +13,7 @@ from scipy import stats
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.correlated import StationaryErrors, sandwich
 from exciter.identification.uncertainty.drift import Candidate, Drift, Drifting, candidates, find_drift
 from exciter.identification.uncertainty.equations import LinearFit

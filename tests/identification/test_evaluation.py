@@ -22,8 +22,8 @@ from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Motion, library
 from exciter.validation.validation import validate

@@ -16,14 +16,14 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.cross_validation import cross_validate
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.energy import Energy
-from exciter.identification.friction_choice import FrictionChoice, choose_friction
-from exciter.identification.friction_equations import FrictionCandidate, friction_equations, usual_candidates
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.cross_validation import cross_validate
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
+from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
+from exciter.identification.selection.friction_equations import FrictionCandidate, friction_equations, usual_candidates
 from exciter.parameters.terms import (
     Coulomb,
     Dahl,

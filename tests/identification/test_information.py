@@ -17,16 +17,16 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.recording_file import open_recording
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification import bierman
-from exciter.identification.bierman import LiveIdentification, SequentialEstimator
-from exciter.identification.compress import compress
-from exciter.identification.compressed import Compressed
 from exciter.identification.estimators.weighted import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.information import Information
-from exciter.identification.long_run import long_run
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information import bierman
+from exciter.identification.information.bierman import LiveIdentification, SequentialEstimator
+from exciter.identification.information.compress import compress
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.information import Information
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.long_run import long_run
+from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Dahl, RotorInertia, Viscous
 from exciter.robot import load
 from support.robots import random_robot, smooth_motion, states

@@ -25,10 +25,10 @@ from exciter.identification.estimators import maximum_likelihood
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.load import load_chi
+from exciter.identification.information.problem import Problem
 from exciter.identification.maximum_likelihood.measured import Measured
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.runs.load import load_chi
+from exciter.identification.runs.run import Run
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Tanh, Viscous
 from exciter.robot import Motion, load

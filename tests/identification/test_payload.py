@@ -17,14 +17,14 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual import Encoder, Sampling, VirtualRobot, draw
-from exciter.identification.compressed import Compressed
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.load import load_torque
-from exciter.identification.payload import identify_payload, load_effect, payload_between, payload_of
-from exciter.identification.payload_estimate import PayloadEstimate, gradient, quantities
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.problem import Problem
+from exciter.identification.payload.payload import identify_payload, load_effect, payload_between, payload_of
+from exciter.identification.payload.payload_estimate import PayloadEstimate, gradient, quantities
+from exciter.identification.runs.load import load_torque
+from exciter.identification.runs.run import Run
 from exciter.notes import texts
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency

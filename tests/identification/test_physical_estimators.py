@@ -11,11 +11,12 @@ from scipy.stats import chi2
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ParameterError
-from exciter.identification.compressed import Residuals
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.estimators.weighted import NonNegative, WeightedLeastSquares, bounded
-from exciter.identification.information import Information
+from exciter.identification.information.compressed import Residuals
+from exciter.identification.information.information import Information
+from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import CentreBox, CentreSphere, MassBound
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import Entropic, PseudoInertia
@@ -24,8 +25,7 @@ from exciter.identification.physical.physics import coefficient_matrix, nonnegat
 from exciter.identification.physical.reference import BestKnown, Described, Reference, UniformRods, uniform_rods
 from exciter.identification.physical.settle import unconstrained
 from exciter.identification.physical.whitening import svec, whitened_links
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.notes import texts
 from exciter.parameters import inertial
 from exciter.parameters.consistency import consistency, dummies

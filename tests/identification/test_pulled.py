@@ -14,13 +14,13 @@ from scipy import signal
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.reference import Described, PriorValues, Reference
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.correlated import StationaryErrors, with_correlated_errors
 from exciter.identification.uncertainty.pulled import _off, with_correlated_errors_and_prior
 from exciter.notes import in_one_line

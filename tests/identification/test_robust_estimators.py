@@ -7,7 +7,6 @@ from scipy import linalg, stats
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.compressed import Compressed
 from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.robust import (
     GAUSSIAN,
@@ -20,8 +19,9 @@ from exciter.identification.estimators.robust import (
 from exciter.identification.estimators.total import TotalLeastSquares, total_covariance, total_least_squares
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.notes import in_one_line, texts
 from support.given_rows import Experiment, Given, moving
 

@@ -15,8 +15,8 @@ from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, 
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.identification.stages.cells import cells_of
 from exciter.identification.stages.instants import rows_with_motion
 from exciter.identification.stages.stage import ActingAtRest, AtRest, ConstantVelocity, Friction, Named, Stage, Unused

@@ -13,14 +13,14 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.compress import compress
 from exciter.identification.estimators import weighted
 from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.robust import Huber
 from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.compress import compress
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty import correlated
 from exciter.identification.uncertainty.band import torque_band
 from exciter.identification.uncertainty.conditioning import explain

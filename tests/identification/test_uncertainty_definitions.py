@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.estimate import Estimate
+from exciter.identification.information.estimate import Estimate
 from exciter.identification.uncertainty import correlated
 from exciter.identification.uncertainty import correlation as correlation_module
 from exciter.identification.uncertainty.correlated import (

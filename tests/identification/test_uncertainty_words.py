@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from exciter.errors import ParameterError
-from exciter.identification.estimate import Estimate
+from exciter.identification.information.estimate import Estimate
 from exciter.identification.uncertainty.band import Band
 from exciter.identification.uncertainty.conditioning import explain
 from exciter.identification.uncertainty.correlation import Correlation, correlations

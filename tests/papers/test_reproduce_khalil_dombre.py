@@ -15,8 +15,8 @@ from exciter.excitation.validation_motion.random_families import random_trajecto
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimators.weighted import OrdinaryLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter_papers.khalil_dombre import criteria, equations, filters, four_models, noise, set_up, uncertainty
 from exciter_papers.khalil_dombre.four_models import SAID
 from exciter_papers.khalil_dombre.set_up import DATA

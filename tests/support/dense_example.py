@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.compress import compress
-from exciter.identification.compressed import Compressed
+from exciter.identification.information.compress import compress
+from exciter.identification.information.compressed import Compressed
 from exciter.identification.uncertainty.equations import LinearFit
 
 Array = np.ndarray

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from exciter.identification.estimate import Estimate, assumed
+from exciter.identification.information.estimate import Estimate, assumed
 
 
 def estimate_of(model, chi, *, standard=True):

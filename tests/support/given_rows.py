@@ -11,11 +11,11 @@ from scipy.stats import chi2
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, load
 

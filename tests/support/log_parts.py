@@ -14,7 +14,7 @@ import numpy as np
 
 from exciter.experiment.recording import Recording
 from exciter.experiment.signals.processed import Processed
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.validation.prediction import Prediction
 
 COUNT = 8  #: stretches of a log

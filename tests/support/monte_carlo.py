@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from exciter.experiment.signals.rows import ParallelFilter, Rows
-from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import Estimate
-from exciter.identification.problem import Problem
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

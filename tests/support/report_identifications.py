@@ -12,8 +12,8 @@ from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.quality.quality import Quality
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.identification import Identification, identify
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.notes import note, warning
 from exciter.parameters.terms import Coulomb, Offset, Viscous
 from exciter.robot import Robot

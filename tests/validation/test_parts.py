@@ -13,7 +13,7 @@ import pytest
 
 from exciter.experiment.recording import Recording
 from exciter.experiment.signals.processed import Processed, motion_band
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.robot import Motion
 from support.log_parts import ALIKE, COUNT, cut, splits
 from support.paths import SHARED_DATA

@@ -24,9 +24,9 @@ from exciter.identification.formulations.base_wrench import BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.energy import Energy
 from exciter.identification.identification import identify
-from exciter.identification.load import load_torque
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.load import load_torque
+from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, RotorInertia, UserTerm, Viscous
 from exciter.robot import Motion, load
 from exciter.robot.pinocchio_model import to_pinocchio

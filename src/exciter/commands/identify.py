@@ -15,13 +15,13 @@ from exciter.commands.common import console, print_notes, shown, with_flags
 from exciter.commands.progress import steps
 from exciter.export.full_set import left_out
 from exciter.files import HASHES, json_text, output_folder
-from exciter.identification.automatic.trial import Choice
 from exciter.identification.config.sections import judged_words
-from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
-from exciter.identification.friction_choice import UNSETTLED, FrictionChoice
 from exciter.identification.identification import Judged
 from exciter.identification.identified import SEALED, URDF
-from exciter.identification.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
+from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
+from exciter.identification.payload.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
+from exciter.identification.selection.friction_choice import UNSETTLED, FrictionChoice
+from exciter.identification.selection.trial import Choice
 from exciter.notes import lines, texts
 from exciter.parameters.parameter_names import reading_order
 from exciter.pipeline.identified import Identified

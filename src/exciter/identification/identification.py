@@ -10,13 +10,13 @@ from functools import cached_property
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.identification.compressed import Residuals, one_thread
-from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.information.compressed import Residuals, one_thread
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
 from exciter.identification.physical.physics import physical_problems
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.conditioning import Conditioning, explain
 from exciter.notes import Note
 from exciter.typing import Array

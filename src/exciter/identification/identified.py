@@ -16,7 +16,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown
 from exciter.files import Seal, inside
 from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings, terms_of
-from exciter.identification.estimate import Estimate, assumed
+from exciter.identification.information.estimate import Estimate, assumed
 from exciter.notes import done
 from exciter.robot import Motion, Robot, load
 from exciter.robot.yaml_file import parse_json

@@ -17,15 +17,15 @@ from exciter.errors import ExciterError, unknown_name
 from exciter.experiment.quality import Quality
 from exciter.export.write import formats_by_suffix, write_model
 from exciter.files import path_of
-from exciter.identification.automatic.trial import Choice
 from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.drive_gains import DriveGains
-from exciter.identification.estimate import Estimate
-from exciter.identification.friction_choice import FrictionChoice
+from exciter.identification.drive_gains.drive_gains import DriveGains
 from exciter.identification.identification import Identification
 from exciter.identification.identified import ARCHIVE, COPY, SEALED, IdentifiedModel
-from exciter.identification.payload_estimate import PayloadEstimate
-from exciter.identification.problem import Problem
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.payload.payload_estimate import PayloadEstimate
+from exciter.identification.selection.friction_choice import FrictionChoice
+from exciter.identification.selection.trial import Choice
 from exciter.identification.uncertainty.drift import Drift
 from exciter.labelled import Labelled, Parameter, Table
 from exciter.notes import Note, notable

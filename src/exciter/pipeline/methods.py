@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from exciter.errors import ExciterError, shown
 from exciter.identification.config.identify_config import IdentifyConfig, word_of
 from exciter.identification.config.sections import Errors, with_uncertainty
-from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.identification.identification import Identification, Uncertainty
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.settings import written
 from exciter.validation.comparison import Comparison, Method, compare
 

@@ -9,8 +9,8 @@ from exciter.identification.config.sections import EquationFilter, judged_words
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification, Judged
 from exciter.identification.identified import COPY
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.notes import in_one_line, notable, texts
 from exciter.pipeline.identified import Identified
 from exciter.settings import written

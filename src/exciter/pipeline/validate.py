@@ -14,8 +14,8 @@ from exciter.errors import RecordingError
 from exciter.files import Seal, path_of
 from exciter.identification.config.sections import judged_words
 from exciter.identification.identified import IdentifiedModel
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.notes import Note, notable
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.logs import AnyLog, Given, Logs, Progress, read_logs, several, unseen_progress

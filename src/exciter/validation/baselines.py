@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import RecordingError
-from exciter.identification.estimate import Estimate
-from exciter.identification.problem import Problem
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
 from exciter.typing import Array
 from exciter.validation.prediction import Prediction, predictions
 

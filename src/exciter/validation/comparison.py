@@ -19,14 +19,14 @@ from scipy import stats
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
-from exciter.identification.compressed import one_thread
-from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identification import Judged, Uncertainty, judged
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.compressed import one_thread
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.labelled import Labelled
 from exciter.typing import Array
 

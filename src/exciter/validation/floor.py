@@ -20,8 +20,8 @@ from exciter.experiment.signals.noise import FEWEST, estimate_noise, trimmed_dev
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.resample import resample
 from exciter.identification.formulations.base_wrench import EQUATIONS
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter.validation.baselines import plain

@@ -25,7 +25,7 @@ from exciter.experiment.virtual.control import Law
 from exciter.identification.closed_loop import ClosedLoop, Simulated, Simulation, Unmovable
 from exciter.identification.closed_loop.simulation import Ticks
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.notes import Note, texts
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.identification.estimate import Estimate
+from exciter.identification.information.estimate import Estimate
 from exciter.labelled import Labelled
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, LoadFriction, Offset, Ripple
 from exciter.robot.motion import Motion

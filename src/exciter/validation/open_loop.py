@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.processed import Processed
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.notes import Note, texts
 from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi

@@ -18,11 +18,11 @@ from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.estimate import Estimate
 from exciter.identification.formulations.base_wrench import EQUATIONS, UNITS
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.equations import by_time
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.identification.closed_loop import ClosedLoop
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.parameters.terms.term import PerJoint
 from exciter.validation.followed import Followed, Following, simulate_closed_loop
 from exciter.validation.open_loop import Horizons, OpenLoop, simulate_open_loop

@@ -13,11 +13,11 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.compressed import one_thread
-from exciter.identification.estimate import Estimate
 from exciter.identification.identification import Identification
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.compressed import one_thread
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.whiteness import Whiteness
 from exciter.labelled import Labelled
 from exciter.typing import Array

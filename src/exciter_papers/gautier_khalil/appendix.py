@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.excitation.criteria import NormalizedCondition
-from exciter.identification.information import Information
+from exciter.identification.information.information import Information
 from exciter.typing import Array
 from exciter_papers.gautier_khalil.sequences import PUBLISHED
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, same, shown

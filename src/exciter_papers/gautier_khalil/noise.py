@@ -15,10 +15,10 @@ import exciter as ex
 from exciter.errors import ParameterError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.estimate import Estimate
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.typing import Array
 from exciter_papers.gautier_khalil.perturbed import Draws, draws, improvement_part, mean_over_k, readings_part
 from exciter_papers.gautier_khalil.printed import (

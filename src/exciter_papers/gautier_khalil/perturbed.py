@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exciter.identification.information import Information
+from exciter.identification.information.information import Information
 from exciter.typing import Array
 from exciter_papers.gautier_khalil.printed import NoiseTable, data, noise_levels
 from exciter_papers.gautier_khalil.sequences import Sequences, robot_model, true_parameters

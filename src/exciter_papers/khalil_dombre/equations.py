@@ -10,8 +10,8 @@ from scipy import stats
 import exciter as ex
 from exciter.experiment.signals.low_pass import Chebyshev
 from exciter.experiment.signals.rows import ParallelFilter, Rows
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up

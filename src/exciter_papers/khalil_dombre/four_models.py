@@ -16,11 +16,11 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.local_routes import first_difference
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, Rows
-from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.parameters.base import BaseParameters, numeric_base
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up

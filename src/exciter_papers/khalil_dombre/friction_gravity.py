@@ -22,8 +22,8 @@ from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.processed import Processed
 from exciter.identification.estimators.staged import FrictionFirst, StaticThenDynamic
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.identification.stages import stage
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up

@@ -13,8 +13,8 @@ from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.processed import Route
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up

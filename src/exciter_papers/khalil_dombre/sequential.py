@@ -11,10 +11,10 @@ import exciter as ex
 from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.processed import Processed
-from exciter.identification.bierman import SequentialEstimator
 from exciter.identification.estimators.staged import LinkByLink, TwoStep
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.bierman import SequentialEstimator
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up

@@ -19,10 +19,10 @@ import exciter as ex
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.processed import Processed
-from exciter.identification.compressed import Compressed
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.paper import Finding, published, shown

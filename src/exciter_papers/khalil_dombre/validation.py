@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 
 import exciter as ex
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.parameters.consistency import link_consistency
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array

@@ -32,8 +32,8 @@ from exciter.experiment.virtual import (
     VirtualRobot,
     draw,
 )
-from exciter.identification.drive_gains import DriveGains, current_run, identify_gains
-from exciter.identification.run import Run
+from exciter.identification.drive_gains.drive_gains import DriveGains, current_run, identify_gains
+from exciter.identification.runs.run import Run
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up
 from exciter_papers.khalil_dombre.set_up import DATA, percent, recovered

@@ -23,10 +23,10 @@ from exciter.experiment.virtual.sensors import Encoder, Sampling, TorqueMeter
 from exciter.experiment.virtual.truth import Truth
 from exciter.experiment.virtual.truth import draw as draw_truth
 from exciter.experiment.virtual.virtual_robot import VirtualRobot
-from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.staged import StaticThenDynamic
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.typing import Array
 from exciter.validation.baselines import Baselines, baselines
 from exciter.validation.known_load import KnownLoad, recover_known_load

@@ -13,7 +13,7 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import evaluate
 from exciter.experiment.synthetic import synthetic
 from exciter.experiment.virtual.truth import draw
-from exciter.identification.information import Information
+from exciter.identification.information.information import Information
 from exciter.typing import Array
 from exciter_papers.paper import DataTable, Effort, Part, claim, published, shown
 from exciter_papers.rackl import set_up

@@ -16,7 +16,7 @@ from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import second_difference
 from exciter.experiment.signals.periods import average_periods
 from exciter.experiment.synthetic import synthetic_recording
-from exciter.identification.information import Information
+from exciter.identification.information.information import Information
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.paper import DataTable, Effort, Part, Value, claim, same, shown

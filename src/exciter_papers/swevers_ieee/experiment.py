@@ -19,10 +19,10 @@ from exciter.experiment.signals.local_routes import first_difference, second_dif
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual import Encoder, Friction, Sampling, Spread, TorqueMeter, Truth, VirtualRobot, draw
-from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.typing import Array
 from exciter_papers.paper import published
 from exciter_papers.swevers_ieee.set_up import FAMILY, NOISE, SAMPLES, chi, model, theta

@@ -10,9 +10,9 @@ from scipy import stats
 
 from exciter.excitation.criteria import CramerRao, NormalizedCondition, Rounds, iterate
 from exciter.excitation.design import Design, design
-from exciter.identification.estimate import Estimate
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
-from exciter.identification.problem import Problem
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi

@@ -14,9 +14,9 @@ from scipy import stats
 import exciter as ex
 from exciter.excitation.design import Design
 from exciter.experiment.synthetic import synthetic
-from exciter.identification.information import Information
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.information import Information
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.paper import DataTable, Effort, Finding, Part, claim, shown, typical

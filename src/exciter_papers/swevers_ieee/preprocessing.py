@@ -17,8 +17,8 @@ from exciter.experiment.signals.periods import PeriodAverage, average_periods
 from exciter.experiment.signals.prewhitening import Prewhitening
 from exciter.experiment.virtual import Drive, Ripple, TorqueMeter
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.report.plot import Line, Plot
 from exciter.robot.motion import Motion
 from exciter.typing import Array

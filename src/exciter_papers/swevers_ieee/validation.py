@@ -20,9 +20,9 @@ from exciter.excitation.validation_motion.draw import Drawn
 from exciter.excitation.validation_motion.draw import draw as draw_motion
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter, filtered_pair
-from exciter.identification.estimate import Estimate
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.parameters.terms import LoadFriction, Spring
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array

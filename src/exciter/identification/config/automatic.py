@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import motion_band
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.automatic.recipe import Asked, Chosen, choose_settings
-from exciter.identification.automatic.route import Remake
-from exciter.identification.automatic.trial import Choice
-from exciter.identification.compressed import one_thread
 from exciter.identification.config.identify_config import AS_GIVEN, CHOOSE, IdentifyConfig
 from exciter.identification.config.sections import LOWEST, WIDE, EquationFilter, stopped, wide
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.prior import AUTO, Prior
-from exciter.identification.run import Run
+from exciter.identification.information.compressed import one_thread
+from exciter.identification.runs.run import Run
+from exciter.identification.selection.recipe import Asked, Chosen, choose_settings
+from exciter.identification.selection.route import Remake
+from exciter.identification.selection.trial import Choice
 from exciter.robot.robot import Robot
 
 

@@ -39,7 +39,6 @@ from exciter.experiment.recording.about import LINK
 from exciter.experiment.signals.processed import Route
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
-from exciter.identification.bilinear import KnownParameter
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.config.sections import (
     ERRORS,
@@ -50,6 +49,7 @@ from exciter.identification.config.sections import (
     noise_share,
     usual_filter,
 )
+from exciter.identification.drive_gains.bilinear import KnownParameter
 from exciter.identification.estimators.estimator import Estimator, told
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.estimators.registry import ESTIMATORS
@@ -59,8 +59,8 @@ from exciter.identification.formulations.base_wrench import BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.formulations.registry import FORMULATIONS, with_filter
-from exciter.identification.problem import FOLDS, Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import FOLDS, Problem
+from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.parameters.terms import Coulomb, JointTerm, ListOfTerms, Offset, RotorInertia, Viscous
 from exciter.parameters.terms.term import PerJoint, per_joint

@@ -21,7 +21,6 @@ from exciter.experiment.signals.local_routes import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed, Route, motion_band
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.estimate import Estimate, assumed
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.estimator import Estimator
@@ -29,9 +28,10 @@ from exciter.identification.estimators.prior import AUTO
 from exciter.identification.estimators.weighted import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.information.estimate import Estimate, assumed
+from exciter.identification.information.problem import Problem
 from exciter.identification.physical.settle import PhysicalEstimate
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.correlated import (
     CorrelatedErrors,
     HeteroscedasticErrors,

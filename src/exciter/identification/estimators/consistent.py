@@ -12,16 +12,16 @@ from typing import Annotated
 
 import numpy as np
 
-from exciter.identification.estimate import assumed
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.prior import Prior
+from exciter.identification.information.estimate import assumed
+from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import Bound, Cone, KnownOfABody, one_by_one
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.physics import physics
 from exciter.identification.physical.reference import Reference, nonnegative_terms
 from exciter.identification.physical.settle import PhysicalEstimate, Settled, physical_estimate, settled
 from exciter.identification.physical.whitening import whitened_links
-from exciter.identification.problem import Problem
 from exciter.notes import Note, done
 from exciter.settings import Number
 from exciter.typing import Array

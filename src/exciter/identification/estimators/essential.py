@@ -14,12 +14,12 @@ import numpy as np
 from scipy import stats
 
 from exciter.errors import ParameterError, unknown_name
-from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import WHITE, Estimate, assumed
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import reweighted
-from exciter.identification.problem import Problem
-from exciter.identification.solution import enough_rows, linear_estimate
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.estimate import WHITE, Estimate, assumed
+from exciter.identification.information.problem import Problem
+from exciter.identification.information.solution import enough_rows, linear_estimate
 from exciter.notes import Note, done
 from exciter.settings import Names, Number
 from exciter.typing import Array

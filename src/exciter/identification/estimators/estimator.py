@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.identification.estimate import Estimate
-from exciter.identification.problem import Problem
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
 from exciter.settings import Numbers, Settings, Whole
 
 MOST_SIMULATIONS = 1000  #: of one estimate

@@ -12,13 +12,13 @@ from threadpoolctl import threadpool_limits
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.identification.estimate import Estimate, assumed
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.information import Information
+from exciter.identification.information.estimate import Estimate, assumed
+from exciter.identification.information.information import Information
+from exciter.identification.information.problem import Problem
 from exciter.identification.maximum_likelihood.levenberg_marquardt import Linearised, Point, Solved, minimise
 from exciter.identification.maximum_likelihood.measured import Measured
-from exciter.identification.problem import Problem
 from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import PerJointNumber

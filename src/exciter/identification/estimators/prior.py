@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from exciter.identification.estimate import assumed
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
+from exciter.identification.information.estimate import assumed
+from exciter.identification.information.problem import Problem
+from exciter.identification.information.solution import enough_rows
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import METRICS, Metric, PseudoInertia, base_prior
@@ -26,8 +28,6 @@ from exciter.identification.physical.settle import (
     settled,
     unconstrained,
 )
-from exciter.identification.problem import Problem
-from exciter.identification.solution import enough_rows
 from exciter.notes import Note, done, warning
 from exciter.parameters.consistency import consistency
 from exciter.settings import Number, OneOf, Switch

@@ -13,10 +13,10 @@ from typing import Annotated
 import numpy as np
 
 from exciter.errors import ParameterError, RecordingError
-from exciter.identification.estimate import FILTERED, Estimate, assumed
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.information import Information
-from exciter.identification.problem import Problem
+from exciter.identification.information.estimate import FILTERED, Estimate, assumed
+from exciter.identification.information.information import Information
+from exciter.identification.information.problem import Problem
 from exciter.identification.stages.cells import Cells, cells_of
 from exciter.identification.stages.propagation import State, Step, refuse_few_rows
 from exciter.identification.stages.stage import ActingAtRest, AtRest, ConstantVelocity, Friction, Stage, Unused

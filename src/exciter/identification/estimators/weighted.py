@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.optimize import nnls
 
-from exciter.identification.bierman import SequentialEstimator
-from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import GIVEN, WHITE, Estimate, assumed
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
-from exciter.identification.information import Information
+from exciter.identification.information.bierman import SequentialEstimator
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.estimate import GIVEN, WHITE, Estimate, assumed
+from exciter.identification.information.information import Information
+from exciter.identification.information.problem import Problem
+from exciter.identification.information.solution import enough_rows, linear_estimate, noise_of
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.physics import nonnegative_base
-from exciter.identification.problem import Problem
-from exciter.identification.solution import enough_rows, linear_estimate, noise_of
 from exciter.notes import done
 from exciter.typing import Array
 

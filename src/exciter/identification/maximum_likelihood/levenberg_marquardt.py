@@ -13,7 +13,7 @@ import numpy as np
 from scipy import linalg
 
 from exciter.errors import ParameterError
-from exciter.identification.information import Information
+from exciter.identification.information.information import Information
 from exciter.identification.maximum_likelihood.measured import Measured
 from exciter.typing import Array
 

@@ -21,8 +21,8 @@ from exciter.errors import RecordingError
 from exciter.experiment.recording.about import AnalogFilter
 from exciter.experiment.signals.low_pass import response
 from exciter.experiment.signals.processed import FourierSeries, Processed
-from exciter.identification.load import load_chi
-from exciter.identification.run import Run
+from exciter.identification.runs.load import load_chi
+from exciter.identification.runs.run import Run
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 

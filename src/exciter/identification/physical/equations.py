@@ -10,8 +10,8 @@ from scipy import linalg
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.identification.compressed import Compressed
-from exciter.identification.problem import Problem
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.problem import Problem
 from exciter.typing import Array
 
 EXACT = 1e-6  #: of the torque: less noise than this is not believed, so that numbers stay within what solvers bear

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
+from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.reference import Reference, nonnegative_terms
 from exciter.identification.physical.whitening import svec
-from exciter.identification.problem import Problem
 from exciter.parameters.consistency import consistency
 from exciter.robot.motion import Motion
 from exciter.robot.spatial import from_pseudo_inertia

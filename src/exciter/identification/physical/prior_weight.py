@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exciter.identification.compressed import Compressed
-from exciter.identification.cross_validation import Score, cross_validate
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.cross_validation import Score, cross_validate
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import Metric

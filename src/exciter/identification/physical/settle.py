@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from exciter.identification.compressed import Residuals
-from exciter.identification.estimate import FILTERED, WHITE, Estimate
+from exciter.identification.information.compressed import Residuals
+from exciter.identification.information.estimate import FILTERED, WHITE, Estimate
+from exciter.identification.information.problem import Problem
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import PseudoInertia
 from exciter.identification.physical.objective import Objective
 from exciter.identification.physical.prior_weight import WeightChoice
 from exciter.identification.physical.reference import Reference
-from exciter.identification.problem import Problem
 from exciter.notes import Note, done, note
 from exciter.typing import Array
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.problem import Problem
+from exciter.identification.information.problem import Problem
 from exciter.identification.stages.instants import Instants, rows_with_motion
 from exciter.identification.stages.stage import Everything, Stage, Unused
 from exciter.robot.motion import Motion

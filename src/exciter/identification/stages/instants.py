@@ -16,7 +16,7 @@ from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.formulation import REACH, Formulation
-from exciter.identification.problem import Problem
+from exciter.identification.information.problem import Problem
 from exciter.identification.stages.stage import Selection
 from exciter.robot.motion import Motion
 from exciter.typing import Array

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, unknown_name
-from exciter.identification.problem import Problem
+from exciter.identification.information.problem import Problem
 from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Settings
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.identification.estimate import Estimate
+from exciter.identification.information.estimate import Estimate
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 

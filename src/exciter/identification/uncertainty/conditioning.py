@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import WELL, Estimate
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.estimate import WELL, Estimate
 from exciter.notes import Note, note
 from exciter.typing import Array
 

@@ -18,7 +18,7 @@ from scipy import fft
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.resample import Margin, Piece, overlapped
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.estimate import Estimate, assumed
+from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.uncertainty.correlation import Correlation, Taper, correlations
 from exciter.identification.uncertainty.equations import Equations, LinearFit, by_time, linear_fit, stretches
 from exciter.notes import Note, done, warning

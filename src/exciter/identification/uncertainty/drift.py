@@ -17,11 +17,11 @@ from scipy import stats
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.compress import compress
-from exciter.identification.compressed import Compressed
 from exciter.identification.estimators.weighted import reweighted
-from exciter.identification.problem import Problem
-from exciter.identification.solution import enough_rows
+from exciter.identification.information.compress import compress
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.problem import Problem
+from exciter.identification.information.solution import enough_rows
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, StationaryErrors, sandwich
 from exciter.identification.uncertainty.equations import LinearFit
 from exciter.notes import Note, warning

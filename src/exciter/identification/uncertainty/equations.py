@@ -18,8 +18,8 @@ from scipy import linalg
 from exciter.errors import ParameterError
 from exciter.experiment.signals.resample import peeked, segments
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import Estimate
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.estimate import Estimate
 from exciter.typing import Array
 
 GAP = 1.5  #: intervals between samples, beyond which errors have nothing to do with each other

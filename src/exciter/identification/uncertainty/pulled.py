@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import linalg, optimize
 
-from exciter.identification.estimate import assumed
+from exciter.identification.information.estimate import assumed
 from exciter.identification.physical.settle import PhysicalEstimate
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, sandwich
 from exciter.identification.uncertainty.equations import Equations, LinearFit

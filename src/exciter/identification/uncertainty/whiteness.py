@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from exciter.errors import ParameterError
-from exciter.identification.estimate import Estimate
+from exciter.identification.information.estimate import Estimate
 from exciter.identification.uncertainty.correlation import Correlation, Taper, correlations
 from exciter.identification.uncertainty.equations import Equations, LinearFit
 

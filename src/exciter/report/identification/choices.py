@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from exciter.identification.automatic.trial import Choice
-from exciter.identification.friction_choice import NOTHING, UNSETTLED, FrictionChoice, JointFriction
+from exciter.identification.selection.friction_choice import NOTHING, UNSETTLED, FrictionChoice, JointFriction
+from exciter.identification.selection.trial import Choice
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     Coulomb,

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from exciter.experiment.quality.quality import Quality
-from exciter.identification.estimate import WELL
 from exciter.identification.identification import Identification
+from exciter.identification.information.estimate import WELL
 from exciter.notes import Note, lines
 from exciter.report.markup import Markup, element, joined, number, percent
 from exciter.report.plain_words import named

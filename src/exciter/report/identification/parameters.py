@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from exciter.identification.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.identification import Identification
-from exciter.identification.problem import Problem
+from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
+from exciter.identification.information.problem import Problem
 from exciter.identification.uncertainty.conditioning import CORRELATED_PAIR
 from exciter.notes import texts
 from exciter.parameters.parameter_names import meaning, reading_order

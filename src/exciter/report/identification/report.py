@@ -8,13 +8,13 @@ from pathlib import PurePath
 from typing import Any
 
 from exciter.experiment.quality.quality import Quality
-from exciter.identification.automatic.trial import Choice
-from exciter.identification.drive_gains import DriveGains
-from exciter.identification.friction_choice import FrictionChoice
+from exciter.identification.drive_gains.drive_gains import DriveGains
 from exciter.identification.identification import Identification
-from exciter.identification.payload_estimate import PayloadEstimate
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.problem import Problem
+from exciter.identification.payload.payload_estimate import PayloadEstimate
+from exciter.identification.runs.run import Run
+from exciter.identification.selection.friction_choice import FrictionChoice
+from exciter.identification.selection.trial import Choice
 from exciter.notes import Note, texts
 from exciter.report.identification.answers import gains_section, payload_section
 from exciter.report.identification.checks import (

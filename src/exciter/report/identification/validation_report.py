@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from exciter.experiment.quality.quality import Quality
 from exciter.identification.identified import IdentifiedModel
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.notes import Note
 from exciter.report.identification.checks import inertia_section, simulation_section
 from exciter.report.identification.headline import many, summary, unseen_sentence, worst_joint

@@ -15,9 +15,9 @@ from exciter.errors import RecordingError
 from exciter.experiment.signals.local_routes import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.low_pass import EDGE, Butterworth
 from exciter.experiment.signals.processed import Processed
-from exciter.identification.automatic.trial import Choice, Trial
-from exciter.identification.cross_validation import Score, simplest_within_error
-from exciter.identification.run import Run
+from exciter.identification.information.cross_validation import Score, simplest_within_error
+from exciter.identification.runs.run import Run
+from exciter.identification.selection.trial import Choice, Trial
 from exciter.typing import Array
 
 MULTIPLES = (5.0, 10.0, 20.0, 40.0)  #: of the motion's band

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
-from exciter.identification.compressed import Compressed
+from exciter.identification.information.compressed import Compressed
 from exciter.typing import Array
 
 Fit = Callable[[Compressed], Array]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from exciter.identification.information import Information
+from exciter.identification.information.information import Information
 from exciter.notes import Note, note
 from exciter.typing import Array
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg, optimize
 
 from exciter.errors import ParameterError, unknown_name
-from exciter.identification.compressed import Compressed
+from exciter.identification.information.compressed import Compressed
 from exciter.parameters.base import BaseParameters
 from exciter.typing import Array
 

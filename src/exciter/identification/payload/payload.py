@@ -16,15 +16,15 @@ from scipy import linalg, stats
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
-from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import WHITE, Estimate, assumed
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.information import Information
-from exciter.identification.payload_estimate import PayloadEstimate
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
-from exciter.identification.solution import TINY
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.estimate import WHITE, Estimate, assumed
+from exciter.identification.information.information import Information
+from exciter.identification.information.problem import Problem
+from exciter.identification.information.solution import TINY
+from exciter.identification.payload.payload_estimate import PayloadEstimate
+from exciter.identification.runs.run import Run
 from exciter.notes import Note, note, warning
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters

@@ -24,8 +24,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from exciter.identification.automatic.trial import Choice, Trial
-from exciter.identification.cross_validation import Score
+from exciter.identification.information.cross_validation import Score
+from exciter.identification.selection.trial import Choice, Trial
 from exciter.typing import Array
 
 WEIGHTS = 10.0 ** np.arange(1.5, -0.1, -0.5)  #: λ, from the strongest; a link is known to 1/√λ of its size

@@ -24,14 +24,14 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording import Recording
 from exciter.experiment.recording.about import Repairs
 from exciter.experiment.signals.processed import Route
-from exciter.identification.bilinear import Bilinear, Conditions, KnownParameter, conditions
-from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import assumed
+from exciter.identification.drive_gains.bilinear import Bilinear, Conditions, KnownParameter, conditions
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.load import load_chi
-from exciter.identification.problem import Problem
-from exciter.identification.run import Run
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.estimate import assumed
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.load import load_chi
+from exciter.identification.runs.run import Run
 from exciter.notes import Note, in_one_line, texts, warning
 from exciter.typing import Array
 

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording.about import LINK
-from exciter.identification.friction_equations import FrictionCandidate
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
+from exciter.identification.selection.friction_equations import FrictionCandidate
 from exciter.parameters.terms import (
     Coulomb,
     CoupledSqrtViscous,

@@ -13,7 +13,7 @@ from scipy.linalg import lapack
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.compressed import Compressed, one_thread
+from exciter.identification.information.compressed import Compressed, one_thread
 from exciter.typing import Array
 
 PANEL = 32  # columns that LAPACK may reduce at a time

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.identification.compressed import Compressed
-from exciter.identification.cross_validation import Score, cross_validate
 from exciter.identification.estimators.weighted import bounded
-from exciter.identification.information import Information
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.cross_validation import Score, cross_validate
+from exciter.identification.information.information import Information
+from exciter.identification.information.problem import Problem
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import base_prior
 from exciter.identification.physical.physics import nonnegative_base
 from exciter.identification.physical.reference import PriorValues, Reference
-from exciter.identification.problem import Problem
 from exciter.typing import Array
 
 ROUNDS = 4  # of weights and residuals

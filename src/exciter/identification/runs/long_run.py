@@ -23,7 +23,7 @@ from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.periods import BrokenPositions, average_periods
 from exciter.experiment.signals.processed import Processed, Route, StreamingRoute
-from exciter.identification.run import Run
+from exciter.identification.runs.run import Run
 from exciter.notes import Note
 from exciter.robot.robot import Robot
 

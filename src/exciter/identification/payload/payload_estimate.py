@@ -12,8 +12,8 @@ from scipy import stats
 
 from exciter.errors import ParameterError
 from exciter.experiment.recording import Payload
-from exciter.identification.estimate import Estimate
-from exciter.identification.information import Information
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.information import Information
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.cone_program import nearest
 from exciter.identification.physical.whitening import svec

@@ -18,12 +18,12 @@ from scipy import optimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.compress import compress
-from exciter.identification.cross_validation import Score
-from exciter.identification.information import Information
+from exciter.identification.information.compress import compress
+from exciter.identification.information.cross_validation import Score
+from exciter.identification.information.information import Information
+from exciter.identification.information.problem import Problem
 from exciter.identification.physical.metric import base_prior
 from exciter.identification.physical.reference import Reference
-from exciter.identification.problem import Problem
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
     BoundTerm,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.identification.compressed import Compressed
-from exciter.identification.estimate import FILTERED, Estimate
-from exciter.identification.problem import Problem
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.estimate import FILTERED, Estimate
+from exciter.identification.information.problem import Problem
 from exciter.notes import Note
 from exciter.typing import Array
 

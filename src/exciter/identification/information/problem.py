@@ -13,12 +13,12 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.compress import compress
-from exciter.identification.compressed import Compressed, run_scales
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.load import without_load
-from exciter.identification.run import Run
+from exciter.identification.information.compress import compress
+from exciter.identification.information.compressed import Compressed, run_scales
+from exciter.identification.runs.load import without_load
+from exciter.identification.runs.run import Run
 from exciter.parameters.base import BaseParameters
 from exciter.typing import Array
 

@@ -18,7 +18,7 @@ from scipy import linalg
 from threadpoolctl import ThreadpoolController
 
 from exciter.errors import ParameterError, shown
-from exciter.identification.information import Information
+from exciter.identification.information.information import Information
 from exciter.typing import Array
 
 IntArray = NDArray[np.int64]

@@ -22,7 +22,15 @@ from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording.about import LINK
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.automatic.friction import (
+from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.information.cross_validation import simplest_within_error
+from exciter.identification.information.problem import FOLDS, Problem
+from exciter.identification.physical.equations import Equations
+from exciter.identification.physical.metric import PseudoInertia
+from exciter.identification.physical.objective import Objective
+from exciter.identification.physical.reference import BestKnown, PriorValues
+from exciter.identification.runs.run import Run, common_side
+from exciter.identification.selection.friction_candidates import (
     FRICTION,
     barred_terms,
     coupled_variants,
@@ -30,19 +38,11 @@ from exciter.identification.automatic.friction import (
     gear_load,
     starting_terms,
 )
-from exciter.identification.automatic.route import Remake, choose_route
-from exciter.identification.automatic.tilt import choose_tilt
-from exciter.identification.automatic.trial import Choice, Trial
-from exciter.identification.automatic.weight import WEIGHTS, choose_offset, choose_weight
-from exciter.identification.cross_validation import simplest_within_error
-from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.friction_choice import FrictionChoice, choose_friction
-from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.metric import PseudoInertia
-from exciter.identification.physical.objective import Objective
-from exciter.identification.physical.reference import BestKnown, PriorValues
-from exciter.identification.problem import FOLDS, Problem
-from exciter.identification.run import Run, common_side
+from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
+from exciter.identification.selection.route import Remake, choose_route
+from exciter.identification.selection.tilt import choose_tilt
+from exciter.identification.selection.trial import Choice, Trial
+from exciter.identification.selection.weight import WEIGHTS, choose_offset, choose_weight
 from exciter.parameters.terms import JointTerm, Offset
 from exciter.typing import Array
 

@@ -16,7 +16,7 @@ from exciter.dynamics.engine import default_engine
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.identification.information import Information
+from exciter.identification.information.information import Information
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
@@ -48,7 +48,7 @@ class SequentialEstimator:
         self._factor, self._rows = start.factor, float(start.rows)
         self._absorb: Any = _absorb
         if default_engine().name == "numba":
-            self._absorb = kernels("absorb", "exciter.identification.kernels").absorb
+            self._absorb = kernels("absorb_kernel", "exciter.identification.information").absorb
 
     def update(self, w: ArrayLike, y: ArrayLike) -> None:
         """The equations of the next instant, w (J, p) and y (J,), or of the next N, (N, J, p) and (N, J)."""

@@ -1,0 +1,1 @@
+"""Drive gains: torque per ampere of each joint, from runs whose load is known."""
