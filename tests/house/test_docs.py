@@ -195,7 +195,11 @@ def test_concepts_name_only_what_exists():
     mapped = re.findall(r"`([\w/]+\.py)(?::([\w.]+))?`", text)
     assert len(mapped) > 120
     for file, name in mapped:
-        path = ROOT / file if file.startswith("tests/") else ROOT / "src" / "exciter" / file
+        path = (
+            ROOT / file
+            if file.startswith("tests/")
+            else ROOT / "src" / ("" if file.startswith("exciter_papers/") else "exciter") / file
+        )
         assert path.exists(), f"docs/concepts.md names {file}"
         assert not name or has_name(path, name), f"docs/concepts.md names {file}:{name}"
     assert all(f"[12.{k}" in text for k in (1, 3, 5, 10, 18, 22, 29, 38, 50))
@@ -224,20 +228,20 @@ def test_extending_document_examples_pass_their_suites(monkeypatch):
     monkeypatch.setitem(sys.modules, "extending", SimpleNamespace(__dict__=names))
     for code in (term, family, criterion, formulation, estimator):
         exec(code, names)
-    terms = importlib.import_module("test_terms")
-    assert suite("test_terms", robot=terms.ARM, term=names["CubicFriction"](), tags="d", seed=0) > 8
+    terms = importlib.import_module("parameters.test_terms")
+    assert suite("parameters.test_terms", robot=terms.ARM, term=names["CubicFriction"](), tags="d", seed=0) > 8
     monkeypatch.setitem(FAMILIES._classes, "stop-and-go", names["StopAndGo"])
-    assert suite("test_trajectories", family=names["StopAndGo"](8.0, 4), start=2, end=2, n=1) > 7
+    assert suite("excitation.test_trajectories", family=names["StopAndGo"](8.0, 4), start=2, end=2, n=1) > 7
     gram = np.diag([1.0, 2.0, 0.5, 3.0, 1.0, 1.0])
-    criteria = importlib.import_module("test_criteria")
+    criteria = importlib.import_module("excitation.test_criteria")
     make = lambda b: names["PredictionVariance"](tuple(map(tuple, gram[:b, :b])))  # noqa: E731
     monkeypatch.setitem(criteria.GRAM_CRITERIA, "prediction", make)
-    assert suite("test_criteria", "d-optimal", name="prediction") == 2
+    assert suite("excitation.test_criteria", "d-optimal", name="prediction") == 2
     w = np.random.default_rng(0).standard_normal((9, 6))
     assert make(6)(w.T @ w)[0] == pytest.approx(np.log(np.trace(gram @ np.linalg.inv(w.T @ w))))
-    formulations = importlib.import_module("test_formulations")
+    formulations = importlib.import_module("identification.test_formulations")
     monkeypatch.setitem(formulations.ALL, "moving", names["Moving"](0.05))
-    assert suite("test_formulations", "inverse", name="moving", robot="turning") == 2
+    assert suite("identification.test_formulations", "inverse", name="moving", robot="turning") == 2
     model = DynamicModel(load("kuka-ir361"), (Viscous(), Coulomb()))
     motion = motion_of(Fourier(6.0, 5), 0.5 * np.random.default_rng(0).standard_normal((3, 11)), np.arange(3000) / 500)
     exact, errors = model.torque(motion), 5.0 * np.random.default_rng(1).standard_normal(motion.q.shape)
