@@ -20,8 +20,8 @@ from exciter.excitation.criteria import (
     TorqueRows,
 )
 from exciter.excitation.criteria.criterion import Objective
-from exciter.excitation.deadline import NEVER
 from exciter.excitation.design import design
+from exciter.excitation.optimiser.deadline import NEVER
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline

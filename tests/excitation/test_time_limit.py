@@ -22,9 +22,9 @@ from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria import DOptimality
 from exciter.excitation.criteria.criterion import Objective
-from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.design import _Rehearsal, design
 from exciter.excitation.optimiser import sqp
+from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.notes import texts
@@ -252,9 +252,9 @@ def test_a_change_of_the_date_ends_nothing(monkeypatch):
 
 def test_compiling_does_not_count(monkeypatch):
     """It happens once per machine, is announced, and would leave a short limit without any search."""
-    monkeypatch.setattr("exciter.excitation.deadline.compile_seconds", lambda: 0.0)
+    monkeypatch.setattr("exciter.excitation.optimiser.deadline.compile_seconds", lambda: 0.0)
     deadline = Deadline.after(50.0)
-    monkeypatch.setattr("exciter.excitation.deadline.compile_seconds", lambda: 1000.0)
+    monkeypatch.setattr("exciter.excitation.optimiser.deadline.compile_seconds", lambda: 1000.0)
     assert deadline.left > 1000.0
     assert deadline.shared().clock is time.monotonic  # other processes have compiled nothing
     assert deadline.shared().left > 1000.0

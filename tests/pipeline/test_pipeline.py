@@ -6,8 +6,8 @@ import pytest
 
 from exciter.cli import main
 from exciter.errors import ExciterError
-from exciter.excitation.deadline import Deadline
 from exciter.excitation.design_settings import DesignSettings
+from exciter.excitation.optimiser.deadline import Deadline
 from exciter.excitation.validation_motion.random_families import RandomSpline
 from exciter.experiment.recording import open_recording
 from exciter.export.write import write_model

@@ -25,8 +25,8 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
 from exciter.excitation.criteria.criterion import Objective, evaluate
 from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
-from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.files.export import export_seconds
+from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import check_room
 from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.excitation.optimiser.starts import Checkpoint, Progress, run_starts

@@ -19,12 +19,12 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.constraints.obstacles import Obstacle
 from exciter.excitation.criteria.design_rows import EnergyRows
-from exciter.excitation.deadline import Deadline
 from exciter.excitation.design import Design, drawn_design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
 from exciter.excitation.families import DRAWN
 from exciter.excitation.files.export import Exported
 from exciter.excitation.files.read import ARCHIVE, DESIGN
+from exciter.excitation.optimiser.deadline import Deadline
 from exciter.excitation.optimiser.starts import Progress, discard, refuse_foreign
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, acceleration_spectrum

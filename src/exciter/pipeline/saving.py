@@ -13,10 +13,10 @@ from exciter.archive import archived
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
-from exciter.excitation.deadline import NEVER, Deadline
 from exciter.excitation.files.export import Exported, export
 from exciter.excitation.files.read import ARCHIVE as DESIGN_ARCHIVE
 from exciter.excitation.files.read import DESIGN
+from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import RecordingFile
 from exciter.export.urdf import identified_urdf

@@ -25,7 +25,7 @@ from scipy.linalg import lstsq
 
 from exciter.errors import ExciterError
 from exciter.excitation.constraints.constraint import Constraint, Rows
-from exciter.excitation.deadline import NEVER, Deadline
+from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.trajectories.trajectory import Trajectory, retimed
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot

@@ -19,7 +19,7 @@ from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.criteria import AnyCriterion, TorqueRows
 from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.criteria.sums import stages
-from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
+from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.feasible import (
     REPAIR,
     TIMELY_CERTIFICATES,

@@ -21,7 +21,7 @@ import numpy as np
 import piqp
 from numpy.typing import NDArray
 
-from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
+from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import JointLimits, Linearised, NonlinearLimits
 from exciter.typing import Array
 

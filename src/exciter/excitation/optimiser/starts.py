@@ -24,7 +24,7 @@ import numpy as np
 from exciter.dynamics.base import random_states
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.deadline import NEVER, Deadline, OutOfTime
+from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.files import unique_keys
