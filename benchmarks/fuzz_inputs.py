@@ -45,7 +45,7 @@ from exciter.identification.identified import IdentifiedModel
 from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import joint_terms
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import library, load
+from exciter.robot import embedded, load
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import parse_yaml
 from support.log_files import WRITERS
@@ -57,7 +57,7 @@ ARM = "gautier-khalil"
 
 @cache
 def arm() -> Robot:
-    return library.embedded(ARM)
+    return embedded.robot(ARM)
 
 
 @lru_cache(50)
@@ -113,7 +113,7 @@ def log_files() -> dict[str, bytes]:
 
 RECORDINGS = (
     {
-        "file": "log.csv", "joints": list(library.embedded(ARM).joint_names), "time": {"column": "time", "unit": "s"},
+        "file": "log.csv", "joints": list(embedded.robot(ARM).joint_names), "time": {"column": "time", "unit": "s"},
         "position": {"columns": "{joint}.q", "unit": "rad"}, "velocity": {"columns": "{joint}.qd", "unit": "rad/s"},
         "torque": {"columns": "{joint}.tau", "unit": "N·m", "side": "motor"}, "windows": [[0.0, 0.3], [0.35, 0.5]],
         "gravity": [0, 0, -9.81], "payload": {"frame": "flange", "mass": 1.0, "centre": [0, 0, 0.1]}, "period": 0.2,
@@ -263,7 +263,7 @@ def result(path: Path, rng: random.Random) -> None:
 
 
 def _description() -> Path:
-    return Path(library.__file__).parent / f"{ARM}.yaml"
+    return embedded.path(ARM)
 
 
 @cache
@@ -365,8 +365,7 @@ def _chosen(files: Callable[[], dict[str, bytes]], end: str, kind: str) -> Calla
 
 
 def _embedded() -> list[File]:
-    folder = Path(library.__file__).parent
-    return [(".yaml", "tree", (folder / f"{name}.yaml").read_bytes()) for name in (ARM, "kuka-ir361")]
+    return [(".yaml", "tree", embedded.path(name).read_bytes()) for name in (ARM, "kuka-ir361")]
 
 
 def _any_yaml() -> list[File]:

@@ -42,7 +42,7 @@ from exciter.identification.information.bierman import LiveIdentification, Seque
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
-from exciter.robot import Motion, library
+from exciter.robot import Motion, embedded
 from exciter.robot.pinocchio_model import to_pinocchio
 
 RATE, PERIOD = 1000.0, 10_000  # [Hz], samples after which the motion repeats
@@ -56,7 +56,7 @@ Found = dict[str, Any]
 
 @cache
 def model() -> DynamicModel:
-    return DynamicModel(library.embedded("panda"), (RotorInertia(), Viscous(), Coulomb()))
+    return DynamicModel(embedded.robot("panda"), (RotorInertia(), Viscous(), Coulomb()))
 
 
 @cache

@@ -31,7 +31,7 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Recording
 from exciter.experiment.recording.native import write_chunks
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
-from exciter.robot import library
+from exciter.robot import embedded
 
 ROBOT = "gautier-khalil"
 RATE, PERIOD = 1000.0, 10_000  # [Hz], samples after which the motion repeats
@@ -65,7 +65,7 @@ def measured(*words: str) -> Measured:
 
 def log(rows: int, seed: int) -> Iterator[Recording]:
     """Positions and torques, one period after the other."""
-    robot = library.embedded(ROBOT)
+    robot = embedded.robot(ROBOT)
     model = DynamicModel(robot, (RotorInertia(), Viscous(), Coulomb()))
     trajectory, rng = Fourier(period=PERIOD / RATE, harmonics=5), np.random.default_rng(seed)
     delta = 0.15 * rng.standard_normal((robot.n, trajectory.coefficients))

@@ -22,7 +22,7 @@ import yaml
 from exciter.errors import ExciterError
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.settings import fill, keys_of
 
 ROOT = Path(__file__).parents[1]
@@ -62,7 +62,7 @@ def read(data: dict[str, Any]) -> None:
     file = SettingsFile(data)
     _ = file.robot, file.design, file.identify
     if data.get("simulate"):
-        file.virtual(library.embedded("gautier-khalil"), 0)
+        file.virtual(embedded.robot("gautier-khalil"), 0)
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.report.identification.report import identification_page
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.validation.validation import validate_both
 
 SECONDS, RATE = 60.0, 1000.0
@@ -48,7 +48,7 @@ def log(model: DynamicModel, seed: int) -> Run:
 
 
 def identified() -> tuple[Identification, Run]:
-    model = DynamicModel(library.embedded("panda"), (RotorInertia(), Viscous(), Coulomb(), Offset()))
+    model = DynamicModel(embedded.robot("panda"), (RotorInertia(), Viscous(), Coulomb(), Offset()))
     never = log(model, 2)
     return identify(Problem(model, (log(model, 1),)), WeightedLeastSquares(), (never,)), never
 

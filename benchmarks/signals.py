@@ -41,7 +41,7 @@ from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, filtered_rows
 from exciter.parameters.terms import Coulomb, Viscous
-from exciter.robot import Motion, library
+from exciter.robot import Motion, embedded
 
 JOINTS = tuple(f"joint_{j + 1}" for j in range(7))
 RATE, PERIOD = 1000.0, 10_000  # [Hz], samples after which the log repeats itself
@@ -160,7 +160,7 @@ def whole_in_memory(path: Path, samples: int) -> dict[str, float]:
 def rows_in_pieces(samples: int) -> dict[str, float]:
     """W of the base parameters (panda, friction), filtered and decimated, beside ``scipy.signal.decimate`` alone on
     the part of W that is not zero, which somebody has computed already."""
-    model = DynamicModel(library.embedded("panda"), (Viscous(), Coulomb()))
+    model = DynamicModel(embedded.robot("panda"), (Viscous(), Coulomb()))
     at = np.arange(samples) / RATE
     w = 2 * np.pi * 0.1 * np.arange(1, 8)
     phase = w * at[:, None] + np.arange(7)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from exciter.dynamics.kernels import cache as kernel_cache
-from exciter.robot import Robot, library
+from exciter.robot import Robot, embedded
 from support.robots import CASES
 
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -60,7 +60,7 @@ def panda():
     """A design to be reported."""
     from support.report_designs import designed
 
-    return designed(library.embedded("panda"))
+    return designed(embedded.robot("panda"))
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import pytest
 
 from exciter import cli
 from exciter.commands.arguments import parser
-from exciter.robot import library
+from exciter.robot import embedded
 from support.paths import ROBOTS, ROOT
 
 
@@ -162,9 +162,9 @@ def test_base_of_a_file_and_its_notes(capsys):
 
 
 def test_robots_lists_every_embedded_robot(capsys):
-    assert [r["name"] for r in json.loads(run(capsys, "robots", "--json")[1])] == list(library.names())
+    assert [r["name"] for r in json.loads(run(capsys, "robots", "--json")[1])] == list(embedded.names())
     out = run(capsys, "robots")[1]
-    assert all(name in out for name in library.names())
+    assert all(name in out for name in embedded.names())
 
 
 def test_demo_tells_the_story_and_writes_its_result(capsys, tmp_path):

@@ -15,7 +15,7 @@ import pytest
 
 from exciter import cli
 from exciter.excitation.files.read import read_trajectory
-from exciter.robot import library
+from exciter.robot import embedded
 
 ROBOT = "gautier-khalil"
 PROMISED = [
@@ -93,10 +93,10 @@ def test_the_files_and_the_promised_keys(designed):
 def test_the_motion_is_what_was_asked_for(designed):
     """Two periods between ramps that start and end at home, the same in every file."""
     folder, _, _ = designed
-    robot = library.embedded(ROBOT)
+    robot = embedded.robot(ROBOT)
     exact = read_trajectory(folder / "trajectory.json", robot)
     ends = exact.motion([exact.start, exact.end])
-    np.testing.assert_allclose(ends.q, np.tile(library.home(ROBOT), (2, 1)), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(ends.q, np.tile(embedded.home(ROBOT), (2, 1)), rtol=0, atol=1e-9)
     assert np.abs(ends.qd).max() < 1e-9
     middle = 0.5 * (exact.start + exact.end)
     around = exact.motion([middle - 2.0, middle + 2.0])
@@ -144,7 +144,7 @@ def test_check_finds_what_is_broken(capsys, designed, tmp_path):
 
 def test_a_limit_between_samples_is_found(capsys, designed, tmp_path):
     """Rows that keep every limit while the quintic between them does not."""
-    robot = library.embedded(ROBOT)
+    robot = embedded.robot(ROBOT)
     head = "time," + ",".join(f"{joint}.{word}" for joint in robot.joint_names for word in ("q", "qd", "qdd"))
     still = ["0"] * 6
     swing = robot.limit("velocity")[0] * 0.99
@@ -434,7 +434,7 @@ def test_a_torque_that_rests_on_missing_data_is_not_counted(capsys, tmp_path, ch
 
 STATUSES = ("holds", "assumed", "open", "broken")
 NONE = {"open": set(), "broken": set()}
-JOINTS = library.embedded(ROBOT).joint_names
+JOINTS = embedded.robot(ROBOT).joint_names
 STILL = [[0, 0, 0, 0]] * 2
 
 

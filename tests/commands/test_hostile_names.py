@@ -42,7 +42,7 @@ from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.report.design_report import design_page
 from exciter.report.identification.report import identification_page
 from exciter.report.identification.validation_report import validation_page
-from exciter.robot import library, load
+from exciter.robot import embedded, load
 from exciter.robot.mdh_file import write_mdh
 from exciter.robot.robot import Frame
 from exciter.validation.validation import validate
@@ -92,7 +92,7 @@ def called(robot, names):
 
 @pytest.fixture(scope="module", params=SIX, ids=lambda names: names[0][:12])
 def hostile(request):
-    return called(library.embedded("tx40"), request.param)
+    return called(embedded.robot("tx40"), request.param)
 
 
 @pytest.fixture(scope="module")
@@ -123,14 +123,14 @@ def test_descriptions_keep_names(hostile, tmp_path):
 @pytest.mark.parametrize("name", UNPRINTABLE, ids=ascii)
 def test_names_that_do_not_print_are_refused(name, tmp_path):
     """By every reader, in one line, and shown so that nothing happens."""
-    robot = library.embedded("kuka-ir361")
+    robot = embedded.robot("kuka-ir361")
     first = robot.joints[0]
     places = {
         "robot's": lambda: replace(robot, name=name),
         "joint": lambda: replace(robot, joints=(replace(first, name=name), *robot.joints[1:])),
         "link": lambda: replace(robot, joints=(replace(first, link=name), *robot.joints[1:])),
         "frame": lambda: replace(robot, frames=(Frame(name, 0, np.eye(3), np.zeros(3)),)),
-        "capsule": lambda: replace(robot, capsules=(replace(library.embedded("tx40").capsules[0], name=name),)),
+        "capsule": lambda: replace(robot, capsules=(replace(embedded.robot("tx40").capsules[0], name=name),)),
     }
     for what, made in places.items():
         with pytest.raises(ExciterError, match=f"the {what} name .* do not print") as refused:
@@ -152,7 +152,7 @@ def test_names_that_do_not_print_are_refused(name, tmp_path):
 def test_configuration_says_nothing_of_its_own(hostile):
     """``exciter init``: as written, and with the lines behind # that name something."""
     text = starting_configuration(hostile, f"{hostile.name}\ngravity: [0, 0, 0]")
-    plain = starting_configuration(called(library.embedded("tx40"), [f"j{k}" for k in range(6)]), "tx40")
+    plain = starting_configuration(called(embedded.robot("tx40"), [f"j{k}" for k in range(6)]), "tx40")
     assert list(yaml.safe_load(text)) == list(yaml.safe_load(plain))
     assert len(text.split("\n")) == len(plain.split("\n"))
     behind = [line.lstrip(" #") for line in text.split("\n") if re.match(r" *# (lock|workspace|lower):", line)]
@@ -203,7 +203,7 @@ def test_xml_holds_the_robot_and_nothing_else(hostile, found, tmp_path):
     """As an XML parser, Pinocchio and MuJoCo read it; comments included."""
     model, chi = found
     urdf, mjcf, sdf = identified_urdf(model, chi), mjcf_text(model, chi), sdf_text(model, chi)
-    plain = export_cases.identified(called(library.embedded("tx40"), [f"j{k}" for k in range(6)]))
+    plain = export_cases.identified(called(embedded.robot("tx40"), [f"j{k}" for k in range(6)]))
     for text, like in ((urdf, identified_urdf(*plain)), (mjcf, mjcf_text(*plain)), (sdf, sdf_text(*plain))):
         comments = ElementTree.TreeBuilder(insert_comments=True)
         root = ElementTree.fromstring(text, ElementTree.XMLParser(target=comments))
@@ -256,7 +256,7 @@ def test_code_holds_names_as_strings_only(hostile, tmp_path):
     space = {"__name__": "own"}
     exec(compile(text, "own.py", "exec"), space)
     assert tuple(space["JOINTS"]) == hostile.joint_names
-    plain = export_cases.identified(called(library.embedded("tx40"), [f"j{k}" for k in range(6)]))[0]
+    plain = export_cases.identified(called(embedded.robot("tx40"), [f"j{k}" for k in range(6)]))[0]
     usual = {"__name__": "own"}
     exec(compile(python_module(plain, plain.base.base_values(chi)), "own.py", "exec"), usual)
     assert set(space) == set(usual)
@@ -274,7 +274,7 @@ def test_results_as_data_keep_names(hostile, found):
 
 def test_results_as_data_escape_what_does_not_print():
     """What logs are called and say is not refused: it reads back, and UTF-8 holds it."""
-    model, chi = export_cases.identified(library.embedded("kuka-ir361"))
+    model, chi = export_cases.identified(embedded.robot("kuka-ir361"))
     record = {"runs": [{"log": "é\x1b\udc80.csv", "words": list(UNPRINTABLE)}]}
     texts = json_result(model, estimate_of(model, chi), record), yaml_result(model, estimate_of(model, chi), record)
     for text, data in zip(texts, (json.loads(texts[0]), yaml.safe_load(texts[1])), strict=True):
@@ -305,7 +305,7 @@ class Read(HTMLParser):
 
 def pages(folder, names, log):
     """The three reports of one robot: names is whatever is to be seen."""
-    robot = called(library.embedded("kuka-ir361"), names)
+    robot = called(embedded.robot("kuka-ir361"), names)
     design_page(designed(robot), settings={"command": names[1]}).write(folder / "design.html")
     made = identified(robot)
     quality = {"logs/run 1.csv": quality_of(robot)}
@@ -348,7 +348,7 @@ def exciter(*arguments):
 @pytest.mark.parametrize("name", ["[red]a[/]", "[link=http://x]a[/link]", ":bomb:", "%n"])
 def test_terminal_shows_markup_as_it_is(name, tmp_path, capsys):
     path = tmp_path / "robot.yaml"
-    write_mdh(called(library.embedded("kuka-ir361"), (name, "b", "c")), path)
+    write_mdh(called(embedded.robot("kuka-ir361"), (name, "b", "c")), path)
     assert exciter("base", path, "--mdh") == 0
     out = capsys.readouterr().out
     assert out.startswith(name)
@@ -386,6 +386,6 @@ def test_data_on_standard_output_reads_back(tmp_path, capsys):
     assert json.loads(text) == {"log": list(UNPRINTABLE)}
     folder = os.fsdecode(bytes(tmp_path) + b"/\xff\x9b")
     os.mkdir(folder)
-    shutil.copy(library.path("kuka-ir361"), f"{folder}/robot.yaml")
+    shutil.copy(embedded.path("kuka-ir361"), f"{folder}/robot.yaml")
     assert exciter("base", f"{folder}/robot.yaml", "--json") == 0
     assert json.loads(capsys.readouterr().out)["joints"] == 3

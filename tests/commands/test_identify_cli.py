@@ -19,7 +19,7 @@ from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations.registry import FORMULATIONS
 from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.settings import keys_of
 
 ARM = "kuka-ir361"
@@ -53,7 +53,7 @@ def exciter(*arguments) -> int:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Two motions of a small arm, executed by a virtual one: log.csv to identify from, other.csv to validate on."""
-    folder, robot = tmp_path_factory.mktemp("logs"), library.embedded(ARM)
+    folder, robot = tmp_path_factory.mktemp("logs"), embedded.robot(ARM)
     (folder / "simulate.yaml").write_text(SIMULATE, encoding="utf-8")
     family = Fourier(4.0, 3)
     for name, seed in (("log", 0), ("other", 1)):
@@ -174,7 +174,7 @@ def test_every_formulation_by_its_word(folder, tmp_path, word):
 
 def test_payload_friction_and_gains(folder, tmp_path, capsys):
     """The load of a second log, the friction models, and drive gains of currents from a known load."""
-    robot = library.embedded(ARM)
+    robot = embedded.robot(ARM)
     load = tmp_path / "load.yaml"
     load.write_text(SIMULATE + "  payload: {frame: joint_3, mass: 8, centre: [0.1, 0.3, 0]}\n", encoding="utf-8")
     flags = ["--config", load, "--periods", 3, "--seed", 5]
@@ -218,7 +218,7 @@ def test_the_whole_section_is_understood(tmp_path):
     path.write_text(block, encoding="utf-8")
     config = SettingsFile.read(path).identify
     assert set(yaml.safe_load(block)["identify"]) == set(keys_of(IdentifySettings))
-    robot = library.embedded(ARM)
+    robot = embedded.robot(ARM)
     config.estimator(robot)
     assert config.route is not None
     assert config.uncertainty == StationaryErrors()

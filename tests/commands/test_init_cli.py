@@ -10,11 +10,11 @@ import yaml
 
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.starting_configuration import starting_configuration
-from exciter.robot import library, load
+from exciter.robot import embedded, load
 from support.paths import ROBOTS
 from support.starting_files import exciter, uncommented
 
-DESCRIBED = [*library.names(), *sorted(map(str, ROBOTS.glob("*.urdf")))]
+DESCRIBED = [*embedded.names(), *sorted(map(str, ROBOTS.glob("*.urdf")))]
 
 
 @pytest.mark.parametrize("source", DESCRIBED, ids=lambda source: Path(source).stem)

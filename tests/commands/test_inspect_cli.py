@@ -13,7 +13,7 @@ from exciter.cli import main
 from exciter.excitation.files.row_files import csv_text
 from exciter.excitation.files.samples import Samples
 from exciter.experiment.recording import read_recording, write_recording
-from exciter.robot import library
+from exciter.robot import embedded
 from support.quality_logs import changed, clean, fourier
 
 
@@ -64,7 +64,7 @@ def test_plain_data(panda, log, tmp_path, capsys):
 
 
 def test_compared_with_the_planned_motion(panda, log, tmp_path, capsys):
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     plan = fourier(robot, panda.time, 3)
     path = tmp_path / "trajectory.csv"
     path.write_text(csv_text(Samples(plan.time, plan.q, plan.qd, plan.qdd), robot.joint_names))

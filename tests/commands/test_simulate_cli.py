@@ -34,7 +34,7 @@ from exciter.experiment.virtual.control import LAWS
 from exciter.notes import texts
 from exciter.parameters.terms import Viscous
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import Motion, library, load
+from exciter.robot import Motion, embedded, load
 from exciter.settings import fill, keys_of, written
 from support.paths import ROBOTS, ROOT
 from support.settings_conformance import conforms
@@ -77,7 +77,7 @@ def simulate(*arguments) -> int:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A ramped trajectory of a small arm, as exact file and as a table."""
-    folder, robot = tmp_path_factory.mktemp("motion"), library.embedded(ARM)
+    folder, robot = tmp_path_factory.mktemp("motion"), embedded.robot(ARM)
     family = Fourier(0.5, 1)
     delta = np.array([[0.2, 0.1, 0.0], [0.1, 0.2, 0.9], [0.1, 0.1, 0.0]])
     curve = ramped(family, delta, robot, periods=1)
@@ -98,7 +98,7 @@ def test_writes_log_and_truth(folder, tmp_path, capsys):
     table = np.array([row.split(",") for row in rows], dtype=float)
     assert np.isfinite(table).all()
     data = json.loads(truth.read_text())
-    robot = library.embedded(ARM)
+    robot = embedded.robot(ARM)
     expected = draw(robot, 4)
     assert [entry["value"] for entry in data["parameters"]] == pytest.approx(expected.chi)
     assert {entry["name"] for entry in data["base"]} == set(expected.model.base.names)
@@ -122,7 +122,7 @@ def test_a_table_is_executed_too_and_the_truth_is_the_same(folder, tmp_path):
 def test_every_key_of_the_configuration(folder, tmp_path, capsys):
     path = tmp_path / "all.yaml"
     path.write_text(FULL)
-    robot = library.embedded(ARM)
+    robot = embedded.robot(ARM)
     virtual = SettingsFile.read(path).virtual(robot, 9)
     given = yaml.safe_load(FULL)["simulate"]
     assert set(given) == set(SECTIONS)
@@ -155,7 +155,7 @@ def test_every_key_of_the_configuration(folder, tmp_path, capsys):
 def test_settings_are_written_as_they_are_read(tmp_path):
     """Every part, as it is and changed; also what a file says by a word, or with an empty mapping."""
     (tmp_path / "all.yaml").write_text(FULL)
-    robot = library.embedded(ARM)
+    robot = embedded.robot(ARM)
     full = fill(SimulateSettings, SettingsFile.read(tmp_path / "all.yaml").data["simulate"], "all", robot=robot)
     for law in LAWS:
         for settings in (law(), law(3.0, 0.7, 100.0, (1.0, 2.0, 3.0), dict.fromkeys(robot.joint_names, 4.0))):
@@ -175,7 +175,7 @@ def test_the_document_shows_every_key_and_works(tmp_path):
     (block,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     path = tmp_path / "document.yaml"
     path.write_text(block, encoding="utf-8")
-    virtual = SettingsFile.read(path).virtual(library.embedded("tx40"), 0)
+    virtual = SettingsFile.read(path).virtual(embedded.robot("tx40"), 0)
     assert virtual.truth.springs[0].joint == "joint_2"
     assert virtual.sampling.dropped == 0.01
     for key in (*SECTIONS, *(key for keys in SECTIONS.values() for key in keys)):
@@ -186,7 +186,7 @@ def test_the_document_compares_with_the_truth(tmp_path, monkeypatch, capsys):
     """Its example gives the base parameters that the truth file lists."""
     text = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    truth = draw(library.embedded("tx40"), 5)
+    truth = draw(embedded.robot("tx40"), 5)
     (tmp_path / "truth.json").write_text(json.dumps(truth.to_dict()))
     monkeypatch.chdir(tmp_path)
     names: dict = {}
@@ -210,7 +210,7 @@ def test_writes_the_exact_motion(folder, tmp_path, capsys):
     np.testing.assert_array_equal(table[:, 0], logged.time)
     q, qd, qdd, tau = (table[:, 1 + k :: 4] for k in range(4))
     assert 1.0 < np.std(logged.torque - tau) < 10.0
-    known = read_truth(truth, library.embedded(ARM))
+    known = read_truth(truth, embedded.robot(ARM))
     error = known.model.regressor(Motion(table[:, 0], q, qd, qdd)) @ known.chi - tau
     slips = (np.abs(qd) > 1e-3 + 2.0 * np.abs(qdd) / 4000.0).all(axis=1)  # no joint comes to rest within the step
     assert slips.mean() > 0.5
@@ -297,7 +297,7 @@ def test_messages_name_key_and_value(text, words, tmp_path):
     """And never how Python writes a settings object."""
     (tmp_path / "c.yaml").write_text(text)
     with pytest.raises(ExciterError) as told:
-        SettingsFile.read(tmp_path / "c.yaml").virtual(library.embedded(ARM), 0)
+        SettingsFile.read(tmp_path / "c.yaml").virtual(embedded.robot(ARM), 0)
     assert words in str(told.value)
     assert "=" not in str(told.value)
 
@@ -335,7 +335,7 @@ def test_messages_name_key_and_value(text, words, tmp_path):
     ],
 )
 def test_bad_configurations_are_one_line(text, words, folder, tmp_path, capsys):
-    robot = library.embedded(ARM)
+    robot = embedded.robot(ARM)
     data = draw(robot).to_dict()
     data["links"]["joint_1"]["M"] = -1.0
     (tmp_path / "heavy.json").write_text(json.dumps(data))

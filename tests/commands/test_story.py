@@ -14,7 +14,7 @@ from exciter.identification.identified import IdentifiedModel
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.pipeline.simulate import virtual_settings
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.validation.prediction import Prediction
 
 DESIGN = '{"trajectory": {"family": "fourier", "period": 10, "harmonics": 4}}'
@@ -31,7 +31,7 @@ def exciter(*arguments) -> int:
 def story(request, tmp_path_factory):
     """(robot, folder): from the description to the model, with the commands of the README."""
     robot, at = request.param, tmp_path_factory.mktemp(request.param)
-    settings = {"simulate": virtual_settings(library.embedded(robot), seed=7)}
+    settings = {"simulate": virtual_settings(embedded.robot(robot), seed=7)}
     (at / "simulate.yaml").write_text(json.dumps(settings), encoding="utf-8")
     (at / "design.yaml").write_text(DESIGN, encoding="utf-8")
     flags = ("--config", at / "simulate.yaml")

@@ -12,7 +12,7 @@ from exciter.excitation.files.read import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.identification.identified import KINDS
-from exciter.robot import library
+from exciter.robot import embedded
 
 ARM = "kuka-ir361"
 SIMULATE = """simulate: {truth: {seed: 1}, encoder: {counts: none}, torque: {noise: [2, 2, 1]}, log: {rate: 200},
@@ -38,7 +38,7 @@ def refused(capsys, *arguments) -> str:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """log.csv, other.csv, and ceiling.csv of the same arm upside down; found: a full set, base: base parameters."""
-    at, robot, family = tmp_path_factory.mktemp("arm"), library.embedded(ARM), Fourier(4.0, 3)
+    at, robot, family = tmp_path_factory.mktemp("arm"), embedded.robot(ARM), Fourier(4.0, 3)
     (at / "simulate.yaml").write_text(SIMULATE, encoding="utf-8")
     for name, seed, gravity in (("log", 0, -9.81), ("other", 1, -9.81), ("ceiling", 1, 9.81)):
         delta = 0.5 * np.random.default_rng(seed).standard_normal((3, 7))
@@ -153,7 +153,7 @@ def harmless(data) -> bool:
 def test_another_robot_beside_the_result_is_noticed(place, tmp_path, capsys):
     folder = tmp_path / "mixed"
     shutil.copytree(place / "found", folder)
-    shutil.copy(library.path("gautier-khalil"), folder / "robot.yaml")
+    shutil.copy(embedded.path("gautier-khalil"), folder / "robot.yaml")
     for command in (
         ("validate", folder, place / "other.csv"),
         ("export", folder, "--format", "c", "-o", tmp_path / "a.c"),

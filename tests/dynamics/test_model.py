@@ -23,7 +23,7 @@ from exciter.parameters.terms import (
     UserTerm,
     Viscous,
 )
-from exciter.robot import Motion, library, load
+from exciter.robot import Motion, embedded, load
 from exciter.robot.mdh import MDHRow, MDHTable
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.spatial import axis_rotation
@@ -108,7 +108,7 @@ def test_base_count_of_a_recorded_robot():
     assert len(model_of(load(require_data("kr300") / "kr300.urdf")).base) == 58
 
 
-@pytest.mark.parametrize("name", library.names())
+@pytest.mark.parametrize("name", embedded.names())
 def test_closed_form_and_numeric_agree(name):
     for gravity in ((0.0, 0.0, -9.81), (3.0, -4.0, 7.0), (0.0, 9.81, 0.0)):
         model = model_of(load(name).with_gravity(gravity))

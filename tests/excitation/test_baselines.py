@@ -41,7 +41,7 @@ from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpl
 from exciter.excitation.trajectories.quintic import Quintic, Segments, shortest_times
 from exciter.excitation.validation_motion.random_families import random_points, random_trajectory
 from exciter.parameters.terms import Coulomb, Viscous
-from exciter.robot import Motion, Robot, library
+from exciter.robot import Motion, Robot, embedded
 from exciter.robot.pinocchio_model import to_pinocchio
 
 FAMILIES = {
@@ -54,7 +54,7 @@ FAMILIES = {
 
 
 def panda(**limits: float) -> Robot:
-    return library.embedded("panda").with_limits(**limits) if limits else library.embedded("panda")
+    return embedded.robot("panda").with_limits(**limits) if limits else embedded.robot("panda")
 
 
 def assert_executable(robot: Robot, curve: Curve, *, touches: bool = False) -> None:
@@ -111,7 +111,7 @@ def test_random_trajectories_swing_about_the_posture_and_differ_by_seed() -> Non
 
 
 def test_random_points_are_uniform_within_the_limits() -> None:
-    robot = library.embedded("gautier-khalil")
+    robot = embedded.robot("gautier-khalil")
     points = random_points(robot, 20000, seed=0)
     low, high = robot.position_range()
     for values, a, b in ((points.q, low, high), (points.qd, -robot.limit("velocity"), robot.limit("velocity"))):
@@ -160,7 +160,7 @@ def test_cruising_moves_have_constant_speed_over_half_of_the_way(limits: dict[st
 
 def test_friction_can_be_read_from_constant_velocities() -> None:
     """Torque at equal positions on the way there and back: half the difference is friction, whatever the weight."""
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     model = DynamicModel(robot, (Viscous(), Coulomb()))
     motion = constant_velocity(robot, ConstantVelocity(paces=(0.2, 1.0)))
     assert_executable(robot, motion.curve)
@@ -256,7 +256,7 @@ def test_rates_hold_and_are_tight_over_long_intervals() -> None:
 
 
 def test_a_cosine_ramp_turns_round_before_the_limit() -> None:
-    robot = library.embedded("gautier-khalil")
+    robot = embedded.robot("gautier-khalil")
     upper = robot.position_range()[1]
     settings = CosineRamp(np.full(3, 0.5), np.full(3, 0.4), upper - 0.5, 8.0)  # 0.4 per cycle
     q = settings.curve(robot).motion(np.arange(5) * 2.0).q[:, 0] - upper[0]
@@ -264,7 +264,7 @@ def test_a_cosine_ramp_turns_round_before_the_limit() -> None:
 
 
 def test_a_cycle_longer_than_the_range_is_refused() -> None:
-    robot = library.embedded("gautier-khalil")
+    robot = embedded.robot("gautier-khalil")
     with pytest.raises(ExciterError, match="fits neither way"):
         CosineRamp(np.full(3, 0.1), np.full(3, 0.8), np.zeros(3), 10.0).curve(robot)
 
@@ -277,7 +277,7 @@ def test_shifting_a_cosine_ramp_changes_nothing_else() -> None:
 
 
 def test_otanis_search_improves_on_random_settings() -> None:
-    model = DynamicModel(library.embedded("gautier-khalil"))
+    model = DynamicModel(embedded.robot("gautier-khalil"))
     search = OtaniSearch(tries=40, rate=15.0)
     found = otani(model, search)
     assert_executable(model.robot, found.curve)
@@ -296,7 +296,7 @@ def test_otanis_search_improves_on_random_settings() -> None:
 
 
 def test_armstrongs_sequence_raises_the_smallest_singular_value() -> None:
-    model = DynamicModel(library.embedded("gautier-khalil"))
+    model = DynamicModel(embedded.robot("gautier-khalil"))
     sequence = AccelerationSequence(8.0, 16)
     found = armstrong(model, sequence, samples=160, seed=1)
     assert found.certificate.certified
@@ -335,7 +335,7 @@ def test_each_of_the_four_motions_excites_what_it_is_for() -> None:
 
 
 def test_the_combined_experiments_are_conditioned_as_reported_and_better_than_the_first_draw() -> None:
-    model = DynamicModel(library.embedded("gautier-khalil"))
+    model = DynamicModel(embedded.robot("gautier-khalil"))
     settings = FourMotions(candidates=8)
     found = vandanjon(model, settings)
     rows = []
@@ -382,7 +382,7 @@ def test_a_criterion_of_one_motion_is_refused_for_many() -> None:
 
 @pytest.mark.parametrize("name", ["panda", "lwr4"])
 def test_static_poses_determine_the_twelve_gravity_parameters(name: str) -> None:
-    model = DynamicModel(library.embedded(name))
+    model = DynamicModel(embedded.robot(name))
     found = static_poses(model)
     assert len(found.parameters) == 12
     low, high = model.robot.position_range()
@@ -405,7 +405,7 @@ def static_rows(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 
 def test_figures_of_static_poses_are_those_of_their_rows() -> None:
-    model = DynamicModel(library.embedded("tx40"))
+    model = DynamicModel(embedded.robot("tx40"))
     noise = np.linspace(0.5, 2.0, model.n)
     found = static_poses(model, PoseSearch(poses=6, candidates=300), noise=noise)
     assert len(found.q) == 6
@@ -437,7 +437,7 @@ def test_exchange_finds_the_best_of_all_subsets() -> None:
 
 
 def test_poses_are_selected_for_the_joints_that_are_measured_well() -> None:
-    model = DynamicModel(library.embedded("panda"))
+    model = DynamicModel(embedded.robot("panda"))
     noise = np.array([1.0, 10.0, 10.0, 0.1, 0.1, 0.1, 1.0])
     even, uneven = (static_poses(model, PoseSearch(6, iterations=0), noise=sigma) for sigma in (1.0, noise))
     columns = static_base(model).independent
@@ -452,7 +452,7 @@ def test_poses_are_selected_for_the_joints_that_are_measured_well() -> None:
 
 def test_polished_poses_are_stationary() -> None:
     """Moving any joint of any pose, unless it is at its limit, changes log det to second order only."""
-    model = DynamicModel(library.embedded("lwr4"))
+    model = DynamicModel(embedded.robot("lwr4"))
     found = static_poses(model, PoseSearch(poses=4, candidates=300, iterations=1000))
     columns = static_base(model).independent
 
@@ -475,7 +475,7 @@ def test_polished_poses_are_stationary() -> None:
 
 
 def test_poses_keep_to_what_is_allowed() -> None:
-    model = DynamicModel(library.embedded("panda"))
+    model = DynamicModel(embedded.robot("panda"))
 
     def allowed(q: np.ndarray) -> np.ndarray:
         return (q[:, 1] > 0.2) & (np.abs(q[:, 3] + 1.5) < 0.5)
@@ -487,7 +487,7 @@ def test_poses_keep_to_what_is_allowed() -> None:
 
 
 def test_a_tour_rests_in_every_pose() -> None:
-    model = DynamicModel(library.embedded("panda"))
+    model = DynamicModel(embedded.robot("panda"))
     found = static_poses(model, PoseSearch(poses=5, candidates=200, iterations=20))
     curve = found.tour(model.robot, dwell=0.5)
     assert_executable(model.robot, curve)
@@ -498,7 +498,7 @@ def test_a_tour_rests_in_every_pose() -> None:
 
 
 def test_too_few_or_no_poses_are_refused() -> None:
-    model = DynamicModel(library.embedded("panda"))
+    model = DynamicModel(embedded.robot("panda"))
     with pytest.raises(ExciterError, match="1 poses do not determine the 12 static parameters"):
         static_poses(model, PoseSearch(poses=1))
     with pytest.raises(ExciterError, match="only 0 of 2000 random postures are allowed"):

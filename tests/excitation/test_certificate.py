@@ -27,7 +27,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.parameters import terms as t
 from exciter.parameters.terms.ranges import Interval, Ranges, cosine, times
-from exciter.robot import Motion, Robot, library
+from exciter.robot import Motion, Robot, embedded
 from exciter.robot.geometry import Shape
 from exciter.robot.pinocchio_model import to_pinocchio
 from support.certificates import Array, even_spans, fourier, inside, resting
@@ -157,7 +157,7 @@ def test_the_bound_of_single_joints_is_nearly_reached() -> None:
     """So a bound that is too small by a factor of two would be noticed by the test above."""
     found = [
         deviation(robot, fourier(robot.n, 4, moving=[joint], size=size), 40).max()
-        for robot in (random_robot(1, 3, prismatic=0.0), random_robot(7, 3, prismatic=0.5), library.embedded("panda"))
+        for robot in (random_robot(1, 3, prismatic=0.0), random_robot(7, 3, prismatic=0.5), embedded.robot("panda"))
         for joint in range(robot.n)
         for size in (0.05, 0.6)
     ]
@@ -184,7 +184,7 @@ def test_parameters_of_no_real_body_are_bounded_too(seed: int) -> None:
 
 
 def test_a_body_is_seen_from_its_centre_of_mass_unless_that_is_far_away() -> None:
-    real = library.embedded("panda").inertias[2]
+    real = embedded.robot("panda").inertias[2]
     np.testing.assert_allclose(Body.of(real).first, 0.0, atol=1e-12)
     weightless = np.array([1e-9, 0.5, 0, 0, 1, 0, 1, 0, 0, 1.0])
     np.testing.assert_array_equal(Body.of(weightless).point, 0.0)
@@ -273,7 +273,7 @@ def test_ranges_of_the_motion_hold() -> None:
 
 def test_bounds_of_obstacles_and_bodies_hold() -> None:
     """Walls, boxes, spheres and whole bodies against dense sampling, on coarse intervals; and they become tight."""
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     centre, size = np.array([0.9, 0.1, 0.9]), np.array([0.2, 0.3, 0.1])
     obstacles = (
         Wall("wall", (1.0, 1.0, 0.3), -1.0),
@@ -313,7 +313,7 @@ def test_bodies_approach_no_faster_than_their_bound_and_almost_as_fast() -> None
 
 
 def pendulum() -> tuple[Robot, Curve]:
-    robot = library.embedded("kuka-ir361").with_limits(lower=-9, upper=9, velocity=99, acceleration=999, jerk=np.inf)
+    robot = embedded.robot("kuka-ir361").with_limits(lower=-9, upper=9, velocity=99, acceleration=999, jerk=np.inf)
     return robot, fourier(3, 9)
 
 

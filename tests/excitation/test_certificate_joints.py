@@ -11,7 +11,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import LimitVerdict
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
-from exciter.robot import Robot, library
+from exciter.robot import Robot, embedded
 from exciter.robot.load import with_default_accelerations
 from support.certificates import resting
 from support.robots import random_robot
@@ -36,7 +36,7 @@ def test_joint_limits_are_judged_by_exact_extrema() -> None:
         "acceleration": 10 / np.sqrt(3) * way / period**2,
         "jerk": 60 * way / period**3,
     }
-    robot = library.embedded("panda").with_limits(lower=-1e-3, upper=way, **exact, torque=np.inf)
+    robot = embedded.robot("panda").with_limits(lower=-1e-3, upper=way, **exact, torque=np.inf)
     certificate = certify(robot, resting())
     assert certificate.certified
     assert len(certificate.limits) == 7 * 5
@@ -373,7 +373,7 @@ def test_rest_of_a_fast_joint_without_limits_is_measured_by_what_it_reaches() ->
 def test_one_moving_joint_is_enough() -> None:
     q, qd = np.zeros((2, 3)), np.array([[0.0, 0.0, 0.5], [0.0, 0.0, 0.0]])
     curve = Curve((PolynomialPiece.from_samples([0.0, 1.0], q, qd, 0 * q),))
-    certificate = certify(library.embedded("kuka-ir361"), curve)
+    certificate = certify(embedded.robot("kuka-ir361"), curve)
     assert (certificate.starts_at_rest, certificate.ends_at_rest) == (False, True)
 
 
@@ -383,6 +383,6 @@ def test_a_file_without_accelerations_still_starts_at_rest() -> None:
     motion = resting().motion(time)
     file = Curve((PolynomialPiece.from_samples(time, motion.q, motion.qd),))
     assert np.abs(file.derivatives(np.array([0]), np.array([0.0]), 2)[2]).min() > 5e-5
-    certificate = certify(library.embedded("panda"), file)
+    certificate = certify(embedded.robot("panda"), file)
     assert certificate.starts_at_rest
     assert certificate.ends_at_rest

@@ -27,7 +27,7 @@ from exciter.excitation.constraints.workspace import (
     OutsideCylinder,
     OutsideSphere,
 )
-from exciter.robot import Motion, library
+from exciter.robot import Motion, embedded
 from exciter.robot.geometry import Capsule, Shape
 from exciter.settings import fill, written
 from exciter.settings.fill import adapter
@@ -237,7 +237,7 @@ def test_derivatives_of_torque_are_the_same_from_both_engines() -> None:
 
 # -- as sections of a file ---------------------------------------------------------------------------------------------
 
-PANDA = library.embedded("panda")
+PANDA = embedded.robot("panda")
 SECTIONS: list[dict[str, object]] = [
     {},
     {"torque": False, "self_collision": False, "ground": False},

@@ -37,7 +37,7 @@ from exciter.excitation.constraints.workspace import (
     OutsideSphere,
 )
 from exciter.parameters import terms as t
-from exciter.robot import Motion, Robot, library
+from exciter.robot import Motion, Robot, embedded
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Frame
@@ -74,8 +74,8 @@ ROBOTS: dict[str, Robot] = {
     "serial": dressed(random_robot(1, 6)),
     "tree": dressed(random_robot(2, 7, tree=True)),
     "prismatic": dressed(random_robot(3, 4, prismatic=1.0)),
-    "panda": library.embedded("panda"),
-    "ur10e": library.embedded("ur10e"),
+    "panda": embedded.robot("panda"),
+    "ur10e": embedded.robot("ur10e"),
 }
 FRICTION = (t.RotorInertia(), t.Viscous(), t.Coulomb(t.Tanh(0.3)), t.Offset())
 
@@ -370,7 +370,7 @@ def test_on_the_axis_and_in_the_centre_there_is_still_a_way_out():
 
 def test_swevers_base_collision_is_any_of_height_and_radius():
     """003, corrected: max_k min(1600 − z, 500 − r) ≤ 0, with the tool's closed-form position of ERRATA A."""
-    robot = library.embedded("kuka-ir361-asme")
+    robot = embedded.robot("kuka-ir361-asme")
     motion = states(robot, 400, seed=8)
     q2, p = motion.q[:, 1], motion.q[:, 1] + motion.q[:, 2]
     z = 1.02 + 0.48 * np.cos(q2) + 0.765 * np.cos(p)
@@ -387,7 +387,7 @@ def test_swevers_base_collision_is_any_of_height_and_radius():
 
 def test_rackl_box_and_sphere():
     """004 eqs. (33)–(36) for the LWR."""
-    robot = library.embedded("lwr4")
+    robot = embedded.robot("lwr4")
     motion = states(robot, 50, seed=2)
     x = pinocchio_points(robot, "flange", motion)
     box = Box(robot, "flange", (-1.3, -1.3, 0.3), (1.5, 1.5, 1.5))
@@ -750,7 +750,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "any-of-nothing": (lambda: AnyOf(()), "at least one"),
     "margin": (lambda: TorqueLimits(DynamicModel(PANDA), margin=1.0), "margin .* is 1.0"),
     "chi": (lambda: TorqueLimits(DynamicModel(PANDA), np.zeros(3)), "70 finite numbers"),
-    "no-limit": (lambda: TorqueLimits(DynamicModel(library.embedded("gautier-khalil"))), "has no torque limit"),
+    "no-limit": (lambda: TorqueLimits(DynamicModel(embedded.robot("gautier-khalil"))), "has no torque limit"),
     "capsule": (lambda: CapsuleDistance(PANDA, [("base", "elbow")]), "unknown body 'elbow'; valid names: base, link_1"),
     "same-body": (lambda: CapsuleDistance(PANDA, [("link_5", "link_5_side")]), "same body"),
     "no-pairs": (lambda: CapsuleDistance(PANDA, []), "no pair of capsules"),

@@ -29,14 +29,14 @@ from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, DriveCoupling, Stribeck, Viscous
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import Motion, library, load
+from exciter.robot import Motion, embedded, load
 from exciter.settings import keys_of, written
 from exciter.settings.fill import adapter, settings_fields
 from support.paths import ROBOTS
 from support.robots import states
 from support.settings_suite import is_marked
 
-PANDA, SMALL = library.embedded("panda"), library.embedded("gautier-khalil")
+PANDA, SMALL = embedded.robot("panda"), embedded.robot("gautier-khalil")
 
 
 def config(folder: Path, text: str) -> DesignSettings:
@@ -93,7 +93,7 @@ time_limit: 12.5
     assert given.duration_range == (2.0, 9.0)
     assert (given.periods, given.rate, given.samples, given.starts) == (3, 100.0, 300, 5)
     assert (given.seed, given.jobs, given.time_limit) == (7, 2, 12.5)
-    assert given.ramps(robot).start == tuple(library.home("gautier-khalil"))
+    assert given.ramps(robot).start == tuple(embedded.home("gautier-khalil"))
 
 
 def test_coupled_root_by_word(tmp_path):

@@ -30,7 +30,7 @@ from exciter.notes import texts
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.starting_configuration import starting_configuration
 from exciter.report.surroundings import surroundings
-from exciter.robot import Motion, library
+from exciter.robot import Motion, embedded
 from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.geometry import Capsule
 from exciter.robot.load import RobotOptions
@@ -95,7 +95,7 @@ def lowest(robot: Robot, q: np.ndarray, joints: set[int], normal=(0.0, 0.0, 1.0)
 
 
 def test_the_floor_is_kept_by_default():
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     found = plane(robot)
     (ground,) = grounds((found,))
     assert (ground.name, ground.offset, found.clearance) == ("floor (ground)", 0.0, 0.01)
@@ -118,7 +118,7 @@ def test_the_floor_is_kept_by_default():
     ],
 )
 def test_where_the_plane_is_can_be_said(ground, height, normal, clearance):
-    found = plane(library.embedded("puma560"), ground)
+    found = plane(embedded.robot("puma560"), ground)
     (wall,) = grounds((found,))
     assert wall.offset == pytest.approx(height)
     assert wall.normal.tolist() == list(normal)
@@ -128,7 +128,7 @@ def test_where_the_plane_is_can_be_said(ground, height, normal, clearance):
 
 @pytest.mark.parametrize("ground", ["none", "None", "NONE", False])
 def test_no_ground_on_request_and_not_checked_says_so(ground):
-    robot = replace(library.embedded("panda"), nominal=False)
+    robot = replace(embedded.robot("panda"), nominal=False)
     model = DynamicModel(robot)
     mounted, around = "what the robot is mounted on", "people and whatever stands around"
     ball = [{"sphere": {"centre": [3, 0, 0], "radius": 0.1}}]
@@ -143,14 +143,14 @@ def test_no_ground_on_request_and_not_checked_says_so(ground):
         constraints = fill(ConstraintSettings, given, "constraints").constraints(model.robot)
         assert bool(grounds(constraints)) == (given == {})
         family = Fourier(10.0, 1)
-        certificate = certify(robot, family.curve(family.still(library.home("panda"))), constraints)
+        certificate = certify(robot, family.curve(family.still(embedded.home("panda"))), constraints)
         told = [text.partition(":")[0] for text in texts(unchecked(robot, constraints, certificate))]
         assert [what for what in told if what != "torque" and "collision" not in what] == words
 
 
 def test_what_cannot_change_its_height_needs_no_ground():
     """Its joints turn about the normal or slide across it: nothing reaches the plane, and nothing is said of it."""
-    flat = library.embedded("panda")
+    flat = embedded.robot("panda")
     nothing = {"frames": (), "capsules": (), "collision_pairs": (), "shapes": (), "friction": {}}
     flat = replace(flat, joints=flat.joints[:1], **nothing)
     assert mounting_plane(flat) is None
@@ -163,7 +163,7 @@ def test_what_cannot_change_its_height_needs_no_ground():
 def test_a_null_is_no_ground_that_was_given_so_that_the_usual_one_is_kept(tmp_path, null):
     (tmp_path / "c.yaml").write_text(f"constraints:\n  ground: {null}\n")
     (tmp_path / "without.yaml").write_text("constraints: {}\n")
-    model = DynamicModel(library.embedded("panda"))
+    model = DynamicModel(embedded.robot("panda"))
     found, usual = (
         grounds(SettingsFile.read(tmp_path / name).design.constraints_of(model.robot))
         for name in ("c.yaml", "without.yaml")
@@ -177,7 +177,7 @@ def test_a_null_is_no_ground_that_was_given_so_that_the_usual_one_is_kept(tmp_pa
 )
 def test_a_ground_that_makes_no_sense_is_one_line(ground):
     with pytest.raises(ExciterError, match="constraints: ground"):
-        plane(library.embedded("panda"), ground)
+        plane(embedded.robot("panda"), ground)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_ground_that_makes_no_sense_is_one_line(ground):
 )
 def test_hanging_and_wall_mounted_robots_stay_on_their_side(gravity, word):
     """The base's z points out of the mounting, wherever gravity points; gravity only names the plane."""
-    robot = library.embedded("ur10e").with_gravity(gravity)
+    robot = embedded.robot("ur10e").with_gravity(gravity)
     found = plane(robot)
     (ground,) = grounds((found,))
     assert ground.name.startswith(word)
@@ -337,7 +337,7 @@ def test_a_plane_is_called_by_its_slope(tmp_path, cosine, word):
 
 def test_what_no_joint_lifts_or_lowers_does_not_count(tmp_path):
     """A robot that turns about the vertical only, however low it is, and a SCARA: its quill alone goes up and down."""
-    robot = library.embedded("panda").lock([f"joint_{k}" for k in range(2, 4)]).lock({"joint_4": -1.0})
+    robot = embedded.robot("panda").lock([f"joint_{k}" for k in range(2, 4)]).lock({"joint_4": -1.0})
     robot = robot.lock({"joint_5": 0.0, "joint_6": 1.0, "joint_7": 0.0})
     assert mounting_plane(robot, 5.0) is None
     for text in (SCARA, SCARA.replace("r: 0.3", "r: 0.3, alpha: 3.7e-6")):  # upright to the digits of a file
@@ -347,7 +347,7 @@ def test_what_no_joint_lifts_or_lowers_does_not_count(tmp_path):
 
 
 def test_a_capsule_may_be_called_floor():
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     capsules = tuple(replace(c, name="floor") if c.name == "base" else c for c in robot.capsules)
     assert plane(replace(robot, capsules=capsules, collision_pairs=())) is not None
 
@@ -369,7 +369,7 @@ def test_an_assumed_floor_is_said_with_what_to_write(tmp_path):
 
 
 def test_a_starting_configuration_shows_the_height_in_force(tmp_path):
-    assert "\n  # ground: -0.672 " in starting_configuration(library.embedded("puma560"), "puma560")
+    assert "\n  # ground: -0.672 " in starting_configuration(embedded.robot("puma560"), "puma560")
     (line,) = (line for line in starting_configuration(arm(tmp_path), "arm").splitlines() if "# ground: 0 " in line)
     assert "assumed" in line
 
@@ -398,7 +398,7 @@ def run(capsys, *words):
 
 def test_a_design_that_went_through_the_floor_stays_above_it(tmp_path, capsys):
     """And one that goes through is broken to check, and not slowed down."""
-    robot = library.embedded("ur10e")
+    robot = embedded.robot("ur10e")
     (tmp_path / "none.yaml").write_text("constraints: {ground: none}")
     model = DynamicModel(robot)
     others = fill(ConstraintSettings, {"ground": "none"}, "constraints").constraints(model.robot)
@@ -431,7 +431,7 @@ def test_a_design_that_went_through_the_floor_stays_above_it(tmp_path, capsys):
 
 @pytest.mark.parametrize("gravity", [(0.0, 0.0, 9.81), (9.81, 0.0, 0.0)], ids=["hanging", "wall"])
 def test_random_motions_of_other_mountings_keep_their_plane(gravity):
-    robot = library.embedded("ur10e").with_gravity(gravity)
+    robot = embedded.robot("ur10e").with_gravity(gravity)
     reached = []
     for constraints in ((), (plane(robot),)):
         curve = draw(robot, RandomSpline(), constraints).curve
@@ -443,18 +443,18 @@ def test_random_motions_of_other_mountings_keep_their_plane(gravity):
 
 def test_home_of_every_embedded_robot_is_above_its_ground():
     """And every one states its ground: nothing is assumed of them."""
-    for name in library.names():
-        robot = library.embedded(name)
+    for name in embedded.names():
+        robot = embedded.robot(name)
         found = plane(robot)
         assert robot.ground is not None
         assert grounds((found,))[0].unchecked == ()
-        assert found.values(Motion.at(library.home(name)[None])).min() > 0.0, name
+        assert found.values(Motion.at(embedded.home(name)[None])).min() > 0.0, name
         base = [c for c in robot.capsules if c.joint < 0]
         assert robot.ground >= min(min(c.start[2], c.end[2]) - c.radius for c in base) - 1e-9, name
 
 
 def test_the_report_draws_the_ground():
-    robot = library.embedded("puma560")
+    robot = embedded.robot("puma560")
     (shape,) = surroundings([plane(robot)])
     assert (shape["kind"], shape["ground"], shape["border"]) == ("plane", True, False)
     assert shape["translation"] == pytest.approx([0, 0, -0.672])
@@ -467,7 +467,7 @@ def test_the_report_draws_the_ground():
 @pytest.mark.parametrize("height", [2.0, 700.0])
 def test_a_ground_that_no_posture_keeps_is_refused(height):
     """A slip of units, say: what was asked for is not left out."""
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     swings = replace(robot, joints=robot.joints[:2], frames=(), friction={}, shapes=(), collision_pairs=(),
                      capsules=tuple(c for c in robot.capsules if c.joint < 2))  # fmt: skip
     with pytest.raises(ExciterError, match=f"constraints: ground: no posture keeps .* a plane at {height:g} m"):
@@ -476,7 +476,7 @@ def test_a_ground_that_no_posture_keeps_is_refused(height):
 
 
 def test_links_that_could_not_be_measured_are_written_to_tables(tmp_path):
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     robot = replace(robot, unshaped=("flange",))
     write_mdh(robot, tmp_path / "r.yaml")
     assert read_mdh(tmp_path / "r.yaml").unshaped == ("flange",)
@@ -484,7 +484,7 @@ def test_links_that_could_not_be_measured_are_written_to_tables(tmp_path):
 
 def test_points_are_bodies_like_any_other():
     """A point capsule of a constraint can be named by an obstacle; an unknown name is refused."""
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     found = plane(replace(robot, capsules=(), collision_pairs=()))
     assert all(isinstance(point, Capsule) and point.radius < 1e-5 for point in found.points)
     assert len(found.rows) == len(found.points) > 4

@@ -30,7 +30,7 @@ from exciter.excitation.optimiser.points import (
 )
 from exciter.excitation.validation_motion.random_families import random_points
 from exciter.parameters.terms import Viscous
-from exciter.robot import library
+from exciter.robot import embedded
 from support.closed_forms import closed_form_w
 
 QUICK = {"starts": 3, "keep": 1, "explore": 30, "method": QuasiNewton(150)}
@@ -38,7 +38,7 @@ QUICK = {"starts": 3, "keep": 1, "explore": 30, "method": QuasiNewton(150)}
 
 @pytest.fixture(scope="module")
 def model() -> DynamicModel:
-    return DynamicModel(library.embedded("gautier-khalil"))
+    return DynamicModel(embedded.robot("gautier-khalil"))
 
 
 # -- the change of variables, and exact gradients through it -----------------------------------------------------------
@@ -217,7 +217,7 @@ def test_too_few_equations_are_refused(model: DynamicModel) -> None:
 
 def test_friction_is_refused() -> None:
     with pytest.raises(ExciterError, match="'Fv1' stores no energy"):
-        optimise_points(DynamicModel(library.embedded("gautier-khalil"), (Viscous(),)))
+        optimise_points(DynamicModel(embedded.robot("gautier-khalil"), (Viscous(),)))
 
 
 def test_a_missing_velocity_limit_is_named(model: DynamicModel) -> None:
@@ -228,7 +228,7 @@ def test_a_missing_velocity_limit_is_named(model: DynamicModel) -> None:
 
 def test_an_unexcitable_parameter_is_named() -> None:
     """All standard columns: M1 never changes any energy difference."""
-    model = DynamicModel(library.embedded("gautier-khalil"))
+    model = DynamicModel(embedded.robot("gautier-khalil"))
     columns = np.append(model.base.independent, model.standard.index("M1"))
     with pytest.raises(ExciterError, match=r"infinite at all 1 starts.* M1"):
         optimise_points(model, PointSearch(equations=20, starts=1, keep=1, explore=2), columns=columns)

@@ -17,7 +17,7 @@ from exciter.excitation.trajectories.quintic import Quintic
 from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Trajectory, motion, retimed
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.settings import written
 from support.robots import random_robot
 from support.settings_suite import check_described, check_read_again
@@ -309,7 +309,7 @@ def test_bad_settings_are_refused(make: object, message: str) -> None:
 
 def near_limit_series(seed: int) -> tuple[Fourier, Array]:
     """A series of the Panda at 98 % of one limit of every joint, about the middle of its range."""
-    robot, family = library.embedded("panda"), Fourier(10.0, 5)
+    robot, family = embedded.robot("panda"), Fourier(10.0, 5)
     rng = np.random.default_rng(seed)
     delta = np.column_stack([rng.standard_normal((7, 10)), np.zeros(7)])
     curve, (lower, upper) = family.curve(delta), robot.position_range()
@@ -329,7 +329,7 @@ def assert_within_limits(curve: Curve, robot: object) -> None:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("posture", [None, "middle", "aside"])
 def test_ramps_lead_from_rest_to_rest_within_limits(seed: int, posture: str | None) -> None:
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     family, delta = near_limit_series(seed)
     lower, upper = robot.position_range()
     start = {None: None, "middle": 0.5 * (lower + upper), "aside": 0.6 * lower + 0.4 * upper}[posture]
@@ -353,7 +353,7 @@ def test_ramps_lead_from_rest_to_rest_within_limits(seed: int, posture: str | No
 def test_ramps_stay_within_positions_that_the_series_just_fills() -> None:
     family, delta = near_limit_series(1)
     reached = family.curve(delta).extremum(0)
-    robot = library.embedded("panda").with_limits(lower=reached.lowest - 1e-3, upper=reached.highest + 1e-3)
+    robot = embedded.robot("panda").with_limits(lower=reached.lowest - 1e-3, upper=reached.highest + 1e-3)
     for ramps in (Ramps(), Ramps(start=reached.highest), Ramps(end=0.9 * reached.lowest + 0.1 * reached.highest)):
         curve = ramped(family, delta, robot, ramps=ramps)
         assert_within_limits(curve, robot)
@@ -395,7 +395,7 @@ def test_a_quintic_that_starts_moving_gets_ramps_too() -> None:
 
 
 def test_a_refused_ramp_is_tried_again_slower_or_elsewhere() -> None:
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     family, delta = near_limit_series(0)
     quick = ramped(family, delta, robot)
     seen: list[float] = []
@@ -419,7 +419,7 @@ def test_a_refused_ramp_is_tried_again_slower_or_elsewhere() -> None:
 
 
 def test_ramps_that_cannot_be_are_refused() -> None:
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     family, delta = near_limit_series(0)
     with pytest.raises(MotionError, match=r"no ramp of 0\.01 to 0\.02 s"):
         ramped(family, delta, robot, ramps=replace(Ramps(), shortest=0.01, longest=0.02))

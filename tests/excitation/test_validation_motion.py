@@ -23,11 +23,11 @@ from exciter.excitation.validation_motion.draw import draw
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline, fastest_move
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import library, load
+from exciter.robot import embedded, load
 from exciter.settings import written
 from support.paths import ROBOTS
 
-SMALL, PANDA = library.embedded("gautier-khalil"), library.embedded("panda")
+SMALL, PANDA = embedded.robot("gautier-khalil"), embedded.robot("panda")
 GANTRY = load(ROBOTS / "gantry.urdf")
 RATES = ("velocity", "acceleration", "jerk")
 
@@ -306,11 +306,11 @@ def test_design_check_and_the_settings_to_repeat_it(capsys, tmp_path, robot, tex
         assert run(capsys, "check", robot, folder / name, "--config", config)[0] == 0
     config.write_text(yaml.safe_dump(data["settings"]))  # asks for the same motion
     again = SettingsFile.read(config).design
-    embedded = load(robot, again.robot)
-    ramps = again.ramps(embedded)
-    constraints = again.constraints_of(embedded)
-    drawn = draw(embedded, again.motion, constraints, seed=again.seed, periods=again.periods, ramps=ramps)
-    written = read_trajectory(folder, embedded)
+    arm = load(robot, again.robot)
+    ramps = again.ramps(arm)
+    constraints = again.constraints_of(arm)
+    drawn = draw(arm, again.motion, constraints, seed=again.seed, periods=again.periods, ramps=ramps)
+    written = read_trajectory(folder, arm)
     assert written.duration == pytest.approx(drawn.curve.duration)
     times = np.linspace(0.0, min(written.duration, drawn.curve.duration), 300)
     np.testing.assert_allclose(written.motion(times).q, drawn.curve.motion(times).q, atol=1e-7)

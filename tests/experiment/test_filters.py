@@ -37,7 +37,7 @@ from exciter.experiment.signals.rows import ParallelFilter, Rows, filtered_pair,
 from exciter.identification.information.information import Information
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
-from exciter.robot import Motion, library
+from exciter.robot import Motion, embedded
 from support.real_data import require_data
 from support.robots import smooth_motion
 from support.scripts import benchmark
@@ -472,7 +472,7 @@ def test_a_cutoff_left_open_is_chosen_and_the_reason_told():
 
 @cache
 def model_of(name: str) -> DynamicModel:
-    return DynamicModel(library.embedded(name), (RotorInertia(), Viscous(), Coulomb(), Offset()))
+    return DynamicModel(embedded.robot(name), (RotorInertia(), Viscous(), Coulomb(), Offset()))
 
 
 def noise_free(name: str, samples: int = 8000, rate: float = 1000.0) -> Processed:
@@ -599,7 +599,7 @@ def test_rows_start_anew_after_a_gap():
 
 def test_terms_that_remember_go_on_from_piece_to_piece(monkeypatch):
     """However a motion is cut, and however few samples are looked at at once; a gap begins anew."""
-    robot = library.embedded("gautier-khalil")
+    robot = embedded.robot("gautier-khalil")
     model = DynamicModel(robot, (Coulomb(Dahl(0.02)),))
     processed = noise_free("gautier-khalil", 5000)
     rows = Rows.join(list(model_rows(model, processed, size=700)))

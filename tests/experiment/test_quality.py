@@ -22,7 +22,7 @@ from exciter.experiment.quality.spikes import isolated
 from exciter.experiment.quality.survey import Windows, visible_period
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.notes import Severity, texts
-from exciter.robot import library, load
+from exciter.robot import embedded, load
 from exciter.settings import written
 from support.paths import ROBOTS
 from support.quality_logs import RATE, changed, clean, executed, fourier, late
@@ -145,7 +145,7 @@ def test_windows_are_spread_whatever_the_length_and_never_in_step_with_a_period(
 def test_whatever_is_recorded_is_judged_or_refused(seed):
     """Random lengths, times, shapes of signals, NaN, infinities, absurd numbers."""
     rng = np.random.default_rng(seed)
-    robot = (library.embedded("panda"), load(ROBOTS / "gantry.urdf"), random_robot(4, 1, prismatic=0.0))[seed % 3]
+    robot = (embedded.robot("panda"), load(ROBOTS / "gantry.urdf"), random_robot(4, 1, prismatic=0.0))[seed % 3]
     count = int(rng.choice([1, 2, 5, 60, 400]))
     choices = [
         np.arange(count) / 100,
@@ -685,7 +685,7 @@ def test_planned_against_executed(panda):
 
 
 def test_small_motion_is_poor_excitation():
-    robot = library.embedded("tx40")
+    robot = embedded.robot("tx40")
     time = np.arange(3000) / RATE
     motion = fourier(robot, time, 1)
     middle = motion.q.mean(axis=0)

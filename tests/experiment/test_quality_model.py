@@ -18,7 +18,7 @@ from exciter.experiment.quality.torque_checks import with_reasons
 from exciter.experiment.quality.words import counted, number, percent, time_span
 from exciter.experiment.recording import About, AnalogFilter
 from exciter.notes import Severity, note, problem, warning
-from exciter.robot import library, load
+from exciter.robot import embedded, load
 from support.quality_logs import RATE, changed, clean, fourier
 
 SCARA = """<robot name="scara"><link name="base"/>
@@ -117,7 +117,7 @@ def test_millimetres_of_a_slide_are_a_unit_and_no_jump(scara):
 
 
 def test_foreign_units_need_to_fit():
-    robot = library.embedded("ur10e")
+    robot = embedded.robot("ur10e")
     low, high = np.full(6, -1.0), np.full(6, 1.0)
     assert foreign_units(low, high, robot) == {}
     assert foreign_units(low, np.where(np.arange(6) == 2, 100.0, 1.0), robot) == {2: "deg"}

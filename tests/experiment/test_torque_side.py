@@ -16,7 +16,7 @@ from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.identified import IdentifiedModel
 from exciter.identification.runs.run import Run, common_side
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
-from exciter.robot import Motion, library
+from exciter.robot import Motion, embedded
 
 ARM = "kuka-ir361"
 TORQUE = {"columns": ["ta", "tb"], "unit": "N·m"}
@@ -111,7 +111,7 @@ def test_known_programs_say_it(tmp_path):
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory):
     """Logs of a small arm: torques with the rotors in them, and torques behind the gears; two motions of each."""
-    folder, robot = tmp_path_factory.mktemp("sides"), library.embedded(ARM)
+    folder, robot = tmp_path_factory.mktemp("sides"), embedded.robot(ARM)
     time = np.arange(0.0, 12.0, 0.01)
     for side, terms in (("motor", (RotorInertia(), Viscous(), Coulomb(), Offset())), ("link", (Viscous(), Coulomb()))):
         model = DynamicModel(robot, terms)
@@ -176,7 +176,7 @@ def test_all_logs_must_say_it(sides, common):
 
 @pytest.mark.parametrize("side", [None, "motor", "link"])
 def test_terms_that_are_given_stay(side):
-    robot = library.embedded(ARM)
+    robot = embedded.robot(ARM)
     assert len(IdentifyConfig(terms=(RotorInertia(),), side=side).model(robot).terms) == 1
     usual = {type(term) for term in IdentifyConfig(side=side).model(robot).terms}
     assert (RotorInertia in usual) == (side != "link")

@@ -48,7 +48,7 @@ from exciter.notes import texts
 from exciter.parameters.consistency import consistency, consistency_margin
 from exciter.parameters.inertial import symmetric
 from exciter.parameters.terms import Coulomb, GravitySpring, Spring, Viscous
-from exciter.robot import Joint, Limits, Motion, Robot, library
+from exciter.robot import Joint, Limits, Motion, Robot, embedded
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, skew
 from support.robots import CASES, random_robot
 
@@ -81,7 +81,7 @@ def slipping(simulated) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def arm() -> Robot:
-    return library.embedded("tx40")
+    return embedded.robot("tx40")
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_the_model_gives_the_torque_that_was_applied(name):
 
 def test_motion_is_one_motion():
     """Velocities are the slopes of positions, accelerations those of velocities, between and on the steps."""
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     virtual = VirtualRobot(robot, draw(robot, 0), start=Start(at_rest=False), sampling=Sampling(1000.0, jitter=1e-4))
     truth = replace(virtual.truth, friction=Friction(viscous=1.0), rotor_inertia=0.3)
     motion = replace(virtual, truth=truth).run(sway(robot, size=0.2)).motion
@@ -503,7 +503,7 @@ def test_what_cannot_be_simulated_is_one_clear_line(arm, monkeypatch):
 # -- the truth -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*library.names(), "random-tree", "prismatic-only"])
+@pytest.mark.parametrize("name", [*embedded.names(), "random-tree", "prismatic-only"])
 def test_drawn_truths_can_exist(name):
     robot = CASES[name]()
     for seed in range(5):
@@ -612,7 +612,7 @@ def test_seeds(arm):
 
 
 def test_synthetic_recording():
-    robot = library.embedded("kuka-ir361")
+    robot = embedded.robot("kuka-ir361")
     model = DynamicModel(robot, (Viscous(), Coulomb()))
     family = Fourier(2.0, 2)
     delta = 0.3 * np.random.default_rng(0).standard_normal((3, len(family.labels)))

@@ -11,7 +11,7 @@ import pytest
 import exciter as ex
 from exciter.excitation.criteria import CRITERIA
 from exciter.parameters.terms import JointTerm
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.settings import Positive
 
 
@@ -187,7 +187,7 @@ def test_methods_of_one_word_with_other_settings_are_compared_each(robot, simula
 
 
 def test_a_description_that_changed_meanwhile_is_not_saved_as_the_one_identified_from(simulated, tmp_path):
-    text = library.path("gautier-khalil").read_text(encoding="utf-8")
+    text = embedded.path("gautier-khalil").read_text(encoding="utf-8")
     path = tmp_path / "arm.yaml"
     path.write_text(text, encoding="utf-8")
     found = ex.identify(path, simulated, estimator="wls")

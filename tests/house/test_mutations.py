@@ -11,7 +11,7 @@ import pytest
 from exciter.errors import RobotError
 from exciter.excitation.certificate.certificate import AT_REST
 from exciter.excitation.certificate.torque_bound import chord_range
-from exciter.robot import library
+from exciter.robot import embedded
 from support.scripts import benchmark
 
 
@@ -53,12 +53,12 @@ def test_a_mutant_that_no_longer_calls_super_takes_its_place_too(script: ModuleT
     original = loaded.Box.settle
     script.graft(loaded, wanted.code())
     try:
-        box = loaded.Box(library.embedded("panda"), "nowhere", np.zeros(3))
+        box = loaded.Box(embedded.robot("panda"), "nowhere", np.zeros(3))
     finally:
         loaded.Box.settle = original
     assert box.frame == "nowhere"
     with pytest.raises(RobotError, match="unknown frame 'nowhere'"):
-        loaded.Box(library.embedded("panda"), "nowhere", np.zeros(3))
+        loaded.Box(embedded.robot("panda"), "nowhere", np.zeros(3))
 
 
 @pytest.mark.parametrize("module", ["excitation/files/export.py", "identification/uncertainty/correlation.py"])

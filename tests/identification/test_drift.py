@@ -18,7 +18,7 @@ from exciter.identification.uncertainty.correlated import StationaryErrors, sand
 from exciter.identification.uncertainty.drift import Candidate, Drift, Drifting, candidates, find_drift
 from exciter.identification.uncertainty.equations import LinearFit
 from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, GravitySpring, Offset, Viscous
-from exciter.robot import library
+from exciter.robot import embedded
 from support.warming_robot import model, warming
 
 FOUND = Drift("elbow", "Fv3", "N·m·s/rad", 4.0, -1.0, 0.1, 1e-4, 60.0)
@@ -65,7 +65,7 @@ def test_candidates_are_friction_and_offsets_of_single_joints() -> None:
 
 
 def test_candidates_of_six_joints_are_all_their_friction_and_nothing_that_keeps_energy() -> None:
-    robot = library.embedded("tx40")
+    robot = embedded.robot("tx40")
     wrist = robot.joint_names[-1]
     coupling = CoupledSqrtViscous(*robot.joint_names[:2])
     terms = (GravitySpring(robot.joint_names[1]), Viscous(), Coulomb(), coupling, Offset((wrist,)))

@@ -25,7 +25,7 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
-from exciter.robot import Motion, library
+from exciter.robot import Motion, embedded
 from exciter.validation.validation import validate
 
 ARM = "kuka-ir361"
@@ -52,7 +52,7 @@ def exciter(*arguments) -> int:
 
 
 def arm() -> DynamicModel:
-    return DynamicModel(library.embedded(ARM), (RotorInertia(), Viscous(), Coulomb(), Offset()))
+    return DynamicModel(embedded.robot(ARM), (RotorInertia(), Viscous(), Coulomb(), Offset()))
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def through(values: np.ndarray, order: int, cutoff: float) -> np.ndarray:
 def by_hand(path, result: dict) -> tuple[np.ndarray, float]:
     """100 · RMS(τ_f − τ̂_f)/RMS(τ_f) per joint and of all, straight from the CSV."""
     model, table = arm(), np.genfromtxt(path, delimiter=",", names=True, deletechars="")
-    names = library.embedded(ARM).joint_names
+    names = embedded.robot(ARM).joint_names
     chi = np.zeros(len(model.standard))
     chi[model.base.independent] = [one["value"] for one in result["parameters"]]
     errors, sizes = np.zeros(3), np.zeros(3)

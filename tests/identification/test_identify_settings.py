@@ -32,7 +32,7 @@ from exciter.identification.physical.bounds import CentreBox, CentreSphere, Mass
 from exciter.identification.physical.metric import METRICS, Entropic
 from exciter.identification.physical.reference import PRIOR_VALUES, UniformRods
 from exciter.parameters.terms import Coulomb, Dahl, Offset, Viscous
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.settings import OneOf, Settings, fill, keys_of, written, yaml_text
 from exciter.settings.fill import adapter
 from exciter.settings.kinds import (
@@ -48,7 +48,7 @@ from exciter.settings.kinds import (
     Whole,
 )
 
-ROBOT = library.embedded("kuka-ir361")
+ROBOT = embedded.robot("kuka-ir361")
 FAMILIES = (ESTIMATORS, FORMULATIONS, ROUTES, LAWS, ERRORS, LOSSES, METRICS, PRIOR_VALUES)
 CLASSES = [pytest.param(family, cls, id=f"{family.what} {cls.word}") for family in FAMILIES for cls in family]
 BOUNDS = (MassBound("elbow", 2.0), CentreSphere("wrist", (0.0, 0.0, 0.05), 0.03), MassBound(None, 10.0, 20.0))

@@ -30,7 +30,7 @@ from exciter.notes import texts
 from exciter.parameters import inertial
 from exciter.parameters.consistency import consistency, dummies
 from exciter.parameters.terms import Coulomb, DriveCoupling, Offset, RotorInertia, Viscous
-from exciter.robot import library, load
+from exciter.robot import embedded, load
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
 from support.real_data import require_data
 from support.robots import random_robot, smooth_motion
@@ -536,7 +536,7 @@ def test_a_prior_within_bounds_of_physics():
 
 
 def test_dummies_are_found_and_real_robots_are_not():
-    for name in library.names():
+    for name in embedded.names():
         assert not dummies(load(name)), name
     robot = load("panda")
     for links in (
@@ -554,7 +554,7 @@ def test_dummies_of_published_descriptions():
         assert bool(dummies(load(require_data(name) / f"{name}.urdf"))) == expected, name
 
 
-@pytest.mark.parametrize("robot", [*library.names(), "tree"])
+@pytest.mark.parametrize("robot", [*embedded.names(), "tree"])
 def test_rods_are_bodies_of_any_robot(robot):
     loaded = random_robot(2, 5, tree=True) if robot == "tree" else load(robot)
     rods = uniform_rods(loaded)

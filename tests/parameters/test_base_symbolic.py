@@ -17,8 +17,7 @@ from exciter.parameters.base import BaseParameters, numeric_base, restricted
 from exciter.parameters.base_symbolic import prismatic_links, symbolic_base, symbolic_static_base
 from exciter.parameters.identifiability import identifiability
 from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
-from exciter.robot.library import embedded
-from exciter.robot.library import names as library_names
+from exciter.robot import embedded
 from exciter.robot.mdh import in_mdh_frames
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import axis_rotation
@@ -94,16 +93,16 @@ def test_counts(robot: Robot, full: int, gravity: int, inertia: int) -> None:
     assert_same(static, regressor_rows(robot, 40, at_rest=True), robot)
 
 
-@pytest.mark.parametrize("name", library_names())
+@pytest.mark.parametrize("name", embedded.names())
 def test_embedded_robots(name: str) -> None:
-    robot, _ = in_mdh_frames(embedded(name))
+    robot, _ = in_mdh_frames(embedded.robot(name))
     assert_same(symbolic_base(robot), regressor_rows(robot, 30), robot)
 
 
 def test_published_names_of_swevers() -> None:
     """The base set of the KUKA IR 361 in the paper's Table I, in any order."""
     table = "ZZR1 MXR2 MY2 XXR2 XY2 XZR2 YZ2 ZZR2 MX3 MY3 XXR3 XY3 XZ3 YZ3 ZZ3"
-    robot, _ = in_mdh_frames(embedded("kuka-ir361"))
+    robot, _ = in_mdh_frames(embedded.robot("kuka-ir361"))
     assert set(symbolic_base(robot).names) == set(table.split())
 
 

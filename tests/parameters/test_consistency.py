@@ -14,7 +14,7 @@ from exciter.errors import ParameterError
 from exciter.parameters import log_cholesky
 from exciter.parameters.consistency import consistency, consistency_margin, dummies, link_consistency
 from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.robot.spatial import axis_rotation, pseudo_inertia, transform_inertia
 
 SEEDS = st.integers(0, 10_000)
@@ -127,7 +127,7 @@ def test_a_centre_of_mass_beyond_all_numbers_is_refused_in_one_line(mass: float)
     phi = np.array([mass, 0.1, 0, 0, 1, 0, 1, 0, 0, 1])
     with pytest.raises(ParameterError, match=r"first moments are up to 0\.1 kg·m, .* give a mass that fits"):
         mass_com_inertia(phi)
-    one = library.embedded("gautier-khalil")
+    one = embedded.robot("gautier-khalil")
     described = [phi if mass > 0 else -phi, *one.inertias[1:]]
     assert dummies(one.with_inertias(described)) == ""
     assert "fits its first moments" in dummies(one.with_inertias([described[0]] * one.n))

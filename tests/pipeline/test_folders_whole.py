@@ -22,7 +22,7 @@ from exciter.export.ros2 import joint_trajectory
 from exciter.files import HASHES, PREFIX, Seal, inside, prepare, scratch, sha256, staged, write_json
 from exciter.identification.identified import KINDS, SEALED, IdentifiedModel, read_result
 from exciter.pipeline.saving import unsealed_result
-from exciter.robot import library, load
+from exciter.robot import embedded, load
 from exciter.robot.load import RobotOptions
 
 ROBOT_NAME = "gautier-khalil"
@@ -80,7 +80,7 @@ def answer(read):
 
 
 def write_design(folder, amplitude):
-    robot, trajectory = library.embedded(ROBOT_NAME), Fourier(period=1.0, harmonics=1)
+    robot, trajectory = embedded.robot(ROBOT_NAME), Fourier(period=1.0, harmonics=1)
     delta = amplitude * np.ones((robot.n, len(trajectory.labels)))
     wide = robot.with_limits(lower=-9.0, upper=9.0, velocity=99.0, acceleration=999.0, jerk=99999.0, torque=9999.0)
     with staged(folder, DESIGN) as stage:
@@ -93,7 +93,7 @@ def write_design(folder, amplitude):
 
 def motion_answers(folder):
     """Every way in which a command takes the motion of a folder; the position at one instant, or None."""
-    robot = library.embedded(ROBOT_NAME)
+    robot = embedded.robot(ROBOT_NAME)
 
     def at(path):
         return round(float(read_trajectory(path, robot).motion([0.25]).q[0, 0]), 6)
@@ -274,7 +274,7 @@ def seals(text):
 @pytest.mark.parametrize("damage", seals(json.dumps({HASHES: {"a": "0"}})))
 def test_beside_a_design_json_that_shows_no_hashes_no_motion_is_read(design, damage):
     """Whatever file of the folder is asked for; alone, in another folder, it counts for itself."""
-    path, robot = design / DESIGN.name, library.embedded(ROBOT_NAME)
+    path, robot = design / DESIGN.name, embedded.robot(ROBOT_NAME)
     shutil.copyfile(design / "trajectory.csv", design / "mine.csv")
     content = seals(path.read_text())[damage]
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -290,7 +290,7 @@ def test_beside_a_design_json_that_shows_no_hashes_no_motion_is_read(design, dam
 def test_a_design_json_that_is_no_json_is_called_so(design, text, line):
     (design / DESIGN.name).write_text(text)
     with pytest.raises(ExciterError, match=rf"it is not readable JSON \(line {line}\); design again"):
-        read_trajectory(design, library.embedded(ROBOT_NAME))
+        read_trajectory(design, embedded.robot(ROBOT_NAME))
 
 
 def test_a_damaged_or_older_design_json_is_refused_by_every_command(refused, design):
@@ -308,7 +308,7 @@ def test_a_design_json_that_is_no_file_shows_nothing(design, kind):
     path.unlink()
     {"folder": path.mkdir, "pipe": lambda: os.mkfifo(path), "link to nothing": lambda: path.symlink_to("x")}[kind]()
     with pytest.raises(ExciterError, match="it is no regular file"):
-        read_trajectory(design, library.embedded(ROBOT_NAME))
+        read_trajectory(design, embedded.robot(ROBOT_NAME))
 
 
 def test_a_motion_that_design_json_has_no_hash_of_is_refused(design):
@@ -316,7 +316,7 @@ def test_a_motion_that_design_json_has_no_hash_of_is_refused(design):
     data = json.loads(path.read_text())
     del data[HASHES]["trajectory.csv"]
     path.write_text(json.dumps(data))
-    robot = library.embedded(ROBOT_NAME)
+    robot = embedded.robot(ROBOT_NAME)
     with pytest.raises(ExciterError, match=r"no hash of it.*design again, or copy the file alone"):
         read_trajectory(design / "trajectory.csv", robot)
     assert read_trajectory(design / "trajectory.json", robot).duration == pytest.approx(1.0)
@@ -336,7 +336,7 @@ def test_a_trajectory_that_moved_to_a_folder_with_another_design_json_is_refused
 
 
 def test_a_trajectory_alone_counts_for_itself(tmp_path, design, designs):
-    robot, alone = library.embedded(ROBOT_NAME), tmp_path / "alone" / "trajectory.csv"
+    robot, alone = embedded.robot(ROBOT_NAME), tmp_path / "alone" / "trajectory.csv"
     alone.parent.mkdir()
     shutil.copyfile(design / "trajectory.csv", alone)
     assert read_trajectory(alone, robot).duration == pytest.approx(1.0)
@@ -347,7 +347,7 @@ def test_a_trajectory_alone_counts_for_itself(tmp_path, design, designs):
 def test_a_link_to_a_file_of_a_design_is_that_file(tmp_path, design):
     link = tmp_path / "latest.csv"
     link.symlink_to(design / "trajectory.csv")
-    robot = library.embedded(ROBOT_NAME)
+    robot = embedded.robot(ROBOT_NAME)
     read_trajectory(link, robot)
     (design / "trajectory.csv").write_text((design / "trajectory.csv").read_text() + "\n")
     with pytest.raises(ExciterError, match=r"not the file that design\.json"):

@@ -25,7 +25,7 @@ from exciter.notes import Severity, texts
 from exciter.parameters.consistency import dummies
 from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
 from exciter.parameters.terms import DriveCoupling
-from exciter.robot import Robot, library
+from exciter.robot import Robot, embedded
 from support.quality_logs import TERMS, bspline, clean, late, truth
 
 RATE = 250.0
@@ -54,7 +54,7 @@ def with_terms(chi: np.ndarray, model: DynamicModel, **values: float) -> np.ndar
 def torn():
     """(model, true base parameters, logs by kind): the same motion on a steady clock, on one with jitter and 2 % of the
     packets lost, and that one with its stamps replaced by a steady clock."""
-    robot = library.embedded("ur10e")
+    robot = embedded.robot("ur10e")
     model = DynamicModel(robot, TERMS)
     chi = with_terms(truth(model, 1), model, Fv=5.0, Fs=4.0, off=1.0, Ia=0.5)
     rng = np.random.default_rng(4)
@@ -158,7 +158,7 @@ def test_velocity_may_be_given_or_not():
 
 @pytest.mark.parametrize("ratio", [1.0, -1.0])
 def test_coupled_drives_are_found_and_named(ratio):
-    robot = library.embedded("tx40")
+    robot = embedded.robot("tx40")
     first, second = robot.joint_names[4:6]
     model = DynamicModel(robot, (*TERMS, DriveCoupling(first, second, ratio)))
     chi = with_terms(truth(model, 1), model, Fv=2.0, Fs=2.0, Ia=0.02, Iam=0.01, fvm=0.6, fsm=1.5)
@@ -216,14 +216,14 @@ GOOD = {
 @pytest.mark.parametrize("form", DUMMIES)
 @pytest.mark.parametrize("name", ["panda", "tx40"])
 def test_placeholders_are_recognised(name, form):
-    robot = library.embedded(name)
+    robot = embedded.robot(name)
     assert dummies(described(robot, *DUMMIES[form](*real(robot))))
 
 
 @pytest.mark.parametrize("form", GOOD)
 @pytest.mark.parametrize("name", ["panda", "tx40"])
 def test_bodies_are_no_placeholders(name, form):
-    robot = library.embedded(name)
+    robot = embedded.robot(name)
     assert not dummies(described(robot, *GOOD[form](*real(robot))))
 
 

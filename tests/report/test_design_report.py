@@ -35,14 +35,14 @@ from exciter.report.projections import multiples, projections, tick_step
 from exciter.report.scene import Replay, Scene, sticks
 from exciter.report.surroundings import surroundings
 from exciter.report.table import Bar, Table
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.robot.robot import BASE, Frame
 from exciter.robot.spatial import upright
 from support.report_designs import EVIL, designed
 from support.robots import CASES, random_robot, random_rotation
 
 
-def embedded(text: str) -> list[dict]:
+def embedded_json(text: str) -> list[dict]:
     """Every data block of a page."""
     return [json.loads(block) for block in re.findall(r'<script type="application/json">(.*?)</script>', text, re.S)]
 
@@ -79,7 +79,7 @@ def test_report_stays_small_and_asks_for_nothing_outside(panda_report):
 
 
 def test_broken_limit_is_not_called_certified(tmp_path):
-    design_page(designed(library.embedded("tx40"), broken=True)).write(tmp_path / "r.html")
+    design_page(designed(embedded.robot("tx40"), broken=True)).write(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "not certified" in text
     assert "of 7 limits, 1 broken; the worst" in text
@@ -87,7 +87,7 @@ def test_broken_limit_is_not_called_certified(tmp_path):
 
 
 def test_plots_carry_the_motion_and_its_limits(panda, panda_report):
-    plots = {b["title"]: b for b in embedded(panda_report.read_text(encoding="utf-8")) if "title" in b}
+    plots = {b["title"]: b for b in embedded_json(panda_report.read_text(encoding="utf-8")) if "title" in b}
     robot = panda.model.robot
     for title, order in (("Position", 0), ("Velocity", 1), ("Acceleration", 2)):
         peak = panda.curve.extremum(order)
@@ -145,7 +145,7 @@ def test_certified_limit_replaces_the_robots_own(panda, tmp_path):
     own = LimitVerdict("torque", "joint_2", "N·m", 52.2, 40.0, 41.0, 0.2, 1.0, "holds", True)
     design = replace(panda, certificate=replace(panda.certificate, limits=(own,)))
     design_page(design).write(tmp_path / "r.html")
-    plots = {b["title"]: b for b in embedded((tmp_path / "r.html").read_text(encoding="utf-8")) if "title" in b}
+    plots = {b["title"]: b for b in embedded_json((tmp_path / "r.html").read_text(encoding="utf-8")) if "title" in b}
     assert [line["upper"] for line in plots["Torque"]["lines"]][:2] == [87.0, 52.2]
 
 
@@ -185,7 +185,7 @@ def test_open_limits_are_counted_beside_broken_ones():
 
 def test_jerk_is_drawn_where_it_is_limited(panda, panda_report, tmp_path):
     """Against the family's own third derivative."""
-    plots = {b["title"]: b for b in embedded(panda_report.read_text(encoding="utf-8")) if "title" in b}
+    plots = {b["title"]: b for b in embedded_json(panda_report.read_text(encoding="utf-8")) if "title" in b}
     at = unpacked(plots["Jerk"]["x"]).astype(float)
     basis = panda.trajectory.basis(at, 3)[3]
     for j, line in enumerate(plots["Jerk"]["lines"]):
@@ -194,7 +194,7 @@ def test_jerk_is_drawn_where_it_is_limited(panda, panda_report, tmp_path):
         np.testing.assert_allclose(values, want, rtol=0, atol=1e-2 * np.abs(want).max())
         assert values.max() == pytest.approx(panda.curve.extremum(3).highest[j], rel=1e-3)
         assert line["upper"] == panda.model.robot.joints[j].limits.jerk
-    design_page(designed(library.embedded("panda").with_limits(jerk=np.inf))).write(tmp_path / "r.html")
+    design_page(designed(embedded.robot("panda").with_limits(jerk=np.inf))).write(tmp_path / "r.html")
     assert '"Jerk"' not in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
@@ -207,7 +207,7 @@ def test_settings_are_a_file_for_config(panda, tmp_path):
 
 
 def test_the_tool_is_at_the_end_of_the_longest_chain():
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     assert robot.tool_frame == "flange"
     still = Frame("camera", BASE, np.eye(3), np.zeros(3))
     elbow = Frame("elbow", 3, np.eye(3), np.zeros(3))
@@ -220,7 +220,7 @@ def test_the_tool_is_at_the_end_of_the_longest_chain():
 
 
 def test_what_is_not_checked_is_said():
-    robot = replace(library.embedded("panda"), nominal=False)
+    robot = replace(embedded.robot("panda"), nominal=False)
     held = Certificate((LimitVerdict("a", "b", "m", 1, 0, 0, 1, 0, "holds", True),), 1.0, 1)
 
     def missing(*constraints, robot=robot, certificate=held):
@@ -266,7 +266,7 @@ def gaps_of(robot, terms=None):
 
 
 def test_a_torque_says_itself_what_it_lacks():
-    plausible = library.embedded("puma560")
+    plausible = embedded.robot("puma560")
     robot = replace(plausible, nominal=False)
     assert gaps_of(robot) == {}
     guessed = "masses and friction are plausible values, which nobody measured"
@@ -299,7 +299,7 @@ def test_a_torque_says_itself_what_it_lacks():
 
 
 def test_limits_that_nobody_gave_are_not_checked():
-    robot = library.embedded("panda").with_limits(velocity={"joint_2": np.inf}, upper={"joint_3": np.inf})
+    robot = embedded.robot("panda").with_limits(velocity={"joint_2": np.inf}, upper={"joint_3": np.inf})
     held = Certificate((LimitVerdict("a", "b", "m", 1, 0, 0, 1, 0, "holds", True),), 1.0, 1)
     told = texts(unchecked(robot, (), held))
     assert told[0] == "position of joint_3: no limit is known; give limits: {lower: …, upper: …}"
@@ -325,7 +325,7 @@ def test_nothing_proved_is_not_called_certified(panda, tmp_path):
 
 def test_surroundings_are_drawn_where_they_are():
     """Points on the border of every shape are at distance zero of its constraint."""
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     turn = random_rotation(np.random.default_rng(0))
     obstacles = [
         Round("pole", np.array([1.0, 0.0, 0.0]), np.array([1.0, 0.3, 1.0]), 0.05),
@@ -380,13 +380,13 @@ def test_report_of_any_robot(name, tmp_path):
 
 
 def test_names_cannot_break_out(tmp_path):
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     joints = tuple(replace(j, name=EVIL + str(k)) for k, j in enumerate(robot.joints))
     design_page(designed(replace(robot, name=EVIL, joints=joints))).write(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<img" not in text
     assert 'document.title="broken"</script>' not in text
-    assert embedded(text)[0]["joints"][2]["name"] == EVIL + "2"
+    assert embedded_json(text)[0]["joints"][2]["name"] == EVIL + "2"
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, np.nan, np.inf])
@@ -496,7 +496,7 @@ def test_spectrum_of_standing_still_is_zero():
 
 
 def test_scene_draws_every_body_once():
-    panda_robot = library.embedded("panda")
+    panda_robot = embedded.robot("panda")
     assert sticks(panda_robot) == []
     bare = replace(panda_robot, shapes=(), capsules=())
     assert [(s["from"], s["to"]) for s in sticks(bare)] == [(k - 1, k) for k in range(7)] + [(6, 6)]

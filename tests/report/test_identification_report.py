@@ -40,7 +40,7 @@ from exciter.report.identification.report import Answers, identification_page
 from exciter.report.identification.runs import drawn_runs
 from exciter.report.identification.validation_report import validation_page
 from exciter.report.plain_words import in_full, named
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.validation.comparison import Method, compare
 from exciter.validation.friction_curves import FrictionColumns, friction_curves
 from exciter.validation.inertia_matrix import PostureSearch, check_inertia_matrix
@@ -56,7 +56,7 @@ LOAD = Payload("tool", 20.0, (0.05, 0.02, 0.1), (0.3, 0.0, 0.0, 0.4, 0.0, 0.2))
 
 @pytest.fixture(scope="module")
 def arm() -> Identified:
-    return identified(library.embedded("kuka-ir361"))
+    return identified(embedded.robot("kuka-ir361"))
 
 
 @pytest.fixture(scope="module")

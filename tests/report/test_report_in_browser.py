@@ -15,7 +15,7 @@ from exciter.excitation.constraints.obstacles import Round, Wall
 from exciter.excitation.constraints.workspace import InsideSphere
 from exciter.report import design_report
 from exciter.report.identification.report import identification_page
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.robot.spatial import upright
 from support.browser import Browser, find_browser
 from support.report_designs import EVIL, designed
@@ -216,7 +216,7 @@ def test_kinematics_of_other_robots_and_evil_names(browser, name, tmp_path):
 
 @pytest.fixture(scope="module")
 def arm() -> Identified:
-    return identified(library.embedded("kuka-ir361"))
+    return identified(embedded.robot("kuka-ir361"))
 
 
 @pytest.fixture(scope="module")

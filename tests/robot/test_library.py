@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from exciter.errors import RobotError
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.robot.description import read_urdf
 from exciter.robot.mdh import in_mdh_frames
 from exciter.robot.mdh_file import read_mdh
@@ -35,31 +35,30 @@ def torque(robot: Robot, q, v, a) -> np.ndarray:
     return np.array(pin.rnea(model, model.createData(), q, v, a))
 
 
-def test_names_and_table():
-    assert library.names() == NAMES
-    assert [(name, axes) for name, axes, _ in library.describe()] == [(n, library.embedded(n).n) for n in NAMES]
+def test_names():
+    assert embedded.names() == NAMES
     with pytest.raises(RobotError, match="unknown embedded robot 'pnada'; valid names: gautier-khalil"):
-        library.embedded("pnada")
+        embedded.robot("pnada")
 
 
 @robots
 def test_loads_and_says_where_it_comes_from(name):
-    robot = library.embedded(name)
-    assert robot is library.embedded(name)
+    robot = embedded.robot(name)
+    assert robot is embedded.robot(name)
     assert robot.name == name
     assert robot.nominal
     assert len(robot.source) > 100
     assert robot.frames
     assert len(robot.shapes) == len(robot.capsules) > robot.n
-    np.testing.assert_array_equal(read_mdh(library.path(name)).inertias, robot.inertias)
+    np.testing.assert_array_equal(read_mdh(embedded.path(name)).inertias, robot.inertias)
 
 
 @robots
 def test_limits(name):
-    robot = library.embedded(name)
+    robot = embedded.robot(name)
     for which in ("lower", "upper", "velocity", "acceleration"):
         assert np.isfinite(robot.limit(which)).all()
-    home = library.home(name)
+    home = embedded.home(name)
     assert (robot.limit("lower") <= home).all()
     assert (home <= robot.limit("upper")).all()
     time_to_full_speed = robot.limit("velocity") / robot.limit("acceleration")
@@ -70,7 +69,7 @@ def test_limits(name):
 
 @robots
 def test_frames_are_those_of_the_table(name):
-    robot = library.embedded(name)
+    robot = embedded.robot(name)
     again, table = in_mdh_frames(robot)
     assert again is robot
     for row in table.rows:
@@ -80,7 +79,7 @@ def test_frames_are_those_of_the_table(name):
 
 @robots
 def test_bodies_can_exist(name):
-    robot = library.embedded(name)
+    robot = embedded.robot(name)
     for joint in robot.joints:
         smallest = np.linalg.eigvalsh(pseudo_inertia(joint.inertia))[0]
         assert (smallest < 0) == ((name, joint.name) in NOT_PHYSICAL)
@@ -91,7 +90,7 @@ def test_bodies_can_exist(name):
 @robots
 def test_inertia_matrix_is_positive_definite(name):
     """Also where single bodies are not physical: what identification sees of them is."""
-    model = to_pinocchio(library.embedded(name))
+    model = to_pinocchio(embedded.robot(name))
     rng = np.random.default_rng(0)
     for q in rng.uniform(-3, 3, (50, model.nq)):
         m = np.array(pin.crba(model, model.createData(), q))
@@ -148,17 +147,17 @@ def test_segment_distance_against_sampling():
 
 @robots
 def test_home_is_free_of_collision(name):
-    robot = library.embedded(name)
+    robot = embedded.robot(name)
     on = {c.name: c.joint for c in robot.capsules}
     assert robot.collision_pairs
     for a, b in robot.collision_pairs:
         assert abs(on[a] - on[b]) > 1  # neighbours always touch
-    assert min(clearances(robot, library.home(name)).values()) > 0.02
+    assert min(clearances(robot, embedded.home(name)).values()) > 0.02
 
 
 @pytest.mark.parametrize("name", ["kuka-ir361", "panda", "tx40", "ur10e"])
 def test_collisions_do_occur_somewhere(name):
-    robot = library.embedded(name)
+    robot = embedded.robot(name)
     rng = np.random.default_rng(0)
     samples = rng.uniform(robot.limit("lower"), robot.limit("upper"), (300, robot.n))
     assert min(min(clearances(robot, q).values()) for q in samples) < 0
@@ -167,8 +166,8 @@ def test_collisions_do_occur_somewhere(name):
 @robots
 def test_capsules_cover_the_way_from_joint_to_joint(name):
     """Every joint origin but a tool's lies in, or close to, a capsule of its own body or of its neighbours."""
-    robot = library.embedded(name)
-    home = library.home(name)
+    robot = embedded.robot(name)
+    home = embedded.home(name)
     model = to_pinocchio(robot)
     data = model.createData()
     pin.forwardKinematics(model, data, home)
@@ -199,7 +198,7 @@ AT_ZERO = {  # tool at q = 0: position [m] and direction of its z axis
 @pytest.mark.parametrize("name", AT_ZERO)
 def test_tool_at_zero(name):
     frame, position, direction = AT_ZERO[name]
-    robot = library.embedded(name)
+    robot = embedded.robot(name)
     tool = placement(robot, np.zeros(robot.n), frame)
     np.testing.assert_allclose(tool[:3, 3], position, atol=1e-12)
     np.testing.assert_allclose(tool[:3, 2], direction, atol=1e-12)
@@ -207,7 +206,7 @@ def test_tool_at_zero(name):
 
 def test_kuka_tool_follows_the_papers_formulas():
     """Height and reach: forearm across the upper arm in one paper, along it in the other."""
-    ieee, asme = library.embedded("kuka-ir361"), library.embedded("kuka-ir361-asme")
+    ieee, asme = embedded.robot("kuka-ir361"), embedded.robot("kuka-ir361-asme")
     for q in np.random.default_rng(0).uniform(-1, 1, (10, 3)):
         p = q[1] + q[2]
         z = placement(ieee, q, "tool")[2, 3]
@@ -223,7 +222,7 @@ def test_kuka_tool_follows_the_papers_formulas():
 def test_same_joint_angles_as_the_public_description(name, path, last):
     if not (SHARED_DATA / path).exists():
         pytest.skip(f"real robot description {path} is not here")
-    robot, other = library.embedded(name), read_urdf(SHARED_DATA / path)
+    robot, other = embedded.robot(name), read_urdf(SHARED_DATA / path)
     assert robot.joint_names == other.joint_names
     for q in np.random.default_rng(0).uniform(-1, 1, (5, robot.n)):
         np.testing.assert_allclose(placement(robot, q, last), placement(other, q, last), atol=1e-9)
@@ -262,7 +261,7 @@ def grouped(p: dict[str, float], d: float, r: float) -> dict[str, float]:
     ("name", "values", "d", "r"), [("gautier-khalil", TABLE_6, 0.5, 0.2), ("kuka-ir361", TABLE_I, 0.48, 0.0)]
 )
 def test_base_parameters_are_the_published_ones(name, values, d, r):
-    robot = library.embedded(name)
+    robot = embedded.robot(name)
     base = grouped(standard(robot), d, r)
     for key, value in values.items():
         assert base[key] == pytest.approx(value, abs=1e-9)
@@ -284,7 +283,7 @@ def test_why_two_published_sets_are_not_physical():
 
 def test_asme_model_of_the_kuka():
     """The corrected closed-form equations of the paper, with the barycentric parameters of our bodies."""
-    robot = library.embedded("kuka-ir361-asme")
+    robot = embedded.robot("kuka-ir361-asme")
     (_, m2, m3), length, g = robot.inertias[:, 0], 0.48, 9.81
     bodies = []  # paper's axes (X, Y, Z) are the table's (y, z, x)
     for phi in robot.inertias[1:]:
@@ -343,4 +342,4 @@ PUBLISHED_LIMITS = {
 @pytest.mark.parametrize("name", PUBLISHED_LIMITS)
 def test_published_limits(name):
     for which, values in PUBLISHED_LIMITS[name].items():
-        np.testing.assert_allclose(library.embedded(name).limit(which), values, rtol=2e-4, err_msg=which)
+        np.testing.assert_allclose(embedded.robot(name).limit(which), values, rtol=2e-4, err_msg=which)

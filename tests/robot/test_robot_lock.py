@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exciter.errors import RobotError
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.robot.description import read_mjcf, read_urdf
 from exciter.robot.lock import lock
 from exciter.robot.pinocchio_model import to_pinocchio
@@ -156,7 +156,7 @@ def test_inertia_that_no_body_has_still_reaches_pinocchio() -> None:
 
 def test_a_locked_body_without_mass_is_not_forgotten():
     """It becomes part of the body that carries it, which has a mass: the torque lacks the weight all the same."""
-    robot = library.embedded("ur10e")
+    robot = embedded.robot("ur10e")
     inertias = np.array(robot.inertias)
     inertias[-1] = 0.0
     last = robot.joint_names[-1]

@@ -25,12 +25,12 @@ from exciter.notes import texts
 from exciter.parameters.consistency import consistency_margin
 from exciter.parameters.inertial import from_mass_com_inertia
 from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import library, load
+from exciter.robot import embedded, load
 from exciter.robot.load import RobotOptions
 from exciter.robot.yaml_file import DEEPEST_DATA, MOST_ALIASED, parse_json, parse_yaml
 from exciter.settings import Number, fill, keys_of
 
-ARM = library.embedded("gautier-khalil")
+ARM = embedded.robot("gautier-khalil")
 LISTS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"b{k}: &b{k} [{','.join([f'*b{k - 1}' if k else '*a'] * 9)}]\n" for k in range(9)
 )

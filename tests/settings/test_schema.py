@@ -16,7 +16,7 @@ from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.config import SimulateSettings
 from exciter.pipeline.settings_file import SettingsFile, configuration_schema, recording_schema
 from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_configuration
-from exciter.robot import library, load
+from exciter.robot import embedded, load
 from exciter.settings import fill, keys_of
 from support.paths import ROOT
 from support.starting_files import exciter, uncommented
@@ -74,7 +74,7 @@ def test_settings_files_shown_anywhere_fit_their_schema():
     assert {where: said for where, file, data in files if (said := wrong(file, data))} == {}
 
 
-@pytest.mark.parametrize("name", library.names())
+@pytest.mark.parametrize("name", embedded.names())
 def test_starting_configurations_fit_the_schema(name):
     text = starting_configuration(load(name), name)
     assert text.startswith(f"# yaml-language-server: $schema={SCHEMA_FILE}\n")

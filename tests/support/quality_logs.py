@@ -12,7 +12,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.recording import About, Recording
 from exciter.experiment.virtual import Sampling, VirtualRobot, draw
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
-from exciter.robot import Motion, Robot, library
+from exciter.robot import Motion, Robot, embedded
 
 RATE = 250.0
 TERMS = (RotorInertia(), Viscous(), Coulomb(), Offset())
@@ -67,7 +67,7 @@ def clean(
     delay: float = 0.0,
 ) -> tuple[Recording, Robot]:
     """A log and the robot it is of. delay [s]: of torque behind position; jitter: of the stamps, over the interval."""
-    robot = library.embedded(name) if isinstance(name, str) else name
+    robot = embedded.robot(name) if isinstance(name, str) else name
     rng = np.random.default_rng(seed)
     time = np.arange(int(seconds * rate)) / rate
     time = time + jitter / rate * rng.uniform(-1, 1, len(time)) * (np.arange(len(time)) > 0)
@@ -105,7 +105,7 @@ def late(recording: Recording, samples: int) -> Recording:
 
 def executed(name: str, seed: int) -> tuple[Recording, Robot]:
     """Two settled periods of 5 s that a virtual robot of that kind executed, and the robot it is of."""
-    robot = library.embedded(name)
+    robot = embedded.robot(name)
     family, (lower, upper) = Fourier(5.0, 5), robot.position_range()
     coefficients = np.random.default_rng(seed).standard_normal((robot.n, len(family.labels)))
     coefficients[:, -1] = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.robot import Joint, Limits, Motion, Robot, library, load
+from exciter.robot import Joint, Limits, Motion, Robot, embedded, load
 from support.paths import ROBOTS
 
 
@@ -62,7 +62,7 @@ def smooth_motion(robot: Robot, time: np.ndarray, seed: int = 0) -> Motion:
 
 
 CASES = {
-    **{name: (lambda name=name: library.embedded(name)) for name in library.names()},
+    **{name: (lambda name=name: embedded.robot(name)) for name in embedded.names()},
     "gantry": lambda: load(ROBOTS / "gantry.urdf"),
     "two-arms": lambda: load(ROBOTS / "two_arms.urdf"),
     "random-serial": lambda: random_robot(1, 6),

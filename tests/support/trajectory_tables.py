@@ -8,9 +8,9 @@ from exciter.excitation.files import Samples
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
-from exciter.robot import library
+from exciter.robot import embedded
 
-ROBOT = library.embedded("gautier-khalil")
+ROBOT = embedded.robot("gautier-khalil")
 
 
 JOINTS = ROBOT.joint_names

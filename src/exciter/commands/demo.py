@@ -41,7 +41,7 @@ from exciter.pipeline.design import Designed, design
 from exciter.pipeline.identify import identify
 from exciter.pipeline.saving import save_identified
 from exciter.pipeline.simulate import simulate, virtual_settings
-from exciter.robot import Motion, Robot, library, load
+from exciter.robot import Motion, Robot, embedded, load
 from exciter.robot.load import RobotOptions
 
 STARTS, PERIODS = 4, 3
@@ -240,11 +240,11 @@ def compiled(model: DynamicModel) -> float:
 
 def prepare_limits() -> None:
     """Whatever limits and their certificate compile, compiled and kept on disk: on another core, meanwhile."""
-    robot = library.embedded("panda")
+    robot = embedded.robot("panda")
     model = DynamicModel(robot, declared_terms(robot))
     family = Fourier(10.0, 1)
     constraints = ConstraintSettings().constraints(model.robot)
-    still = family.still(library.home("panda"))
+    still = family.still(embedded.home("panda"))
     for constraint in constraints:
         constraint.linearised(motion(family, still, np.linspace(0.0, 1.0, 8)))
     certify(robot, family.curve(still), constraints)

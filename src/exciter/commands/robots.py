@@ -8,11 +8,11 @@ from rich.table import Table
 
 from exciter.commands.common import console
 from exciter.files import json_text
-from exciter.robot import library
+from exciter.robot import embedded
 
 
 def run(arguments: argparse.Namespace) -> None:
-    rows = [(name, library.embedded(name)) for name in library.names()]
+    rows = [(name, embedded.robot(name)) for name in embedded.names()]
     if arguments.json:
         data = [{"name": n, "joints": r.n, "nominal": r.nominal, "source": r.source} for n, r in rows]
         print(json_text(data), end="")

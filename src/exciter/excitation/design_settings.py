@@ -50,7 +50,7 @@ from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import LONGEST_MOTION, SHORTEST_MOTION, Trajectory
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.parameters.terms import Terms, declared_terms
-from exciter.robot import library
+from exciter.robot import embedded
 from exciter.robot.load import RobotOptions
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
@@ -304,7 +304,7 @@ def _of_joints(kind: PerJointNumber, given: Any, where: str, robot: Robot) -> Ar
 
 def home(robot: Robot) -> Array:
     """(n,) that of an embedded robot; otherwise zero, or the middle of the range where zero is outside."""
-    if robot.name in library.names() and robot.joint_names == library.embedded(robot.name).joint_names:
-        return library.home(robot.name)
+    if robot.name in embedded.names() and robot.joint_names == embedded.robot(robot.name).joint_names:
+        return embedded.home(robot.name)
     lower, upper = robot.position_range()
     return np.where((lower < 0.0) & (upper > 0.0), 0.0, 0.5 * (lower + upper))

@@ -84,11 +84,11 @@ def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -
     ``acceleration=5.0``, ``velocity={"joint_1": 1.0}``, ``gravity=(0, 0, -9.81)``, ``lock={"finger": 0.02}``.
     A plain name of an embedded robot means that robot, unless it is given as a path (``./panda``).
     """
-    from exciter.robot import library
+    from exciter.robot import embedded
 
     options = with_keywords(options or RobotOptions(), said)
-    if isinstance(source, str) and source in library.names():
-        return replace(options.apply(library.embedded(source)), file=library.path(source), options=options)
+    if isinstance(source, str) and source in embedded.names():
+        return replace(options.apply(embedded.robot(source)), file=embedded.path(source), options=options)
     path = existing(path_of(source, "the robot"))
     return replace(_from_file(path, options), file=path, options=options)
 
@@ -105,7 +105,7 @@ def with_keywords(options: RobotOptions, said: dict[str, Any]) -> RobotOptions:
 
 def existing(source: str | Path) -> Path:
     """The file of a description."""
-    from exciter.robot.library import names
+    from exciter.robot.embedded import names
 
     path = Path(source)
     try:

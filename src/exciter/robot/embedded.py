@@ -9,14 +9,12 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exciter.errors import RobotError, unknown_name
 from exciter.robot.mdh_file import home_from, load_yaml, robot_from
 from exciter.robot.robot import Robot
+from exciter.typing import Array
 
-_FOLDER = Path(__file__).parent
+_FOLDER = Path(__file__).parent / "library"
 
 
 @cache
@@ -26,14 +24,14 @@ def names() -> tuple[str, ...]:
 
 
 @cache
-def embedded(name: str) -> Robot:
+def robot(name: str) -> Robot:
     """An embedded robot by name."""
     return robot_from(load_yaml(path(name)), f"embedded robot '{name}'")
 
 
-def home(name: str) -> NDArray[np.float64]:
+def home(name: str) -> Array:
     """(n,) a posture of an embedded robot [rad or m], within its limits and free of self-collision."""
-    return home_from(load_yaml(path(name)), embedded(name), f"embedded robot '{name}'")
+    return home_from(load_yaml(path(name)), robot(name), f"embedded robot '{name}'")
 
 
 def path(name: str) -> Path:
@@ -41,8 +39,3 @@ def path(name: str) -> Path:
     if name not in names():
         raise RobotError(unknown_name("embedded robot", name, names()))
     return _FOLDER / f"{name}.yaml"
-
-
-def describe() -> tuple[tuple[str, int, str], ...]:
-    """(name, number of axes, source) of every embedded robot."""
-    return tuple((name, embedded(name).n, embedded(name).source) for name in names())
