@@ -38,7 +38,7 @@ from exciter.excitation.trajectories.ramps import ramped
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.recording import open_recording
-from exciter.experiment.sources import open_source
+from exciter.experiment.sources.open_source import open_source
 from exciter.experiment.virtual.truth import draw, read_truth
 from exciter.export.ros2 import joint_trajectory
 from exciter.identification.identified import IdentifiedModel

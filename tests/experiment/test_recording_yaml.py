@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from exciter.errors import RecordingError
 from exciter.experiment.recording import AnalogFilter, Payload, Recording, SourceFile, open_recording, read_recording
 from exciter.experiment.recording.about import Repairs
-from exciter.experiment.recording.description import RecordingSettings
+from exciter.experiment.recording.description import LOG_FORMATS, NPZ, PROGRAM_FORMATS, RecordingSettings, preset
 from exciter.experiment.recording.drive import Drive, times
-from exciter.experiment.recording.formats import FILES, FORMATS, NPZ, preset
 from exciter.experiment.recording.signal import LARGEST, UNITS
 from exciter.settings import fill, keys_of
 from support.bags import bag
@@ -391,7 +390,7 @@ BAD = [
     ({"file": 3}, "file is 3; give a text"),
     ({"file": None}, "file is missing"),
     ({"file": "nothing.csv"}, "there is no file 'nothing.csv'"),
-    ({"format": "xls"}, f"format is 'xls'; allowed are {', '.join(FORMATS)}"),
+    ({"format": "xls"}, f"format is 'xls'; allowed are {', '.join(LOG_FORMATS)}"),
     ({"skip": -1}, "skip is -1; give a whole number ≥ 0"),
     ({"header": "yes"}, "header is 'yes'; give true or false"),
     ({"decimal": ";"}, "decimal is ';'; allowed are '.' and ','"),
@@ -614,7 +613,7 @@ def blocks(language: str) -> list[str]:
 
 def test_document_names_every_key_unit_and_format():
     text = DOCUMENT.read_text(encoding="utf-8")
-    words = {*KEYS, *FORMATS, *(unit for units in UNITS.values() for unit in units), "columns", "column", "rate"}
+    words = {*KEYS, *LOG_FORMATS, *(unit for units in UNITS.values() for unit in units), "columns", "column", "rate"}
     words |= {"start", "factor", "interleaved", "gains", "values", "frame", "mass", "centre", "inertia", "cutoff"}
     for word in words:
         assert re.search(rf"(?<![\w/·-]){re.escape(word)}(?![\w/·-])", text), f"docs/recordings.md has no '{word}'"
@@ -635,7 +634,7 @@ def documented(tmp_path, monkeypatch) -> list[Path]:
 def test_settings_are_written_as_they_are_read():
     """Those of the document, which have every key, those of the known formats, and none."""
     described = [yaml.safe_load(text) for text in blocks("yaml")]
-    known = [{key: value for key, value in preset(name).items() if key in KEYS} for name in (*FILES, NPZ)]
+    known = [{key: value for key, value in preset(name).items() if key in KEYS} for name in (*PROGRAM_FORMATS, NPZ)]
     for data in (*described, *known, {}):
         conforms(fill(RecordingSettings, data, "again"))
 

@@ -20,10 +20,11 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from exciter.errors import ExciterError, RecordingError
-from exciter.experiment.sources import open_source, ros2
+from exciter.experiment.sources import ros2
 from exciter.experiment.sources import source as source_module
 from exciter.experiment.sources.delimited import DelimitedText
 from exciter.experiment.sources.npz import NumpyArrays
+from exciter.experiment.sources.open_source import open_source
 from support.log_files import bag, joint_state, mat, npy, npz, table, text, write_bag
 
 MEGABYTES = 40  # that reading a small file may take
@@ -81,7 +82,7 @@ def test_unreadable(tmp_path: Path) -> None:
 
 def test_unknown_words(tmp_path: Path) -> None:
     path = write(tmp_path, "1,2\n")
-    assert "unknown format 'xlsx'; valid names: csv, text, npz" in refusal(path, "xlsx")
+    assert "unknown format 'xlsx'; valid names: csv, npz" in refusal(path, "xlsx")
     assert "unknown option 'delimeter'; valid names: delimiter, header" in refusal(path, delimeter=",")
     np.savez(tmp_path / "log.npz", t=np.ones(3))
     assert "unknown option 'topic'; valid names: transposed (format npz)" in refusal(tmp_path / "log.npz", topic="/a")

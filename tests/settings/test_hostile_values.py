@@ -18,7 +18,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.experiment.quality import check
 from exciter.experiment.recording import Recording, open_recording
 from exciter.experiment.recording.description import RecordingSettings
-from exciter.experiment.sources import open_source
+from exciter.experiment.sources.open_source import open_source
 from exciter.experiment.virtual.config import SimulateSettings
 from exciter.export.ros2 import joint_trajectory
 from exciter.notes import texts

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
 from exciter.errors import RecordingError, shown
@@ -20,7 +22,6 @@ from exciter.experiment.recording.about import (
     Triple,
 )
 from exciter.experiment.recording.drive import Drive, DriveSettings, Offset, drive_of
-from exciter.experiment.recording.formats import FORMATS, preset
 from exciter.experiment.recording.signal import (
     JOINT,
     Current,
@@ -33,19 +34,64 @@ from exciter.experiment.recording.signal import (
     Velocity,
     Wrench,
     check_kinds,
+    group,
+    joints_of,
 )
+from exciter.experiment.sources.open_source import READER_OF_SUFFIX, READERS
+from exciter.experiment.sources.source import Source
 from exciter.parameters.terms.term import per_joint
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Vector, Whole, fill, keys_of, known_keys
 from exciter.settings.kinds import Kind, ListOfTexts
 from exciter.settings.wrong import wrong
 
+NPZ = "exciter-npz"
+PROGRAM_FORMATS = ("exciter", "ur-rtde", "libfranka", "ros2")  # each a YAML file of formats/
+LOG_FORMATS = tuple(dict.fromkeys((*READERS, *PROGRAM_FORMATS)))
 SIGNALS = ("position", "velocity", "torque", "current", "wrench", "temperature")
 READING = ("delimiter", "header", "comment", "skip", "decimal", "missing", "topic", "transposed")
 MOST_SKIPPED = 1_000_000
-SUFFIXES = {".npz": "npz", ".npy": "npy", ".mat": "mat", ".mcap": "ros2", ".db3": "ros2"}
 MOST_JOINTS = 200  # a robot has some dozens; matrices of drives grow with their square
 Window = tuple[float, float]
+
+
+# -- logs of known programs: a recording.yaml without ``file``, and ``recognise``: columns that such a log has ---------
+
+
+@cache
+def preset(name: str) -> Mapping[str, Any]:
+    """The description that comes with Exciter; empty for files that have no meaning of their own."""
+    if name not in (*PROGRAM_FORMATS, NPZ):
+        return MappingProxyType({"reader": name})
+    data: dict[str, Any] = read_yaml(Path(__file__).parent / "formats" / f"{name}.yaml", "format")
+    return MappingProxyType(data)
+
+
+def recognised(source: Source) -> str | None:
+    """The format whose columns the file has."""
+    return next((name for name in PROGRAM_FORMATS if "recognise" in preset(name) and _fits(source, preset(name))), None)
+
+
+def completed(given: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, Any]:
+    """What a user gave, and what a format says where they did not; null takes it away."""
+    known = {key: value for key, value in preset.items() if key not in ("recognise", "reader")}
+    merged = {**known, **given}
+    for key, value in given.items():
+        counted = isinstance(value, Mapping) and "rate" in value  # instead of the format's column of time
+        if isinstance(value, Mapping) and isinstance(known.get(key), Mapping) and not counted:
+            merged[key] = {**known[key], **value}
+    return merged
+
+
+def _fits(source: Source, description: Mapping[str, Any]) -> bool:
+    joints = description.get("joints", ())
+    return all(
+        joints_of(source, name) if JOINT in name else name in source.names or (joints and group(source, name, joints))
+        for name in description["recognise"]
+    )
+
+
+# -- what a recording.yaml says ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -74,7 +120,7 @@ class Reading(Settings):
     suffix of the file unless it is given."""
 
     file: File = None
-    format: Annotated[str | None, OneWord(FORMATS)] = None
+    format: Annotated[str | None, OneWord(LOG_FORMATS)] = None
     delimiter: File = None
     header: Switch | None = None
     comment: File = None
@@ -187,7 +233,7 @@ def reading_of(top: Mapping[str, Any], where: str) -> Reading:
     first = next((name for name in files if isinstance(name, str)), None)
     if first is None:
         raise RecordingError(f"{where}: file is missing; say which file holds the samples")
-    return replace(reading, format=reading.format or SUFFIXES.get(Path(first).suffix.lower(), "csv"))
+    return replace(reading, format=reading.format or READER_OF_SUFFIX.get(Path(first).suffix.lower(), "csv"))
 
 
 def pattern_of(top: Mapping[str, Any]) -> str | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.about import SourceFile
-from exciter.experiment.sources import open_source
+from exciter.experiment.sources.open_source import open_source
 from exciter.experiment.sources.source import Source, equal_blocks
 from exciter.typing import Array
 

@@ -30,10 +30,10 @@ from numpy.lib import format as npy
 
 from exciter.errors import ExciterError, RecordingError, RobotError, unseen, visible
 from exciter.experiment.recording.about import About
-from exciter.experiment.recording.formats import NPZ, preset
+from exciter.experiment.recording.description import NPZ, preset
 from exciter.experiment.recording.recording import WRENCH, Recording
-from exciter.experiment.sources import open_source
 from exciter.experiment.sources.npz import array_header
+from exciter.experiment.sources.open_source import open_source
 from exciter.experiment.sources.source import Source
 from exciter.files import csv_line, prepare, staged
 from exciter.robot.yaml_file import parse_json, read_yaml

@@ -17,20 +17,21 @@ from exciter.errors import ExciterError, RecordingError
 from exciter.experiment.recording.about import About, Repairs, SourceFile
 from exciter.experiment.recording.description import (
     SIGNALS,
-    SUFFIXES,
     Description,
     Reading,
+    completed,
     describe,
     pattern_of,
+    preset,
     read_top,
     reading_of,
+    recognised,
 )
-from exciter.experiment.recording.formats import completed, preset, recognised
 from exciter.experiment.recording.lockstep import Lockstep, Part, Shelf, explained, fingerprints
 from exciter.experiment.recording.native import check_header, companion, native_npz, starts_as_native
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.signal import UNITS, TimeSource, find, group, joints_of
-from exciter.experiment.sources import open_source
+from exciter.experiment.sources.open_source import READER_OF_SUFFIX, open_source
 from exciter.notes import Note, warning
 from exciter.typing import Array
 
@@ -236,13 +237,13 @@ def _described(path: Path, folder: Path | None) -> RecordingFile:
 def _direct(path: Path) -> RecordingFile:
     form, suffix = None, path.suffix.lower()
     options: dict[str, Any] = {}
-    if isdir(path) or SUFFIXES.get(suffix) == "ros2":
+    if isdir(path) or READER_OF_SUFFIX.get(suffix) == "ros2":
         form = "ros2"
     elif suffix == ".npz":
         form = "exciter"
     else:
         options = {"delimiter": ","} if starts_as_native(path) else {}
-        source = open_source(path, format=SUFFIXES.get(suffix, "csv"), **options)
+        source = open_source(path, format=READER_OF_SUFFIX.get(suffix, "csv"), **options)
         form = recognised(source)
         if form is None:
             listed = ", ".join(source.names[:8]) + (", …" if len(source.names) > 8 else "")

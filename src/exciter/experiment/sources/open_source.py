@@ -1,0 +1,101 @@
+"""Files of logs as tables of numbers, whatever their format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import signature
+from os.path import exists, isdir, isfile  # false, too, for a name that is too long
+from pathlib import Path
+from typing import Any
+
+from exciter.errors import RecordingError, unknown_name
+from exciter.experiment.sources.delimited import DelimitedText
+from exciter.experiment.sources.mat import MatArrays
+from exciter.experiment.sources.npz import NumpyArrays
+from exciter.experiment.sources.ros2 import JointStates
+from exciter.experiment.sources.source import Source
+from exciter.experiment.sources.text_layout import TextSettings
+
+READER_OF_FIRST_BYTES = {  # what files start with
+    b"PK\x03\x04": "npz",
+    b"PK\x05\x06": "npz",
+    b"\x93NUMPY": "npy",
+    b"MATLAB ": "mat",
+    b"\x89HDF\r\n": "mat",
+    b"\x89MCAP0\r\n": "ros2",
+    b"SQLite format 3\x00": "ros2",
+}
+READER_OF_SUFFIX = {".npz": "npz", ".npy": "npy", ".mat": "mat", ".mcap": "ros2", ".db3": "ros2"}
+PACKING_OF_FIRST_BYTES = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+
+
+def _text(
+    path: Path,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    comment: str | None = None,
+    skip: int = 0,
+    decimal: str = ".",
+    missing: Sequence[str] = (),
+    interleaved: int | None = None,
+) -> Source:
+    try:
+        settings = TextSettings(delimiter, header, comment, skip, decimal, missing)
+    except RecordingError as error:
+        raise RecordingError(f"{path}: {error}") from None
+    return DelimitedText(path, settings, interleaved)
+
+
+READERS: dict[str, Callable[..., Source]] = {
+    "csv": _text,
+    "npz": NumpyArrays,
+    "npy": NumpyArrays,
+    "mat": MatArrays,
+    "ros2": JointStates,
+}
+
+
+def open_source(path: str | Path, format: str | None = None, **options: Any) -> Source:
+    """The table in ``path``. format: a key of READERS; None: from how the file starts, else from its suffix.
+
+    Options of text: delimiter, header, comment, skip, decimal, missing, interleaved (``TextSettings``,
+    ``DelimitedText``); of npz, npy and mat: transposed (``NumpyArrays``, ``MatArrays``); of ros2: topic
+    (``JointStates``).
+    """
+    path = Path(path)
+    if format is not None and format not in READERS:
+        raise RecordingError(unknown_name("format", str(format), READERS))
+    found = _format(path)
+    reader = READERS[found if format is None else format]
+    valid = list(signature(reader).parameters)[1:]
+    for name in options:
+        if name not in valid:
+            raise RecordingError(
+                f"{path}: {unknown_name('option', name, valid or ['none'])} (format {format or found})"
+            )
+    try:
+        return reader(path, **options)
+    except OSError as error:
+        raise RecordingError(f"cannot read '{path}': {error.strerror or error}") from None
+
+
+def _format(path: Path) -> str:
+    """How the file starts, else its suffix; one line when there is nothing to read."""
+    try:
+        if isdir(path):
+            return "ros2"
+        if not exists(path):
+            raise RecordingError(f"there is no file '{path}'")
+        if not isfile(path):
+            raise RecordingError(f"'{path}' is no ordinary file; give one that can be read twice")
+        with path.open("rb") as file:
+            start = file.read(16)
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from None
+    if not start:
+        raise RecordingError(f"'{path}' is empty")
+    for mark, packing in PACKING_OF_FIRST_BYTES.items():
+        if start.startswith(mark):
+            raise RecordingError(f"'{path}' is packed by {packing}; unpack it first")
+    known = (name for mark, name in READER_OF_FIRST_BYTES.items() if start.startswith(mark))
+    return next(known, None) or READER_OF_SUFFIX.get(path.suffix.lower(), "csv")
