@@ -41,7 +41,7 @@ from exciter.experiment.recording import open_recording
 from exciter.experiment.sources.open_source import open_source
 from exciter.experiment.virtual.truth import draw, read_truth
 from exciter.export.ros2 import joint_trajectory
-from exciter.identification.identified import IdentifiedModel
+from exciter.identification.identified_model import IdentifiedModel
 from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import joint_terms
 from exciter.pipeline.settings_file import SettingsFile

@@ -38,8 +38,8 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.processed import Processed
 from exciter.identification.estimators.weighted import OrdinaryLeastSquares
-from exciter.identification.information.bierman import LiveIdentification, SequentialEstimator
 from exciter.identification.information.problem import Problem
+from exciter.identification.information.sequential import LiveIdentification, SequentialEstimator
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import Motion, embedded

@@ -30,7 +30,7 @@ from exciter.experiment.recording import open_recording
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.identified import IdentifiedModel
+from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.pipeline.logs import read_logs

@@ -35,7 +35,7 @@ from exciter.export.sdf import sdf_text
 from exciter.export.urdf import identified_urdf, urdf_text
 from exciter.files import csv_cells, csv_line, json_text
 from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.identified import IdentifiedModel
+from exciter.identification.identified_model import IdentifiedModel
 from exciter.notes import note
 from exciter.parameters.terms import UserTerm
 from exciter.pipeline.starting_configuration import starting_configuration

@@ -14,9 +14,9 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.process import process
 from exciter.experiment.recording import About, Payload, Recording, read_recording, write_recording
-from exciter.identification.config.identify_config import IdentifySettings
+from exciter.identification.config.identify_settings import IdentifySettings
 from exciter.identification.estimators.registry import ESTIMATORS
-from exciter.identification.formulations.registry import FORMULATIONS
+from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import embedded
@@ -210,9 +210,9 @@ def test_payload_friction_and_gains(folder, tmp_path, capsys):
 
 
 def test_the_whole_section_is_understood(tmp_path):
-    from exciter.identification.config import identify_config
+    from exciter.identification.config import identify_settings
 
-    text = identify_config.__doc__
+    text = identify_settings.__doc__
     block = text[text.index("terms: [") :].replace("gains: identify  ", "gains: {M3: 20}")
     path = tmp_path / "identify.yaml"
     path.write_text(block, encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 
 from exciter.cli import main
 from exciter.experiment.recording import read_recording
-from exciter.identification.identified import IdentifiedModel
+from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.pipeline.simulate import virtual_settings

@@ -11,7 +11,7 @@ from exciter.cli import main
 from exciter.excitation.files.read import exact_data
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
-from exciter.identification.identified import KINDS
+from exciter.identification.identified_model import KINDS
 from exciter.robot import embedded
 
 ARM = "kuka-ir361"

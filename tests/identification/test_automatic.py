@@ -20,13 +20,13 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import About, Recording, write_recording
 from exciter.experiment.recording.about import LINK, MOTOR
-from exciter.experiment.signals.local_routes import FilteredDifferences
+from exciter.experiment.signals.local_routes import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed, Route
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.config.automatic import Automatic, choose_automatically
+from exciter.identification.automatic import Asked, Automatic, Chosen, choose_automatically, choose_settings
 from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.config.sections import EquationFilter
+from exciter.identification.config.identify_settings import EquationFilter
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.estimators.weighted import WeightedLeastSquares, bounded
 from exciter.identification.formulations.dynamic import InverseDynamic
@@ -36,19 +36,24 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.reference import PriorValues, Reference
 from exciter.identification.runs.run import Run
+from exciter.identification.selection.cutoff_choice import LOST, MULTIPLES, candidates, choose_route
 from exciter.identification.selection.friction_candidates import (
-    DELTAS,
-    TURN,
+    PRESLIDING_TRAVELS,
+    RIPPLE_TRAVEL_RAD,
     barred_terms,
     coupled_variants,
     friction_candidates,
     gear_load,
     starting_terms,
 )
-from exciter.identification.selection.recipe import Asked, Chosen, choose_settings
-from exciter.identification.selection.route import HIGHEST, LOST, MULTIPLES, candidates, choose_route
+from exciter.identification.selection.prior_and_tilt_choice import (
+    FAINT,
+    WEIGHTS,
+    WORSE,
+    choose_weight,
+    strongest_as_good,
+)
 from exciter.identification.selection.trial import Trial
-from exciter.identification.selection.weight import FAINT, WEIGHTS, WORSE, choose_weight, strongest_as_good
 from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import (
     Coulomb,
@@ -233,7 +238,7 @@ def rich() -> tuple[Chosen, Run]:
 def test_the_travel_of_pre_sliding_is_found(plain: Chosen) -> None:
     found = friction_of(plain, Coulomb)
     for joint, true in zip(JOINTS, (3e-3, 1e-2, 3e-4), strict=True):
-        near = [delta for delta in DELTAS if 0.3 * true < delta < 3.5 * true]
+        near = [delta for delta in PRESLIDING_TRAVELS if 0.3 * true < delta < 3.5 * true]
         assert found[joint].shape.delta in near
     assert set(friction_of(plain, Viscous)) == set(friction_of(plain, Offset)) == set(JOINTS)
 
@@ -281,12 +286,12 @@ def test_sensors_on_the_links_see_no_load() -> None:
 
 def test_candidates_from_the_simplest_on() -> None:
     every = friction_candidates(LoadFriction())
-    assert len(every) == 8 * (len(DELTAS) + 1)
-    assert len(friction_candidates(None)) == 4 * (len(DELTAS) + 1)
-    assert len(friction_candidates(None, ripple=False)) == 2 * (len(DELTAS) + 1)
+    assert len(every) == 8 * (len(PRESLIDING_TRAVELS) + 1)
+    assert len(friction_candidates(None)) == 4 * (len(PRESLIDING_TRAVELS) + 1)
+    assert len(friction_candidates(None, ripple=False)) == 2 * (len(PRESLIDING_TRAVELS) + 1)
     names = [one.name for one in every]
     assert names[0] == "viscous + Dahl 0.01 mrad + offset"
-    assert names[len(DELTAS)] == "viscous + Coulomb + offset"
+    assert names[len(PRESLIDING_TRAVELS)] == "viscous + Coulomb + offset"
     assert names[-1] == "viscous + Coulomb + √ + load + ripple + offset"
     assert len(set(names)) == len(names)
     count = [len(one.terms) for one in every]
@@ -302,7 +307,7 @@ def test_ripple_needs_a_turn_and_must_not_look_like_weight() -> None:
     """The axis of the second joint lies flat: weight repeats every turn of it, too. In one of two logs the first turns
     enough."""
     motion = moved()
-    small = replace(motion, q=motion.q * np.array([0.9 * TURN / np.ptp(motion.q[:, 0]), 1.0, 1.0]))
+    small = replace(motion, q=motion.q * np.array([0.9 * RIPPLE_TRAVEL_RAD / np.ptp(motion.q[:, 0]), 1.0, 1.0]))
     runs = [Run.at(small, np.ones_like(small.q), RATE)]
     assert set(barred_terms(ROBOT, runs)) == {JOINTS[0], JOINTS[1]}
     assert barred_terms(ROBOT, [*runs, Run.at(motion, np.ones_like(small.q), RATE)]) == {JOINTS[1]: [Ripple()]}

@@ -12,16 +12,15 @@ from numpy.testing import assert_allclose
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording import About, Recording
-from exciter.identification.config.automatic import Automatic, choose_automatically
+from exciter.identification.automatic import Automatic, choose_automatically
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimators.prior import Prior
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.reference import Described
 from exciter.identification.runs.run import Run
-from exciter.identification.selection.tilt import FARTHEST, choose_tilt
+from exciter.identification.selection.prior_and_tilt_choice import FARTHEST, OFFSETS, choose_offset, choose_tilt
 from exciter.identification.selection.trial import Trial
-from exciter.identification.selection.weight import OFFSETS, choose_offset
 from exciter.parameters.terms import Coulomb, Offset, Viscous
 from exciter.robot import load
 from exciter.robot.motion import Motion

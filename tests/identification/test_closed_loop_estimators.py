@@ -31,10 +31,10 @@ from exciter.experiment.virtual import (
     VirtualRobot,
     draw,
 )
-from exciter.identification.closed_loop import ClosedLoop, Unmovable
+from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.coloured import Series, coloured_covariance
 from exciter.identification.closed_loop.simulated_problem import Loops
-from exciter.identification.closed_loop.simulation import KERNELS, joint_forces
+from exciter.identification.closed_loop.simulation import KERNELS, Unmovable, joint_forces
 from exciter.identification.estimators.didim import DIDIM
 from exciter.identification.estimators.instrumental import InstrumentalVariables
 from exciter.identification.estimators.weighted import WeightedLeastSquares

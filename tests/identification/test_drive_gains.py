@@ -13,13 +13,19 @@ from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import About, Payload, Recording
-from exciter.identification.drive_gains.bilinear import Bilinear, Conditions, KnownParameter, conditions
-from exciter.identification.drive_gains.drive_gains import current_run, gains_of, identify_gains
+from exciter.identification.drive_gains import (
+    Bilinear,
+    Conditions,
+    KnownParameter,
+    conditions,
+    current_run,
+    gains_of,
+    identify_gains,
+)
 from exciter.identification.formulations.energy import Energy
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.problem import Problem
-from exciter.identification.runs.load import load_chi, load_torque
-from exciter.identification.runs.run import Run
+from exciter.identification.runs.run import Run, load_chi, load_torque
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Joint, Limits, Robot, load

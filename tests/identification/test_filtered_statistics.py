@@ -20,7 +20,7 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter, Rows
-from exciter.identification.drive_gains.drive_gains import DriveGains, gains_of
+from exciter.identification.drive_gains import DriveGains, gains_of
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.estimator import Estimator
@@ -32,10 +32,8 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
-from exciter.identification.payload.payload import load_effect, payload_of
-from exciter.identification.payload.payload_estimate import PayloadEstimate
-from exciter.identification.runs.load import load_chi
-from exciter.identification.runs.run import Run
+from exciter.identification.payload import PayloadEstimate, load_effect, payload_of
+from exciter.identification.runs.run import Run, load_chi
 from exciter.identification.stages.stage import ConstantVelocity
 from exciter.parameters import inertial
 from exciter.parameters.terms import Coulomb, Viscous

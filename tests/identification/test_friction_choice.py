@@ -22,8 +22,9 @@ from exciter.identification.formulations.energy import Energy
 from exciter.identification.information.cross_validation import cross_validate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
+from exciter.identification.selection.friction_candidates import FrictionCandidate, usual_candidates
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
-from exciter.identification.selection.friction_equations import FrictionCandidate, friction_equations, usual_candidates
+from exciter.identification.selection.friction_equations import friction_equations
 from exciter.parameters.terms import (
     Coulomb,
     Dahl,

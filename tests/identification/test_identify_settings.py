@@ -15,8 +15,14 @@ from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth, SecondOrder
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.control import LAWS, GravityPD
-from exciter.identification.config.identify_config import IdentifyConfig, IdentifySettings
-from exciter.identification.config.sections import ERRORS, EquationFilter, Evaluation, IndependentErrors
+from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.config.identify_settings import (
+    ERRORS,
+    EquationFilter,
+    Evaluation,
+    IdentifySettings,
+    IndependentErrors,
+)
 from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator, told
 from exciter.identification.estimators.instrumental import InstrumentalVariables
@@ -25,9 +31,9 @@ from exciter.identification.estimators.prior import AUTO, Prior
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.robust import LOSSES, Bisquare, Huber, IterativelyReweighted
 from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.formulations import FORMULATIONS, with_filter
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
-from exciter.identification.formulations.registry import FORMULATIONS, with_filter
 from exciter.identification.physical.bounds import CentreBox, CentreSphere, MassBound
 from exciter.identification.physical.metric import METRICS, Entropic
 from exciter.identification.physical.reference import PRIOR_VALUES, UniformRods

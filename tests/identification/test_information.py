@@ -19,12 +19,11 @@ from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.estimators.weighted import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.information import bierman
-from exciter.identification.information.bierman import LiveIdentification, SequentialEstimator
-from exciter.identification.information.compress import compress
-from exciter.identification.information.compressed import Compressed
+from exciter.identification.information import sequential as bierman
+from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
+from exciter.identification.information.sequential import LiveIdentification, SequentialEstimator
 from exciter.identification.runs.long_run import long_run
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Dahl, RotorInertia, Viscous

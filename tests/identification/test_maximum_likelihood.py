@@ -27,8 +27,7 @@ from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
 from exciter.identification.maximum_likelihood.measured import Measured
-from exciter.identification.runs.load import load_chi
-from exciter.identification.runs.run import Run
+from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Tanh, Viscous
 from exciter.robot import Motion, load

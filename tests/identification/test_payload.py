@@ -21,10 +21,16 @@ from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.problem import Problem
-from exciter.identification.payload.payload import identify_payload, load_effect, payload_between, payload_of
-from exciter.identification.payload.payload_estimate import PayloadEstimate, gradient, quantities
-from exciter.identification.runs.load import load_torque
-from exciter.identification.runs.run import Run
+from exciter.identification.payload import (
+    PayloadEstimate,
+    gradient,
+    identify_payload,
+    load_effect,
+    payload_between,
+    payload_of,
+    quantities,
+)
+from exciter.identification.runs.run import Run, load_torque
 from exciter.notes import texts
 from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency

@@ -18,7 +18,7 @@ from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.robust import Huber
 from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.information.compress import compress
+from exciter.identification.information.compressed import compress
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty import correlated

@@ -20,7 +20,7 @@ from exciter.experiment.recording.about import About
 from exciter.experiment.recording.native import write_recording
 from exciter.export.ros2 import joint_trajectory
 from exciter.files import HASHES, PREFIX, Seal, inside, prepare, scratch, sha256, staged, write_json
-from exciter.identification.identified import KINDS, SEALED, IdentifiedModel, read_result
+from exciter.identification.identified_model import KINDS, SEALED, IdentifiedModel, read_result
 from exciter.pipeline.saving import unsealed_result
 from exciter.robot import embedded, load
 from exciter.robot.load import RobotOptions

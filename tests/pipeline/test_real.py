@@ -13,7 +13,7 @@ import yaml
 
 from exciter.errors import ExciterError
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.identified import IdentifiedModel
+from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.information.problem import Problem
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.validation.prediction import Prediction

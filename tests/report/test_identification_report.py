@@ -22,13 +22,12 @@ from exciter.experiment.recording import Payload
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
+from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
-from exciter.identification.formulations.registry import FORMULATIONS
-from exciter.identification.identified import IdentifiedModel
-from exciter.identification.runs.load import load_torque
-from exciter.identification.selection.friction_candidates import friction_candidates
+from exciter.identification.identified_model import IdentifiedModel
+from exciter.identification.runs.run import load_torque
+from exciter.identification.selection.friction_candidates import FrictionCandidate, friction_candidates
 from exciter.identification.selection.friction_choice import choose_friction
-from exciter.identification.selection.friction_equations import FrictionCandidate
 from exciter.identification.selection.trial import Choice
 from exciter.notes import LONGEST_TEXT, lines, note, shortened, warning
 from exciter.parameters.parameter_names import DRIVE, meaning, reading_order

@@ -10,8 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.information.compress import compress
-from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.uncertainty.equations import LinearFit
 
 Array = np.ndarray

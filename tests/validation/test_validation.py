@@ -23,8 +23,7 @@ from exciter.identification.formulations.base_wrench import BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import Residuals, one_thread
 from exciter.identification.information.problem import Problem
-from exciter.identification.runs.load import load_torque
-from exciter.identification.runs.run import Run
+from exciter.identification.runs.run import Run, load_torque
 from exciter.identification.uncertainty.band import torque_band
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import Motion, load

@@ -17,7 +17,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.recording import Payload
 from exciter.experiment.virtual import ComputedTorque, Encoder, Sampling, TorqueMeter, VirtualRobot, draw
-from exciter.identification.closed_loop import ClosedLoop
+from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import BaseWrench
@@ -25,8 +25,7 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.energy import Energy
 from exciter.identification.identification import identify
 from exciter.identification.information.problem import Problem
-from exciter.identification.runs.load import load_torque
-from exciter.identification.runs.run import Run
+from exciter.identification.runs.run import Run, load_torque
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, RotorInertia, UserTerm, Viscous
 from exciter.robot import Motion, load
 from exciter.robot.pinocchio_model import to_pinocchio

@@ -12,7 +12,7 @@ from exciter.commands.arguments import parser
 from exciter.excitation.criteria import ALONE
 from exciter.excitation.families import TO_DESIGN
 from exciter.identification.estimators.registry import ESTIMATORS
-from exciter.identification.formulations.registry import FORMULATIONS
+from exciter.identification.formulations import FORMULATIONS
 
 WORDS: dict[str, Iterable[str]] = {
     "trajectory": TO_DESIGN.words,

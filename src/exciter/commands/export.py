@@ -11,7 +11,7 @@ from exciter.errors import ExciterError
 from exciter.export.ros2 import write_joint_trajectory
 from exciter.export.write import write_model
 from exciter.files import output_folder
-from exciter.identification.identified import IdentifiedModel
+from exciter.identification.identified_model import IdentifiedModel
 
 
 def run(arguments: argparse.Namespace) -> int:

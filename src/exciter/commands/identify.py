@@ -15,11 +15,11 @@ from exciter.commands.common import console, print_notes, shown, with_flags
 from exciter.commands.progress import steps
 from exciter.export.full_set import left_out
 from exciter.files import HASHES, json_text, output_folder
-from exciter.identification.config.sections import judged_words
+from exciter.identification.config.identify_config import judged_words
 from exciter.identification.identification import Judged
-from exciter.identification.identified import SEALED, URDF
+from exciter.identification.identified_model import SEALED, URDF
 from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
-from exciter.identification.payload.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
+from exciter.identification.payload import QUANTITIES, UNITS, PayloadEstimate
 from exciter.identification.selection.friction_choice import UNSETTLED, FrictionChoice
 from exciter.identification.selection.trial import Choice
 from exciter.notes import lines, texts

@@ -13,7 +13,7 @@ from exciter.export.python_module import write_python
 from exciter.export.sdf import sdf_text
 from exciter.export.text_files import require_suffix, write_texts
 from exciter.export.urdf import identified_urdf
-from exciter.identification.identified import IdentifiedModel
+from exciter.identification.identified_model import IdentifiedModel
 from exciter.settings import Registry
 
 Written = tuple[Path, ...]

@@ -18,12 +18,12 @@ from exciter.experiment.quality import Quality
 from exciter.export.write import formats_by_suffix, write_model
 from exciter.files import path_of
 from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.drive_gains.drive_gains import DriveGains
+from exciter.identification.drive_gains import DriveGains
 from exciter.identification.identification import Identification
-from exciter.identification.identified import ARCHIVE, COPY, SEALED, IdentifiedModel
+from exciter.identification.identified_model import ARCHIVE, COPY, SEALED, IdentifiedModel
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
-from exciter.identification.payload.payload_estimate import PayloadEstimate
+from exciter.identification.payload import PayloadEstimate
 from exciter.identification.selection.friction_choice import FrictionChoice
 from exciter.identification.selection.trial import Choice
 from exciter.identification.uncertainty.drift import Drift

@@ -10,7 +10,7 @@ from exciter.errors import ExciterError
 from exciter.excitation.files.read import DESIGN
 from exciter.experiment.recording import Recording, read_recording
 from exciter.files import path_of
-from exciter.identification.identified import SEALED
+from exciter.identification.identified_model import SEALED
 from exciter.pipeline.design import Designed
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.settings_file import SettingsFile

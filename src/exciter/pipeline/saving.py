@@ -21,7 +21,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import RecordingFile
 from exciter.export.urdf import identified_urdf
 from exciter.files import Seal, inside, output_folder, prepare, sha256, staged
-from exciter.identification.identified import ARCHIVE, COPY, SEALED, URDF, read_result
+from exciter.identification.identified_model import ARCHIVE, COPY, SEALED, URDF, read_result
 from exciter.notes import texts
 from exciter.pipeline.check import SlowedMotion
 from exciter.pipeline.design import Designed

@@ -16,7 +16,7 @@ from exciter.errors import visible
 from exciter.excitation.criteria import ALONE
 from exciter.identification.config.identify_config import USUAL_TERMS
 from exciter.identification.estimators.registry import ESTIMATORS
-from exciter.identification.formulations.registry import FORMULATIONS
+from exciter.identification.formulations import FORMULATIONS
 from exciter.notes import texts
 from exciter.robot.robot import Robot
 from exciter.settings import written

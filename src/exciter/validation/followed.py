@@ -22,8 +22,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.virtual.control import Law
-from exciter.identification.closed_loop import ClosedLoop, Simulated, Simulation, Unmovable
-from exciter.identification.closed_loop.simulation import Ticks
+from exciter.identification.closed_loop.closed_loop import ClosedLoop
+from exciter.identification.closed_loop.simulation import Simulated, Simulation, Ticks, Unmovable
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.runs.run import Run
 from exciter.notes import Note, texts

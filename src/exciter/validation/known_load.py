@@ -18,7 +18,7 @@ from scipy import linalg, stats
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.recording import Payload
-from exciter.identification.config.sections import with_uncertainty
+from exciter.identification.config.identify_config import with_uncertainty
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
@@ -26,8 +26,16 @@ from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identification import Uncertainty
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
-from exciter.identification.payload.payload import identify_payload, load_effect, payload_between
-from exciter.identification.payload.payload_estimate import LEVEL, QUANTITIES, UNITS, PayloadEstimate, gradient
+from exciter.identification.payload import (
+    LEVEL,
+    QUANTITIES,
+    UNITS,
+    PayloadEstimate,
+    gradient,
+    identify_payload,
+    load_effect,
+    payload_between,
+)
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.correlated import StationaryErrors
 from exciter.notes import Note, note, texts

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.information.compress import compress
-from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.uncertainty.whiteness import Whiteness, whiteness
 from exciter.typing import Array

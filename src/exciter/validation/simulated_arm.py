@@ -14,7 +14,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording import Payload
 from exciter.identification.closed_loop.simulated_problem import dry_friction
 from exciter.identification.closed_loop.simulation import KERNELS, PLACES, joint_forces
-from exciter.identification.runs.load import load_chi
+from exciter.identification.runs.run import load_chi
 from exciter.notes import Note, note, warning
 from exciter.parameters.terms import JointTerm, Sign
 from exciter.parameters.terms.dry_friction import DryFriction

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
-from exciter.identification.closed_loop import ClosedLoop
+from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms.term import PerJoint
 from exciter.validation.followed import Followed, Following, simulate_closed_loop

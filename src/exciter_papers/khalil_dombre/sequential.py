@@ -12,8 +12,8 @@ from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.processed import Processed
 from exciter.identification.estimators.staged import LinkByLink, TwoStep
-from exciter.identification.information.bierman import SequentialEstimator
 from exciter.identification.information.problem import Problem
+from exciter.identification.information.sequential import SequentialEstimator
 from exciter.identification.runs.run import Run
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array

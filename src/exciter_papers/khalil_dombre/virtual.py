@@ -32,7 +32,7 @@ from exciter.experiment.virtual import (
     VirtualRobot,
     draw,
 )
-from exciter.identification.drive_gains.drive_gains import DriveGains, current_run, identify_gains
+from exciter.identification.drive_gains import DriveGains, current_run, identify_gains
 from exciter.identification.runs.run import Run
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up

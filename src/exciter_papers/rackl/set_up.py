@@ -20,7 +20,7 @@ from exciter.excitation.constraints.workspace import OutsideSphere
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual.truth import Spread
-from exciter.identification.runs.load import load_chi
+from exciter.identification.runs.run import load_chi
 from exciter.typing import Array
 from exciter_papers.paper import published, text_of
 

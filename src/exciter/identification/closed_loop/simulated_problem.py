@@ -16,8 +16,7 @@ from exciter.experiment.signals.processed import Processed
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.simulation import Simulated, Unmovable
 from exciter.identification.information.problem import Problem
-from exciter.identification.runs.load import load_chi
-from exciter.identification.runs.run import Run
+from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms.dry_friction import DryFriction
 from exciter.robot.motion import Motion

@@ -1,168 +1,66 @@
-"""``identify:`` of the file of ``--config``, beside ``terms:`` and what is said of the robot.
-
-terms: [rotor, viscous, coulomb, offset]   # these unless given; without rotor where torques are measured on the links
-identify:
-  automatic: true                          # what is left open below is chosen from the logs; so unless an estimator,
-                                           # or a formulation that has no joint torques, is asked for
-  formulation: dynamic                     # see ``formulations.registry``
-  estimator: consistent                    # see ``estimators.registry``; wls where nothing is automatic
-  route: {method: differences, cutoff: 20, measured_velocity: true}   # or fourier, spline; chosen unless given
-  filter: {cutoff: 10}                     # both sides of the equations [Hz]; none; the cut-off of route: unless given
-  dead_zone: 0.02                          # [rad/s, m/s], one or by joint: slower joints have no equation; 0: all have
-  evaluation: {cutoff: 10, order: 4}       # percentages are of every sample through this [Hz]; as fitted unless given
-  noise: [1.0, 1.0, 0.5]                   # σ of the torques [N·m], one or per joint; from residuals unless given
-  uncertainty: correlated                  # or hac, independent
-  folds: 10                                # of cross-validation
-  control: {law: computed-torque, bandwidth: 20}   # for iv and didim, as under simulate:
-  payload: flange                          # frame that carries the load of --loaded
-  friction: choose                         # the friction model of each joint by cross-validation; as-given: not, also
-                                           # when automatic
-  gains: identify                          # drive gains of currents, from the known payload of one of the logs; or
-  # gains: {M7: 0.74, ZZR1: [1.2, 0.1]}    # from parameters known beforehand: value, or value and σ (SI)
-  accept_problems: false                   # also use logs that exciter inspect finds useless
-"""
+"""An identification as it was asked for, made for a robot and its logs: model, formulation, estimator, uncertainty."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, shown
+from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.process import ROUTES
 from exciter.experiment.recording.about import LINK
+from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.processed import Route
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
+from exciter.experiment.virtual.control import ComputedTorque
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
-from exciter.identification.config.sections import (
-    ERRORS,
-    EquationFilter,
+from exciter.identification.config.identify_settings import (
+    CHOOSE,
     Errors,
-    Evaluation,
-    differentiated,
-    noise_share,
-    usual_filter,
+    IdentifySettings,
+    IndependentErrors,
+    word_of,
 )
-from exciter.identification.drive_gains.bilinear import KnownParameter
+from exciter.identification.drive_gains import KnownParameter
+from exciter.identification.estimators.consistent import PhysicallyConsistent
+from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.estimator import Estimator, told
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
+from exciter.identification.estimators.prior import AUTO
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.staged import StaticThenDynamic
-from exciter.identification.estimators.weighted import WeightedLeastSquares
-from exciter.identification.formulations.base_wrench import BaseWrench
+from exciter.identification.estimators.weighted import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
+from exciter.identification.formulations import FORMULATIONS, with_filter
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.formulations.registry import FORMULATIONS, with_filter
-from exciter.identification.information.problem import FOLDS, Problem
+from exciter.identification.information.estimate import Estimate, assumed
+from exciter.identification.information.problem import Problem
+from exciter.identification.physical.settle import PhysicalEstimate
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated import StationaryErrors
+from exciter.identification.selection.cutoff_choice import usual_filter
+from exciter.identification.uncertainty.correlated import CorrelatedErrors, StationaryErrors, with_correlated_errors
+from exciter.identification.uncertainty.pulled import with_correlated_errors_and_prior
+from exciter.notes import note
 from exciter.parameters.terms import Coulomb, JointTerm, ListOfTerms, Offset, RotorInertia, Viscous
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.robot.load import RobotOptions, options_from
 from exciter.robot.robot import Robot
 from exciter.settings import (
-    ByName,
-    Number,
-    OneOf,
-    OneWord,
-    PerJointNumber,
-    Settings,
-    Switch,
-    Text,
-    Whole,
     fill,
     keys_of,
     known_keys,
     written,
 )
-from exciter.settings.kinds import Flag, Kind
-from exciter.settings.wrong import wrong
 
-MOST_FOLDS = 1000  #: more would be single samples
 REST_SPEED_FRACTION = 0.01  #: of a joint's fastest: slower, it counts as resting
-CHOOSE, AS_GIVEN = "choose", "as-given"  #: friction
-IDENTIFY = "identify"  #: drive gains
+LINEAR = (OrdinaryLeastSquares, WeightedLeastSquares, Sequential, Essential)  #: others have a covariance of their own
 CONFIG_KEYS = (*keys_of(RobotOptions), "terms", "identify")  #: of plain data
 #: what a drive has, unless terms: says otherwise
 USUAL_TERMS: tuple[JointTerm, ...] = (RotorInertia(), Viscous(), Coulomb(), Offset())
-
-
-@dataclass(frozen=True)
-class ValueAndSigma(Kind):
-    """A number, or one with its standard deviation."""
-
-    wanted = "a value, or a list of a value and its σ"
-
-    def check(self, given: Any, context: Mapping[str, Any]) -> tuple[float, float]:
-        value, std = given if isinstance(given, list | tuple) and len(given) == 2 else (given, 0.0)
-        return Number().number(value), Number().number(std)
-
-    def schema(self) -> dict[str, Any]:
-        one = Number().schema()
-        return {"anyOf": [one, {"type": "array", "items": one, "minItems": 2, "maxItems": 2}]}
-
-
-@dataclass(frozen=True)
-class KnownForGains(ByName):
-    """The word identify, or parameters that are known: (value, σ) by name."""
-
-    def check(self, given: Any, context: Mapping[str, Any]) -> Any:
-        if given != IDENTIFY and not isinstance(given, Mapping):
-            raise wrong(f" is {shown(given)}; write identify, or parameters that are known: {{M7: 0.74}}")
-        return {} if given == IDENTIFY else super().check(given, context)
-
-    def schema(self) -> dict[str, Any]:
-        return {"anyOf": [{"const": IDENTIFY}, super().schema()]}
-
-
-@dataclass(frozen=True)
-class IdentifySettings(Settings):
-    """An identification, as the section ``identify:`` of a file asks for it.
-
-    What the section says; None: left open, so that it is chosen from the logs or the usual one.
-
-    dead_zone [rad/s, m/s] and noise, σ of the torques as sampled [N·m, N]: one or per joint. gains: (value, σ) of
-    parameters known beforehand, by name; none where the payload of a log is.
-
-    >>> settings = ex.IdentifySettings(estimator=ex.WeightedLeastSquares(), dead_zone=0.02)
-    >>> ex.identify(robot, log, settings).config.settings.dead_zone
-    0.02
-    """
-
-    automatic: Annotated[bool | None, Flag()] = None
-    formulation: Annotated[Formulation | None, OneOf(FORMULATIONS)] = None
-    estimator: Annotated[Estimator | None, OneOf(ESTIMATORS)] = None
-    route: Annotated[Route | None, OneOf(ROUTES, tag="method", usual="differences")] = None
-    filter: EquationFilter | None = None
-    dead_zone: Annotated[PerJoint | None, PerJointNumber(least=0.0, unit="rad/s, m/s")] = None
-    evaluation: Evaluation | None = None
-    noise: Annotated[PerJoint | None, PerJointNumber(above=0.0, unit="N·m, N")] = None
-    uncertainty: Annotated[Errors | None, OneOf(ERRORS)] = None
-    folds: Annotated[int, Whole(2, MOST_FOLDS)] = FOLDS
-    control: Annotated[Control | None, OneOf(LAWS, tag="law", usual=ComputedTorque.word)] = None
-    payload: Annotated[str | None, Text("a frame")] = None
-    friction: Annotated[str | None, OneWord((CHOOSE, AS_GIVEN))] = None
-    gains: Annotated[Mapping[str, tuple[float, float]] | None, KnownForGains(ValueAndSigma())] = None
-    accept_problems: Switch = False
-
-    def __post_init__(self) -> None:
-        if self.evaluation is not None and isinstance(self.formulation, BaseWrench):
-            raise ExciterError("evaluation is of joint torques; base-wrench has none: leave evaluation: out")
-        given = self.formulation
-        if word_of(given) in FORMULATIONS and OneOf(FORMULATIONS).check(written(given), {}) != given:
-            raise ExciterError(
-                f"{type(given).__name__} has a filter or a dead zone of its own, which would not be written "
-                "with the settings; give them as filter and dead_zone"
-            )
-
-    def spelling(self, data: dict[str, Any]) -> Any:
-        return {**data, "gains": IDENTIFY} if data.get("gains") == {} else data
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +195,7 @@ class IdentifyConfig:
                     "(planned), and how it was controlled (control)"
                 )
             loop = ClosedLoop(robot, self.settings.control or ComputedTorque(), planned, periods)
-        return told(found, noise=noise, torque_noise=noise, loop=loop, route=differentiated(self.route, runs))
+        return told(found, noise=noise, torque_noise=noise, loop=loop, route=differences_route(self.route, runs))
 
     @property
     def uncertainty(self) -> Errors:
@@ -351,10 +249,72 @@ def _registered(method: Any) -> bool:
     return any(type(method) is cls for registry in (FORMULATIONS, ESTIMATORS) for cls in registry)
 
 
-def word_of(setting: object) -> str:
-    """That of a class in a registry; one of the user's own need not have any."""
-    return str(getattr(setting, "word", type(setting).__name__))
-
-
 def _parts(runs: tuple[Run, ...]) -> list[Any]:
     return [part for run in runs for part in run.bounded.parts]
+
+
+def differences_route(route: Route | None, runs: Iterable[Run]) -> FilteredDifferences | None:
+    """The filtered differences that runs went through, chosen or given; None where it was another route."""
+    if isinstance(route, FilteredDifferences):
+        return route
+    parts = [part for run in runs for part in run.bounded.parts]
+    chosen = route is None and parts and all(part.position_bandwidth < float("inf") for part in parts)
+    return FilteredDifferences() if chosen else None
+
+
+def noise_share(formulation: Formulation, runs: Iterable[Run]) -> float:
+    """σ of filtered white noise over that of its samples; one for equations that go through no filter."""
+    both: ParallelFilter | None = getattr(formulation, "parallel_filter", None)
+    if both is None:
+        return 1.0
+    rate, limit = min((part.rate, part.torque_bandwidth) for run in runs for part in run.bounded.parts)
+    return float(min(1.0, 2.0 * both.at(rate, limit)[0].noise_bandwidth(rate) / rate) ** 0.5)
+
+
+def judged_words(judge: Formulation) -> str:
+    """What percentages of residuals are of, in one sentence."""
+    if not isinstance(judge, InverseDynamic):
+        return "Percentages are of the measured side of the equations."
+    both = judge.parallel_filter
+    if both is None or both.low_pass is None:
+        return "Percentages are of the measured torque."
+    low_pass = both.low_pass
+    through = (
+        f"Percentages are of the measured torque through a {type(low_pass).__name__} low-pass of "
+        f"{low_pass.cutoff:.4g} Hz, order {low_pass.order}, forwards and backwards; the prediction went through the "
+        "same"
+    )
+    if _rests(judge.dead_zone):
+        return f"{through}. While a joint with dry friction rests, it does not count."
+    return f"{through}, and every sample counts, at rest too." if both.factor == 1 else f"{through}."
+
+
+def _rests(dead_zone: PerJoint) -> bool:
+    return bool(np.any(list(dead_zone.values()) if isinstance(dead_zone, Mapping) else dead_zone))
+
+
+def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate, errors: Errors) -> Estimate:
+    """The estimate with the covariance of such errors, where the estimator leaves that open; where not, it is said
+    so."""
+    if isinstance(errors, IndependentErrors):
+        return estimate
+    if isinstance(estimator, LINEAR):
+        return with_correlated_errors(problem, estimate, errors)
+    if isinstance(estimator, PhysicallyConsistent) and estimator.prior.weight in (None, AUTO, 0.0):
+        return _of_the_free_fit(problem, estimate, errors)
+    if isinstance(estimate, PhysicalEstimate) and estimate.prior is not None:
+        return with_correlated_errors_and_prior(problem, estimate, errors)
+    own = f"uncertainty: {errors.word} is for least squares; {type(estimator).__name__} has a covariance of its own"
+    return replace(estimate, notes=(*estimate.notes, note("uncertainty", own)))
+
+
+def _of_the_free_fit(problem: Problem, estimate: Estimate, errors: CorrelatedErrors) -> Estimate:
+    """Bounds bring an estimate nearer to any truth that keeps them, so that the covariance of the fit without them is
+    on the safe side; where the data alone do not determine all, it stays as it is."""
+    try:
+        free = with_correlated_errors(problem, WeightedLeastSquares().estimate(problem), errors)
+    except ParameterError:
+        return estimate
+    assumptions = free.assumptions + assumed("of the fit without bounds, which is on the safe side")
+    notes = (*estimate.notes, *free.notes)
+    return replace(estimate, covariance=free.covariance, freedom=free.freedom, assumptions=assumptions, notes=notes)

@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from exciter.identification.closed_loop import ClosedLoop
+from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.simulated_problem import Loops, Settled
 from exciter.identification.estimators.estimator import Estimator, Rounds
 from exciter.identification.estimators.weighted import reweighted
-from exciter.identification.information.estimate import WHITE, Estimate, assumed
+from exciter.identification.information.estimate import WHITE, Estimate, assumed, enough_rows, linear_estimate
 from exciter.identification.information.problem import Problem
-from exciter.identification.information.solution import enough_rows, linear_estimate
 from exciter.settings import Positive
 
 KNOWN = assumed("controller and reference are known, and keep the motion from depending on the parameters")

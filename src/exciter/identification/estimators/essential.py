@@ -17,9 +17,8 @@ from exciter.errors import ParameterError, unknown_name
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import WHITE, Estimate, assumed
+from exciter.identification.information.estimate import WHITE, Estimate, assumed, enough_rows, linear_estimate
 from exciter.identification.information.problem import Problem
-from exciter.identification.information.solution import enough_rows, linear_estimate
 from exciter.notes import Note, done
 from exciter.settings import Names, Number
 from exciter.typing import Array

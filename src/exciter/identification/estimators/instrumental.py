@@ -15,15 +15,14 @@ import numpy as np
 from exciter.errors import ParameterError
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.closed_loop import ClosedLoop
+from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.closed_loop.coloured import Series, coloured_covariance
 from exciter.identification.closed_loop.simulated_problem import Loops, Settled, dry_friction
 from exciter.identification.estimators.estimator import Estimator, Rounds
 from exciter.identification.estimators.weighted import ROUNDS, SETTLED, reweighted
-from exciter.identification.information.compress import Labelled, compress
-from exciter.identification.information.estimate import Estimate, assumed
+from exciter.identification.information.compressed import Labelled, compress
+from exciter.identification.information.estimate import Estimate, assumed, enough_rows, noise_of
 from exciter.identification.information.problem import Problem
-from exciter.identification.information.solution import enough_rows, noise_of
 from exciter.settings import Positive
 from exciter.typing import Array
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
-from exciter.identification.information.estimate import assumed
+from exciter.identification.information.estimate import assumed, enough_rows
 from exciter.identification.information.problem import Problem
-from exciter.identification.information.solution import enough_rows
 from exciter.identification.physical.bounds import Cone
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.metric import METRICS, Metric, PseudoInertia, base_prior

@@ -24,12 +24,10 @@ from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import WeightedLeastSquares, reweighted
-from exciter.identification.information.compress import Labelled, compress
-from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import FILTERED, Estimate, assumed
+from exciter.identification.information.compressed import Compressed, Labelled, compress
+from exciter.identification.information.estimate import FILTERED, TINY, Estimate, assumed, enough_rows
+from exciter.identification.information.estimate import taken as taken_of
 from exciter.identification.information.problem import Problem
-from exciter.identification.information.solution import TINY, enough_rows
-from exciter.identification.information.solution import taken as taken_of
 from exciter.notes import Note, done
 from exciter.settings import OneOf, Positive, Registry, Settings
 from exciter.settings.fill import adapter

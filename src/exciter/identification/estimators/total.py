@@ -30,9 +30,8 @@ from exciter.errors import ParameterError, unknown_name
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.weighted import reweighted
 from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import FILTERED, Estimate, assumed
+from exciter.identification.information.estimate import FILTERED, Estimate, assumed, enough_rows, noise_of
 from exciter.identification.information.problem import Problem
-from exciter.identification.information.solution import enough_rows, noise_of
 from exciter.notes import done
 from exciter.parameters.parameter_names import split_name
 from exciter.settings import ByName, Names, Number

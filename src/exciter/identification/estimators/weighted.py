@@ -11,12 +11,19 @@ from scipy import linalg
 from scipy.optimize import nnls
 
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
-from exciter.identification.information.bierman import SequentialEstimator
 from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.estimate import GIVEN, WHITE, Estimate, assumed
+from exciter.identification.information.estimate import (
+    GIVEN,
+    WHITE,
+    Estimate,
+    assumed,
+    enough_rows,
+    linear_estimate,
+    noise_of,
+)
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.information.solution import enough_rows, linear_estimate, noise_of
+from exciter.identification.information.sequential import SequentialEstimator
 from exciter.identification.physical.equations import Equations
 from exciter.identification.physical.physics import nonnegative_base
 from exciter.notes import done

@@ -1,1 +1,33 @@
-"""Formulations: which equations a motion and its torque give. Independent of how they are solved."""
+"""``formulation:`` by word: which equations a motion and its torque give.
+
+formulation: dynamic                       # inverse dynamic model, both sides through filter:
+formulation: filtered                      # without accelerations; {filtered: {a: 20}} is a²/(s + a)² [rad/s]
+formulation: {energy: {interval: 0.05}}    # [s]
+formulation: power
+formulation: base-wrench                   # what a force plate under the robot measures
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from exciter.experiment.signals.low_pass import Butterworth
+from exciter.experiment.signals.rows import ParallelFilter
+from exciter.identification.formulations.base_wrench import BaseWrench
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.energy import Energy, Power
+from exciter.identification.formulations.formulation import Formulation
+from exciter.settings import Registry
+
+FORMULATIONS = Registry[Formulation]("formulation", InverseDynamic, FilteredDynamic, Energy, Power, BaseWrench)
+GENTLE = 0.1  #: cut-off over the rate, of formulations that need a filter, where the data ask for none
+
+
+def with_filter(formulation: Formulation, both: ParallelFilter | None, rate: float) -> Formulation:
+    """With the filter for both sides, where the formulation has one that was left open; rate [Hz] of the samples."""
+    if isinstance(formulation, FilteredDynamic | Power):
+        if formulation.parallel_filter == ParallelFilter():
+            return replace(formulation, parallel_filter=both or ParallelFilter(Butterworth(GENTLE * rate)))
+    elif isinstance(formulation, InverseDynamic | BaseWrench) and formulation.parallel_filter is None:
+        return replace(formulation, parallel_filter=both)
+    return formulation

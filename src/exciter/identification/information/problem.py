@@ -15,10 +15,8 @@ from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.information.compress import compress
-from exciter.identification.information.compressed import Compressed, run_scales
-from exciter.identification.runs.load import without_load
-from exciter.identification.runs.run import Run
+from exciter.identification.information.compressed import Compressed, compress, run_scales
+from exciter.identification.runs.run import Run, without_load
 from exciter.parameters.base import BaseParameters
 from exciter.typing import Array
 

@@ -21,8 +21,7 @@ from exciter.errors import RecordingError
 from exciter.experiment.recording.about import AnalogFilter
 from exciter.experiment.signals.low_pass import response
 from exciter.experiment.signals.processed import FourierSeries, Processed
-from exciter.identification.runs.load import load_chi
-from exciter.identification.runs.run import Run
+from exciter.identification.runs.run import Run, load_chi
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 

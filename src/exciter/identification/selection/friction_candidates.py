@@ -6,17 +6,21 @@ the velocity, so that joints at rest need no dead zone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
 from exciter.experiment.recording.about import LINK
 from exciter.identification.runs.run import Run
-from exciter.identification.selection.friction_equations import FrictionCandidate
 from exciter.parameters.terms import (
+    AsymmetricCoulomb,
     Coulomb,
     CoupledSqrtViscous,
     Dahl,
@@ -31,21 +35,66 @@ from exciter.parameters.terms import (
     Sign,
     Spring,
     SqrtViscous,
+    Stribeck,
     Viscous,
 )
+from exciter.parameters.terms.user_term import UserTerm
 from exciter.robot.robot import Robot
 
-DELTAS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)  #: [rad, m] travel of pre-sliding
+PRESLIDING_TRAVELS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)  #: [rad, m] δ that a first run tries
+USUAL_PRESLIDING_TRAVELS = (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)  #: [rad, m] δ of ``usual_candidates``
+STRIBECK_VELOCITIES = (0.03, 0.1, 0.3)  #: [rad/s, m/s]
+NUMBER_IN_NAME = re.compile(r" [0-9.e-]+ (mrad|rad/s)")  #: what candidates of a family differ in
 #: Of dry friction, by name; a sign only where data clearly want it.
-SHAPES: dict[str, FrictionShape] = {f"Dahl {1e3 * delta:g} mrad": Dahl(delta) for delta in DELTAS} | {"Coulomb": Sign()}
-MOTOR_DELTA, LINK_DELTA = 1e-4, 1e-3  #: [rad, m] to begin with: encoders on the link see the gear bend
-TURN = 1.0  #: [rad] a joint must have moved so far for what repeats once per turn to be told from a straight line
-SPRINGS = (GasSpring, GravitySpring, Spring)
-FRICTION = (Viscous, Coulomb, Offset, SqrtViscous, LoadFriction, Ripple)  #: what is chosen anew
+DRY_FRICTION_SHAPES: dict[str, FrictionShape] = {
+    f"Dahl {1e3 * delta:g} mrad": Dahl(delta) for delta in PRESLIDING_TRAVELS
+} | {"Coulomb": Sign()}
+#: [rad, m] δ before one is chosen: encoders on the link see the gear bend
+FIRST_PRESLIDING_TRAVEL_MOTOR, FIRST_PRESLIDING_TRAVEL_LINK = 1e-4, 1e-3
+RIPPLE_TRAVEL_RAD = 1.0  #: less, and what repeats once per turn cannot be distinguished from a straight line
+SPRING_TERMS = (GasSpring, GravitySpring, Spring)
+FRICTION_TERMS = (Viscous, Coulomb, Offset, SqrtViscous, LoadFriction, Ripple)  #: what is chosen anew
+
+
+@dataclass(frozen=True)
+class FrictionCandidate:
+    """terms: what one joint would have, each a term that can be put on any joint (``joints`` left open). family: of
+    candidates that differ in a setting only and are as simple as each other; its name unless given."""
+
+    name: str
+    terms: tuple[JointTerm, ...]
+    family: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", tuple(self.terms))
+        object.__setattr__(self, "family", self.family or self.name)
+        for term in self.terms:
+            if "joints" not in {f.name for f in _fields(term)} or isinstance(term, UserTerm):
+                raise ParameterError(
+                    f"candidate '{self.name}' has a {type(term).__name__}, which cannot be put on any joint; use terms "
+                    "with joints=…, and keep this one in the model"
+                )
+            if getattr(term, "joints") is not None:  # noqa: B009 - not every JointTerm has it
+                raise ParameterError(
+                    f"candidate '{self.name}' has a {type(term).__name__} with joints of its own; leave them open"
+                )
+
+
+def on_joints(term: JointTerm, joints: Sequence[str] | None) -> JointTerm:
+    """The same term on some joints, None for all."""
+    some: Any = {"joints": None if joints is None else tuple(joints)}
+    return replace(term, **some)  # type: ignore[type-var]
+
+
+def _fields(term: JointTerm) -> tuple[Any, ...]:
+    try:
+        return fields(term)  # type: ignore[arg-type]
+    except TypeError:
+        return ()
 
 
 def usual_delta(side: str | None) -> float:
-    return LINK_DELTA if side == LINK else MOTOR_DELTA
+    return FIRST_PRESLIDING_TRAVEL_LINK if side == LINK else FIRST_PRESLIDING_TRAVEL_MOTOR
 
 
 def starting_terms(kept: Sequence[JointTerm], side: str | None) -> tuple[JointTerm, ...]:
@@ -60,12 +109,12 @@ def friction_candidates(load: LoadFriction | None, *, ripple: bool = True) -> tu
     names = ["√", *(["load"] if load is not None else []), *(["ripple"] if ripple else [])]
     for count in range(len(names) + 1):
         for some in combinations(names, count):
-            found += [_candidate(some, dry, load) for dry in SHAPES]
+            found += [_candidate(some, dry, load) for dry in DRY_FRICTION_SHAPES]
     return tuple(found)
 
 
 def _candidate(some: Sequence[str], dry: str, load: LoadFriction | None) -> FrictionCandidate:
-    shape = SHAPES[dry]
+    shape = DRY_FRICTION_SHAPES[dry]
     terms: list[JointTerm] = [Viscous(), Coulomb(shape), Offset()]
     if "√" in some:
         terms.append(SqrtViscous())
@@ -85,7 +134,7 @@ def gear_load(model: DynamicModel, chi: ArrayLike) -> LoadFriction:
     springs = tuple(
         (term, tuple(known[name] for name in bound.names))
         for term, bound in zip(model.terms, model.bound, strict=True)
-        if isinstance(term, SPRINGS)
+        if isinstance(term, SPRING_TERMS)
     )
     return LoadFriction(links=links, springs=springs)
 
@@ -99,7 +148,7 @@ def barred_terms(robot: Robot, runs: Sequence[Run]) -> dict[str, list[JointTerm]
     return {
         joint.name: [Ripple()]
         for joint, moved in zip(robot.joints, travel, strict=True)
-        if joint.name not in alone or moved < TURN
+        if joint.name not in alone or moved < RIPPLE_TRAVEL_RAD
     }
 
 
@@ -141,3 +190,39 @@ def coupled_variants(kept: Sequence[JointTerm], side: str | None) -> list[tuple[
     ]
     roots = tuple(CoupledSqrtViscous(t.first, t.second, t.ratio) for t in couplings)
     return [("pre-sliding", tuple(bent)), ("pre-sliding and √", (*bent, *roots))]
+
+
+def usual_candidates(
+    *,
+    deltas: Sequence[float] = USUAL_PRESLIDING_TRAVELS,
+    velocities: Sequence[float] = STRIBECK_VELOCITIES,
+    load: bool = False,
+) -> tuple[FrictionCandidate, ...]:
+    """From the simplest on: none, Coulomb, viscous, both, with an offset or asymmetric; pre-sliding (Dahl, a candidate
+    for each of ``deltas``) instead of the sign; a root of the speed; Stribeck; and with ``load`` friction that grows
+    with the rigid torque, for torques of the motor's side and descriptions with inertias one can believe."""
+    v, c, off, root = Viscous(), Coulomb(), Offset(), SqrtViscous()
+    dry = [(f"Dahl {1e3 * delta:g} mrad", Dahl(float(delta))) for delta in deltas]
+    every: list[tuple[str, FrictionShape]] = [("Coulomb", Sign()), *dry]
+    sets: list[tuple[str, tuple[JointTerm, ...]]] = [
+        ("none", ()),
+        ("Coulomb", (c,)),
+        ("viscous", (v,)),
+        ("viscous + Coulomb", (v, c)),
+        ("viscous + Coulomb + offset", (v, c, off)),
+        ("viscous + asymmetric Coulomb", (v, AsymmetricCoulomb())),
+        *((f"viscous + {name}", (v, Coulomb(s))) for name, s in dry),
+        *((f"viscous + {name} + offset", (v, Coulomb(s), off)) for name, s in dry),
+        *((f"viscous + √ + {name} + offset", (v, root, Coulomb(s), off)) for name, s in every),
+        *(
+            (f"viscous + Coulomb + Stribeck {speed:g} rad/s + offset", (v, c, Stribeck(velocity=float(speed)), off))
+            for speed in velocities
+        ),
+    ]
+    if load:
+        for more, extra in (("", ()), ("√ + ", (root,))):
+            sets += [
+                (f"viscous + {more}{name} + load + offset", (v, *extra, Coulomb(s), LoadFriction(s), off))
+                for name, s in every
+            ]
+    return tuple(FrictionCandidate(name, terms, NUMBER_IN_NAME.sub("", name)) for name, terms in sets)

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ParameterError
+from exciter.identification.information.estimate import TINY
 from exciter.identification.information.information import SINGULAR
-from exciter.identification.information.solution import TINY
 from exciter.identification.stages.cells import Cells
 from exciter.typing import Array
 

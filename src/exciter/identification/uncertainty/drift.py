@@ -18,10 +18,9 @@ from scipy import stats
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimators.weighted import reweighted
-from exciter.identification.information.compress import compress
-from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.compressed import Compressed, compress
+from exciter.identification.information.estimate import enough_rows
 from exciter.identification.information.problem import Problem
-from exciter.identification.information.solution import enough_rows
 from exciter.identification.uncertainty.correlated import CorrelatedErrors, StationaryErrors, sandwich
 from exciter.identification.uncertainty.equations import LinearFit
 from exciter.notes import Note, warning

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from exciter.identification.drive_gains.drive_gains import DriveGains
-from exciter.identification.payload.payload_estimate import QUANTITIES, UNITS, PayloadEstimate
+from exciter.identification.drive_gains import DriveGains
+from exciter.identification.payload import QUANTITIES, UNITS, PayloadEstimate
 from exciter.notes import in_one_line, texts
 from exciter.report.identification.parameters import listed
 from exciter.report.markup import Markup, number, percent

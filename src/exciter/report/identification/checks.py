@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from exciter.identification.payload.payload_estimate import QUANTITIES, UNITS
+from exciter.identification.payload import QUANTITIES, UNITS
 from exciter.report.identification.answers import quantity_words, said
 from exciter.report.identification.runs import per_joint
 from exciter.report.markup import Markup, element, number, percent

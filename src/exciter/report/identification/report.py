@@ -8,10 +8,10 @@ from pathlib import PurePath
 from typing import Any
 
 from exciter.experiment.quality.quality import Quality
-from exciter.identification.drive_gains.drive_gains import DriveGains
+from exciter.identification.drive_gains import DriveGains
 from exciter.identification.identification import Identification
 from exciter.identification.information.problem import Problem
-from exciter.identification.payload.payload_estimate import PayloadEstimate
+from exciter.identification.payload import PayloadEstimate
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.friction_choice import FrictionChoice
 from exciter.identification.selection.trial import Choice

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from exciter.dynamics.model import DynamicModel
-from exciter.identification.config.sections import judged_words
+from exciter.identification.config.identify_config import judged_words
 from exciter.identification.formulations.formulation import Formulation
 from exciter.report.identification.parameters import listed
 from exciter.report.markup import Markup, element, percent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from exciter.experiment.quality.quality import Quality
-from exciter.identification.identified import IdentifiedModel
+from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.runs.run import Run
 from exciter.notes import Note
 from exciter.report.identification.checks import inertia_section, simulation_section

@@ -1,7 +1,8 @@
-"""Through which low-pass positions are differentiated, and whether recorded velocities are used.
+"""Which cut-offs: of the low-pass that positions are differentiated through, and of the filter of the equations.
 
 The cut-off that balances motion and noise in q̈ is best for q̈, not for what is wanted: torques. So cut-offs are tried,
-and the lowest is kept whose model predicts torques as well as any where it has not seen them.
+and the lowest is kept whose model predicts held-out torques as well as any. Both sides of the equations go through ten
+times the band of the motion.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 from exciter.errors import RecordingError
 from exciter.experiment.signals.local_routes import HIGHEST, FilteredDifferences
 from exciter.experiment.signals.low_pass import EDGE, Butterworth
-from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.processed import Processed, motion_band
+from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.information.cross_validation import Score, simplest_within_error
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.trial import Choice, Trial
@@ -23,6 +25,8 @@ from exciter.typing import Array
 MULTIPLES = (5.0, 10.0, 20.0, 40.0)  #: of the motion's band
 LOST = 0.05  #: of the shortest run, at each end: a lower cut-off would cost more
 WEIGHTS = np.array([10.0, 1.0, 0.1])  # of the prior, while cut-offs are compared
+WIDE = 10.0  #: times the band of the motion: dry friction, and what links make of a motion, reach beyond it
+LOWEST = 3.0  #: [Hz]
 
 Remake = Callable[[FilteredDifferences], tuple[Run, ...]]
 Try = Callable[[tuple[Run, ...]], Trial]
@@ -105,3 +109,39 @@ def _within(run: Run, spans: Sequence[tuple[float, float]]) -> Run:
     if not parts:
         raise RecordingError(f"{run.name}: nothing is left to compare cut-offs with")
     return replace(run, parts=tuple(parts), span=None)
+
+
+def usual_filter(pieces: Sequence[Processed]) -> ParallelFilter | None:
+    """Ten times the band of the motion, or what the positions went through if that is less."""
+    if not pieces:
+        return None
+    rate = min(piece.rate for piece in pieces)
+    position = min(piece.position_bandwidth for piece in pieces)
+    torque = min(piece.torque_bandwidth for piece in pieces)
+    return ParallelFilter(stopped(Butterworth(min(position, wide(motion_band(pieces), rate))), rate, torque))
+
+
+def wide(band: float, rate: float) -> float:
+    """[Hz] cut-off for equations of a motion up to ``band`` [Hz]."""
+    return min(max(WIDE * band, LOWEST), HIGHEST * rate)
+
+
+def stopped(low_pass: Butterworth, rate: float, torque: float) -> Butterworth:
+    """The filter, lowered where it would pass what an analogue one took from the torque, above ``torque`` [Hz]."""
+    return low_pass.stopped_at(torque, rate) if low_pass.stop(rate) > torque else low_pass
+
+
+def choose_equation_filter(runs: tuple[Run, ...]) -> tuple[ParallelFilter, Choice]:
+    """Both sides of the equations through ten times the band of the motion: beyond it there is noise to be had."""
+    parts = [part for run in runs for part in run.bounded.parts]
+    rate, band = min(part.rate for part in parts), motion_band(parts)
+    limit = min(part.torque_bandwidth for part in parts)
+    wanted = Butterworth(float(f"{wide(band, rate):.3g}"))
+    low_pass = stopped(wanted, rate, limit)
+    reason = f"{WIDE:g} times the highest frequency of the motion ({band:.2g} Hz), at least {LOWEST:g} Hz"
+    if low_pass != wanted:
+        reason = f"the torque has nothing above {limit:.3g} Hz"
+    both = ParallelFilter(low_pass)
+    factor = both.at(rate, limit)[1]
+    reason += f"; one sample of {factor} is kept: once filtered, those between tell nothing new"
+    return both, Choice("filter", f"both sides of the equations through {low_pass.cutoff:.3g} Hz", reason)

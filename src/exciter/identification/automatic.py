@@ -21,8 +21,15 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording.about import LINK
 from exciter.experiment.signals.local_routes import FilteredDifferences
+from exciter.experiment.signals.processed import motion_band
 from exciter.experiment.signals.rows import ParallelFilter
+from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.config.identify_settings import AS_GIVEN, CHOOSE, EquationFilter
+from exciter.identification.estimators.consistent import PhysicallyConsistent
+from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.prior import AUTO, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.information.compressed import one_thread
 from exciter.identification.information.cross_validation import simplest_within_error
 from exciter.identification.information.problem import FOLDS, Problem
 from exciter.identification.physical.equations import Equations
@@ -30,8 +37,9 @@ from exciter.identification.physical.metric import PseudoInertia
 from exciter.identification.physical.objective import Objective
 from exciter.identification.physical.reference import BestKnown, PriorValues
 from exciter.identification.runs.run import Run, common_side
+from exciter.identification.selection.cutoff_choice import Remake, choose_equation_filter, choose_route
 from exciter.identification.selection.friction_candidates import (
-    FRICTION,
+    FRICTION_TERMS,
     barred_terms,
     coupled_variants,
     friction_candidates,
@@ -39,11 +47,10 @@ from exciter.identification.selection.friction_candidates import (
     starting_terms,
 )
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
-from exciter.identification.selection.route import Remake, choose_route
-from exciter.identification.selection.tilt import choose_tilt
+from exciter.identification.selection.prior_and_tilt_choice import WEIGHTS, choose_offset, choose_tilt, choose_weight
 from exciter.identification.selection.trial import Choice, Trial
-from exciter.identification.selection.weight import WEIGHTS, choose_offset, choose_weight
 from exciter.parameters.terms import JointTerm, Offset
+from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 ROUNDS = 2  #: of friction and the weight of the prior
@@ -94,7 +101,7 @@ class Chosen:
 def choose_settings(asked: Asked) -> Chosen:
     side = common_side(asked.runs)
     model, choices = asked.model, []
-    kept = tuple(term for term in model.terms if not (asked.friction and isinstance(term, FRICTION)))
+    kept = tuple(term for term in model.terms if not (asked.friction and isinstance(term, FRICTION_TERMS)))
     start = starting_terms(kept, side) if asked.friction else kept
     runs, route = asked.runs, None
     if asked.route:
@@ -205,3 +212,115 @@ def _full_set(trial: Trial, weight: float) -> Array:
     equations = Equations.of(trial.problem)
     objective = Objective(equations, trial.reference, PseudoInertia(), weight)
     return objective.minimum(equations.sides(equations.weights(trial.noise(WEAK))))[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Automatic:
+    """config: with everything chosen in it. robot: as it stands. runs: identified from, through the route chosen."""
+
+    config: IdentifyConfig
+    robot: Robot
+    runs: tuple[Run, ...]
+    chosen: Chosen
+    choices: tuple[Choice, ...]
+
+
+def choose_automatically(
+    config: IdentifyConfig,
+    robot: Robot,
+    runs: tuple[Run, ...],
+    remake: Remake,
+    step: Callable[[str], None] = lambda words: None,
+) -> Automatic:
+    """remake: the runs through another route. Keys that are given stay as they are."""
+    given, first = config.settings.filter, list[Choice]()
+    if given is None:
+        both: ParallelFilter | None
+        both, choice = choose_equation_filter(runs)
+        first = [choice]
+    else:
+        both = given.parallel
+    prior = prior_of(config.settings.estimator or PhysicallyConsistent())
+    known = prior or Prior()
+    asked = Asked(
+        config.model(robot),
+        runs,
+        both,
+        motion_band(part for run in runs for part in run.bounded.parts),
+        remake,
+        route=config.route is None and all(part.series is None for run in runs for part in run.bounded.parts),
+        friction=config.settings.friction != AS_GIVEN,
+        weight=None if isinstance(known.weight, str) else known.weight,
+        offset=prior is not None and prior.offset is None,
+        tilt=config.robot.gravity is None and all(_gravity_is_open(run) for run in runs),
+        values=known.values,
+        folds=config.folds,
+        step=step,
+    )
+    with one_thread():
+        chosen = choose_settings(asked)
+    stands = robot if chosen.gravity is None else robot.with_gravity(chosen.gravity)
+    settled = _settled(config, both, chosen)
+    last = (*_rest_choice(config, settled, stands, chosen.runs), *_estimator_choices(config))
+    found = [one for one in chosen.choices if prior is not None or one.part != "weight"]
+    return Automatic(settled, stands, chosen.runs, chosen, (*first, *found, *last))
+
+
+def _gravity_is_open(run: Run) -> bool:
+    return run.recording is None or run.recording.about.gravity is None
+
+
+def prior_of(estimator: Estimator) -> Prior | None:
+    """The prior of an estimator that has one: its weight, and how near to zero offsets are, can be chosen."""
+    if isinstance(estimator, PhysicallyConsistent):
+        return estimator.prior
+    return estimator if isinstance(estimator, Prior) else None
+
+
+def _rest_choice(
+    config: IdentifyConfig, settled: IdentifyConfig, robot: Robot, runs: tuple[Run, ...]
+) -> tuple[Choice, ...]:
+    """Which joints have no equation while they rest."""
+    if config.settings.dead_zone is not None:
+        return ()
+    zone = settled.judge(runs).zone(settled.model(robot))
+    slow = ", ".join(f"{name} {z:.2g}" for name, z in zip(robot.joint_names, zone, strict=True) if z)
+    if not slow:
+        return (Choice("dead_zone", "none", "pre-sliding friction holds at rest too: no equation is left out"),)
+    reason = "a hundredth of the fastest: a joint that is slower rests, and a sign cannot say what friction holds it"
+    return (Choice("dead_zone", f"{slow} rad/s (m/s where joints slide)", reason),)
+
+
+def _estimator_choices(config: IdentifyConfig) -> tuple[Choice, ...]:
+    """The estimator, and how joints are weighted."""
+    if config.settings.estimator is not None:
+        return ()
+    reason = (
+        "least squares; every link a body that can exist, friction, rotor inertia and "
+        "stiffness ≥ 0; where the motion tells little, the prior holds: inertias of the description, uniform rods "
+        "where these are placeholders"
+    )
+    weighed = "1 N·m means little at a shoulder and much at a wrist: σ is taken from the residuals of each joint"
+    found = (Choice("estimator", "consistent", reason),)
+    if config.settings.noise is not None:
+        return found
+    return (*found, Choice("noise", "equations of a joint over the σ of its torque", weighed))
+
+
+def _settled(config: IdentifyConfig, both: ParallelFilter | None, chosen: Chosen) -> IdentifyConfig:
+    settings, estimator = config.settings, config.settings.estimator or PhysicallyConsistent()
+    if (prior := prior_of(estimator)) is not None:
+        weight = chosen.weight if prior.weight in (None, AUTO) else prior.weight
+        offset = prior.offset if chosen.offset is None else chosen.offset
+        pulled = replace(prior, weight=weight, offset=offset)
+        estimator = replace(estimator, prior=pulled) if isinstance(estimator, PhysicallyConsistent) else pulled
+    options, gravity = config.robot, chosen.gravity
+    if gravity is not None:
+        options = replace(options, gravity=(float(gravity[0]), float(gravity[1]), float(gravity[2])))
+    return replace(config, robot=options, terms=chosen.terms).with_settings(
+        automatic=False,
+        filter=EquationFilter.of(both),
+        route=settings.route if chosen.route is None else chosen.route,
+        estimator=estimator,
+        friction=AS_GIVEN if settings.friction == CHOOSE else settings.friction,  # it was chosen
+    )

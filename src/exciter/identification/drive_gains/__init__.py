@@ -1,1 +1,0 @@
-"""Drive gains: torque per ampere of each joint, from runs whose load is known."""

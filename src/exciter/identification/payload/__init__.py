@@ -1,1 +1,0 @@
-"""The load of a robot: mass, centre and inertia from runs with it and without."""
