@@ -27,9 +27,9 @@ from certificate_soundness import STILL, Case, Truth, dense, unsound_intervals, 
 
 from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.mesh import MeshDistance
+from exciter.excitation.constraints.unchecked import unchecked
 from exciter.excitation.files.read import exact_data, read_trajectory
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier, FourierPiece

@@ -71,9 +71,11 @@ def protocols() -> Iterator[str]:
     yield "What a class must have; [extending.md](extending.md) has a complete one of each kind.\n"
     for module, name in PROTOCOLS:
         thing = getattr(import_module(module), name)
-        wanted = getattr(thing, "__abstractmethods__", ()) or [key for key in vars(thing) if key[0] != "_"]
+        bases = [base for base in reversed(thing.__mro__) if base is thing or getattr(base, "_is_protocol", False)]
+        keys = dict.fromkeys(key for base in bases for key in vars(base))
+        wanted = getattr(thing, "__abstractmethods__", ()) or [key for key in keys if key[0] != "_"]
         yield f"### `{name}`\n\n`from {module} import {name}`: {words(thing)}\n"
-        yield from members(thing, [key for key in vars(thing) if key in wanted or key == "__call__"])
+        yield from members(thing, [key for key in keys if key in wanted or key == "__call__"])
 
 
 def members(thing: type, names: list[str]) -> Iterator[str]:

@@ -16,12 +16,12 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import Effort, certify
 from exciter.excitation.certificate.spans import Spans, product, turning
-from exciter.excitation.certificate.torque_bound import Body, rigid_torque
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_bound import Body, rigid_torque
 from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideCylinder
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
@@ -443,8 +443,7 @@ def test_the_attempt_finds_what_files_hide(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_attempt_finds_a_bound_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half the curvature of the rigid torque, or half the slack of a point, is found out by single-joint motions."""
-    from exciter.excitation.certificate import torque_bound
-    from exciter.excitation.constraints import workspace
+    from exciter.excitation.constraints import torque_bound, workspace
 
     def halved(*given: object) -> tuple[Array, Array]:
         ends, curvature = rigid_torque(*given)  # type: ignore[arg-type]

@@ -14,12 +14,12 @@ import pytest
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.spans import ROUNDING, LinkJets, Spans, distances, tighten
-from exciter.excitation.certificate.torque_bound import Body, torque_range
 from exciter.excitation.constraints.collision import _best_plane, obstacle_apart, segments_apart
 from exciter.excitation.constraints.constraint import LENGTH, RowName, rows_of
 from exciter.excitation.constraints.mesh import ACCURACY, MeshDistance, approach, body_radii
 from exciter.excitation.constraints.obstacles import Block, Flat, Touch, Wall
 from exciter.excitation.constraints.torque import TorqueLimits
+from exciter.excitation.constraints.torque_bound import Body, torque_range
 from exciter.excitation.constraints.workspace import OutsideSphere, Region
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import FourierPiece

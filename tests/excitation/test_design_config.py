@@ -20,7 +20,7 @@ from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria import ALONE, AOptimality, DOptimality, EnergyRows, InverseTorque, WeightedSum
 from exciter.excitation.criteria.criterion import Objective
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home
-from exciter.excitation.families import TO_DESIGN
+from exciter.excitation.files.families import TO_DESIGN
 from exciter.excitation.files.row_files import csv_text
 from exciter.excitation.files.samples import Samples
 from exciter.excitation.trajectories.fourier import Fourier

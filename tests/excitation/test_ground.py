@@ -15,9 +15,9 @@ from exciter.cli import main
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.constraints.ground import Ground, grounds, mounting_plane
+from exciter.excitation.constraints.unchecked import unchecked
 from exciter.excitation.design import design
 from exciter.excitation.files.export import export
 from exciter.excitation.files.read import read_trajectory

@@ -15,7 +15,7 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.design import drawn_design
-from exciter.excitation.families import trajectory_from
+from exciter.excitation.files.families import trajectory_from
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import sample
 from exciter.excitation.trajectories.piecewise import Stops

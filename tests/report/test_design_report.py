@@ -16,12 +16,12 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, margin_words, reached_words, verdict
-from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits, torque_gaps
+from exciter.excitation.constraints.unchecked import unchecked
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, InsideSphere, OutsideCylinder
 from exciter.excitation.design_view import DesignView
 from exciter.excitation.trajectories.fourier import Fourier

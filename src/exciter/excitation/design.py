@@ -20,8 +20,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
-from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.unchecked import unchecked
 from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
 from exciter.excitation.criteria.criterion import Objective, evaluate
 from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows

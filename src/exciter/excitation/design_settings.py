@@ -41,8 +41,8 @@ from exciter.excitation.criteria import ROWS, DOptimality, WordsOfCriteria
 from exciter.excitation.criteria.criterion import AnyCriterion, Objective
 from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.criteria.sums import bound
-from exciter.excitation.families import DRAWN, TO_DESIGN
 from exciter.excitation.files.export import RATE
+from exciter.excitation.files.families import DRAWN, TO_DESIGN
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import check_rows, sample
 from exciter.excitation.trajectories.fourier import Fourier

@@ -14,15 +14,15 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, unknown_name
 from exciter.excitation import design as search
 from exciter.excitation.certificate.certificate import Certificate
-from exciter.excitation.certificate.unchecked import unchecked
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.constraints.obstacles import Obstacle
+from exciter.excitation.constraints.unchecked import unchecked
 from exciter.excitation.criteria.design_rows import EnergyRows
 from exciter.excitation.design import Design, drawn_design
 from exciter.excitation.design_settings import DesignSettings, MotionSettings
-from exciter.excitation.families import DRAWN
 from exciter.excitation.files.export import Exported
+from exciter.excitation.files.families import DRAWN
 from exciter.excitation.files.read import ARCHIVE, DESIGN
 from exciter.excitation.optimiser.deadline import Deadline
 from exciter.excitation.optimiser.starts import Progress, discard, refuse_foreign

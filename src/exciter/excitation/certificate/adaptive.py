@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,13 @@ from exciter.errors import MotionError
 from exciter.excitation.certificate.certificate import (
     Certificate,
     LimitVerdict,
+    RowName,
     Status,
     end_jumps,
     joint_verdicts,
     rests,
 )
 from exciter.excitation.certificate.spans import Spans
-from exciter.excitation.constraints.constraint import Constraint, RowName
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
@@ -35,6 +36,21 @@ Index = NDArray[np.int64]
 BLOCK = 1024  #: intervals at a time: temporaries stay in the cache
 PARTS = 4  #: into which an interval is split
 ROUNDING = 1e-9  #: a row this far below zero is broken by more than rounding
+
+
+@runtime_checkable
+class Certifiable(Protocol):
+    """K rows that must be ≥ 0 at every instant."""
+
+    @property
+    def rows(self) -> tuple[RowName, ...]:
+        """What the K rows are."""
+
+    def values(self, motion: Motion) -> Array:
+        """c (K, N)."""
+
+    def lower_bounds(self, spans: Spans) -> Array:
+        """(K, M): c is at least this throughout each of M short intervals; −inf where nothing can be said."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +73,7 @@ class Effort:
 def certify(
     robot: Robot,
     curve: Curve,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Certifiable] = (),
     effort: Effort | None = None,
     check: Callable[[], None] | None = None,
     *,
@@ -126,7 +142,7 @@ def _blocks(size: int) -> list[slice]:
     return [slice(first, min(first + BLOCK, size)) for first in range(0, size, BLOCK)]
 
 
-def remembers(constraint: Constraint) -> bool:
+def remembers(constraint: Certifiable) -> bool:
     """Whether values depend on earlier samples, as with pre-sliding friction in a torque limit."""
     model = getattr(constraint, "model", None)
     if isinstance(model, DynamicModel) and any(term.has_memory for term in model.bound):
@@ -137,7 +153,7 @@ def remembers(constraint: Constraint) -> bool:
 class _Search:
     """Bounds and witnesses of the K rows of one constraint."""
 
-    def __init__(self, constraint: Constraint, curve: Curve, effort: Effort, check: Callable[[], None]) -> None:
+    def __init__(self, constraint: Certifiable, curve: Curve, effort: Effort, check: Callable[[], None]) -> None:
         self.constraint, self.curve, self.effort, self.check = constraint, curve, effort, check
         rows = len(constraint.rows)
         self.lowest = np.full(rows, np.inf)  # smallest value met
@@ -206,10 +222,9 @@ class _Search:
 def _verdict(row: RowName, lowest: float, bound: float, at: float) -> LimitVerdict:
     status: Status = "open"
     if bound >= 0.0:
-        status = "assumed" if row.assumed else "holds"
+        status = row.kept
     elif lowest < -ROUNDING:
         status = "broken"
     sign = -1.0 if row.upper else 1.0
     reached, bounded = (row.limit + sign * c * row.scale for c in (lowest, bound))
-    margin = lowest if status == "broken" else bound
-    return LimitVerdict(row.what, row.where, row.unit, row.limit, reached, bounded, margin, at, status, row.upper)
+    return row.verdict(status, reached=reached, bound=bounded, margin=lowest if status == "broken" else bound, at=at)

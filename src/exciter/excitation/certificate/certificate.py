@@ -84,6 +84,39 @@ class LimitVerdict:
 
 
 @dataclass(frozen=True)
+class RowName:
+    """What one row limits, for people: c = (limit − value)/scale for an upper limit, (value − limit)/scale for a
+    lower one."""
+
+    what: str  # "position", "torque", "height", "distance" …
+    where: str  # joint, frame or pair of bodies
+    unit: str
+    limit: float
+    scale: float  # what its margin is a part of: the limit itself, the range of a position, a length
+    upper: bool  # the value must stay below the limit
+    assumed: bool = False  # the limit or the data behind it is missing: that a row is kept is no proof
+
+    @property
+    def kept(self) -> Status:
+        """The status of a row that is ≥ 0 for all time."""
+        return "assumed" if self.assumed else "holds"
+
+    def verdict(self, status: Status, *, reached: float, bound: float, margin: float, at: float) -> LimitVerdict:
+        return LimitVerdict(
+            what=self.what,
+            where=self.where,
+            unit=self.unit,
+            limit=self.limit,
+            reached=reached,
+            bound=bound,
+            margin=margin,
+            at=at,
+            status=status,
+            upper=self.upper,
+        )
+
+
+@dataclass(frozen=True)
 class Certificate:
     """All limits of one curve, and whether an arm that stands can begin it and stands when it is over.
 
@@ -225,33 +258,14 @@ def verdict(certificate: Certificate) -> str:
     )
 
 
-@dataclass(frozen=True)
-class _Limit:
-    """One limit of one joint. scale: what its margin is a part of, the limit itself or the range of a position.
-    assumed: nobody gave it, or a number in place of it."""
-
-    what: str
-    where: str
-    unit: str
-    limit: float
-    scale: float
-    upper: bool
-    assumed: bool
-
-    def verdict(self, reached: float, at: float) -> LimitVerdict:
-        room = self.limit - reached if self.upper else reached - self.limit
-        kept: Status = "assumed" if self.assumed else "holds"
-        status: Status = kept if room >= -self.touching else "broken"
-        margin = room / self.scale if status == "broken" else max(0.0, room / self.scale)  # rounding is no overshoot
-        return LimitVerdict(
-            self.what, self.where, self.unit, self.limit, reached, reached, margin, at, status, self.upper
-        )
-
-    @property
-    def touching(self) -> float:
-        """Rounding has the size of the limit, however wide the range of a position is; it is less where that is
-        narrow."""
-        return TOUCHING * min(self.scale, max(1.0, abs(self.limit)))
+def _exact_verdict(row: RowName, reached: float, at: float) -> LimitVerdict:
+    """Of the exact extreme. Rounding has the size of the limit, however wide the range of a position is; it is less
+    where that is narrow."""
+    room = row.limit - reached if row.upper else reached - row.limit
+    touching = TOUCHING * min(row.scale, max(1.0, abs(row.limit)))
+    status = row.kept if room >= -touching else "broken"
+    margin = room / row.scale if status == "broken" else max(0.0, room / row.scale)  # rounding is no overshoot
+    return row.verdict(status, reached=reached, bound=reached, margin=margin, at=at)
 
 
 def joint_verdicts(robot: Robot, curve: Curve) -> list[LimitVerdict]:
@@ -278,12 +292,12 @@ def _positions(robot: Robot, curve: Curve) -> list[LimitVerdict]:
         unit, scale = "m" if joint.is_prismatic else "rad", float(high[j] - low[j])
         if np.isfinite(lower[j]):
             far = joint.limits.is_placeholder("lower")
-            limit = _Limit("position", joint.name, unit, float(lower[j]), scale, False, far)
-            verdicts.append(limit.verdict(float(extremum.lowest[j]), float(extremum.lowest_at[j])))
+            limit = RowName("position", joint.name, unit, float(lower[j]), scale, False, far)
+            verdicts.append(_exact_verdict(limit, float(extremum.lowest[j]), float(extremum.lowest_at[j])))
         if np.isfinite(upper[j]):
             far = joint.limits.is_placeholder("upper")
-            limit = _Limit("position", joint.name, unit, float(upper[j]), scale, True, far)
-            verdicts.append(limit.verdict(float(extremum.highest[j]), float(extremum.highest_at[j])))
+            limit = RowName("position", joint.name, unit, float(upper[j]), scale, True, far)
+            verdicts.append(_exact_verdict(limit, float(extremum.highest[j]), float(extremum.highest_at[j])))
     return verdicts
 
 
@@ -298,8 +312,8 @@ def _rates(robot: Robot, curve: Curve, order: int, what: str) -> list[LimitVerdi
         unit = f"{'m' if robot.joints[j].is_prismatic else 'rad'}/s{power}"
         own = robot.joints[j].limits
         assumed = own.is_placeholder(what) or (what == "acceleration" and own.assumed)
-        limit = _Limit(what, robot.joints[j].name, unit, float(limits[j]), float(limits[j]), True, assumed)
-        verdicts.append(limit.verdict(*_farthest_from_zero(extremum, int(j))))
+        limit = RowName(what, robot.joints[j].name, unit, float(limits[j]), float(limits[j]), True, assumed)
+        verdicts.append(_exact_verdict(limit, *_farthest_from_zero(extremum, int(j))))
     return verdicts
 
 

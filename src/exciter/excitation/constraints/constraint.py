@@ -27,6 +27,8 @@ from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.reference import cross, matvec
 from exciter.errors import ParameterError
+from exciter.excitation.certificate.adaptive import Certifiable
+from exciter.excitation.certificate.certificate import RowName as RowName
 from exciter.excitation.certificate.spans import ROUNDING, Spans
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
@@ -47,36 +49,12 @@ class Rows:
     dqdd: Array | None = None
 
 
-@dataclass(frozen=True)
-class RowName:
-    """What one row limits, for people: c = (limit − value)/scale for an upper limit, (value − limit)/scale for a
-    lower one."""
-
-    what: str  # "torque", "height", "distance" …
-    where: str  # joint, frame or pair of bodies
-    unit: str
-    limit: float
-    scale: float
-    upper: bool  # the value must stay below the limit
-    assumed: bool = False  # the limit or the data behind it is missing: that a row is kept is no proof
-
-
 @runtime_checkable
-class Constraint(Protocol):
-    """K rows that must be ≥ 0 at every instant."""
-
-    @property
-    def rows(self) -> tuple[RowName, ...]:
-        """What the K rows are."""
-
-    def values(self, motion: Motion) -> Array:
-        """c (K, N)."""
+class Constraint(Certifiable, Protocol):
+    """K rows that must be ≥ 0 at every instant, with derivatives."""
 
     def linearised(self, motion: Motion) -> Rows:
         """c and its derivatives with respect to q, q̇, q̈ of the same sample."""
-
-    def lower_bounds(self, spans: Spans) -> Array:
-        """(K, M): c is at least this throughout each of M short intervals; −inf where nothing can be said."""
 
 
 @lru_cache(maxsize=16)

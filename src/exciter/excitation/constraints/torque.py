@@ -19,8 +19,8 @@ from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.excitation.certificate.spans import ROUNDING, Spans
-from exciter.excitation.certificate.torque_bound import torque_range
 from exciter.excitation.constraints.constraint import RowName, Rows
+from exciter.excitation.constraints.torque_bound import torque_range
 from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import declared_by_key, declared_terms
 from exciter.parameters.terms.term import BoundTerm

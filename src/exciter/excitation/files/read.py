@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import ExciterError, MotionError, RobotError, shown
-from exciter.excitation.families import trajectory_from
+from exciter.excitation.files.families import trajectory_from
 from exciter.excitation.files.row_files import is_ros2, message_as_written, parse_csv, parse_ros2
 from exciter.excitation.files.samples import SHORTEST_STEP
 from exciter.excitation.trajectories.curve import Curve, Piece
