@@ -42,11 +42,11 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
-from exciter.excitation.criteria import DOptimality
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.gram import DOptimality
 from exciter.excitation.optimiser.feasible import random_start
 from exciter.excitation.optimiser.limits import JointLimits
-from exciter.excitation.optimiser.search import COARSE, SMOOTHING, Attempt, Search
+from exciter.excitation.optimiser.search import LEAST_COARSE_SAMPLES, SIGN_SMOOTHING_SPEED, Attempt, Search
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load
@@ -72,7 +72,7 @@ def further_limits(model: DynamicModel) -> tuple[Constraint, ...]:
 
 def new_search(model: DynamicModel, seed: int, constraints: tuple[Constraint, ...] = ()) -> Search:
     """Nothing prepared: what a start needs is made within its time."""
-    objective = Objective(model, DOptimality(), model.base.independent, np.ones(model.n))
+    objective = DesignObjective(model, DOptimality(), model.base.independent, np.ones(model.n))
     trajectory = Fourier(period=10.0, harmonics=5, at_rest=True)
     return Search(trajectory, objective, constraints, SAMPLES, seed)
 
@@ -95,11 +95,11 @@ class Problem:
 
     def __init__(self, search: Search) -> None:
         self.limits, self.variables = search.limits, search.variables
-        self.grid = self.variables.grid(search.trajectory.sample_times(COARSE))
-        terms = tuple(term.smoothed(SMOOTHING) for term in search.model.terms)
-        weights = SAMPLES / COARSE * search.objective.weights
+        self.grid = self.variables.grid(search.trajectory.sample_times(LEAST_COARSE_SAMPLES))
+        terms = tuple(term.smoothed(SIGN_SMOOTHING_SPEED) for term in search.model.terms)
+        weights = SAMPLES / LEAST_COARSE_SAMPLES * search.objective.weights
         model = DynamicModel(search.model.robot, terms, search.model.engine)
-        self.objective = Objective(model, DOptimality(), search.objective.columns, weights)
+        self.objective = DesignObjective(model, DOptimality(), search.objective.columns, weights)
         self.oracle = to_pinocchio(model.dynamics.robot)
         self.data = self.oracle.createData()
 
@@ -119,7 +119,7 @@ class Problem:
         friction = np.flatnonzero(~inertial)
         for (row, _), values, column in zip(model.entries, model.term_values(at), friction, strict=True):
             w[:, row, column] = values
-        flat = np.sqrt(SAMPLES / COARSE) * w.reshape(-1, len(columns))
+        flat = np.sqrt(SAMPLES / LEAST_COARSE_SAMPLES) * w.reshape(-1, len(columns))
         sign, log_det = np.linalg.slogdet(flat.T @ flat)
         return -log_det if sign > 0 else np.inf
 

@@ -25,8 +25,8 @@ from fuzz_damage import BOMBS
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.criteria import DOptimality
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.gram import DOptimality
 from exciter.excitation.files.read import exact_data, read_trajectory
 from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
 from exciter.excitation.files.samples import sample
@@ -238,7 +238,7 @@ def checkpoint(path: Path, rng: random.Random) -> None:
 @cache
 def _search() -> Any:
     model = _model('["viscous"]')
-    objective = Objective(model, DOptimality(), model.base.independent, np.ones(model.n))
+    objective = DesignObjective(model, DOptimality(), model.base.independent, np.ones(model.n))
     return Search(Fourier(2.0, 2), objective, (), 100, 0)
 
 

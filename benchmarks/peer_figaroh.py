@@ -37,7 +37,7 @@ import numpy as np
 
 if TYPE_CHECKING:  # this file runs in both environments, and neither has the other's package
     from exciter.dynamics.model import DynamicModel
-    from exciter.excitation.criteria import AnyCriterion
+    from exciter.excitation.criteria.criterion import AnyCriterion
     from exciter.robot import Motion, Robot
 
 HOW = "FIGAROH was not found; make an environment for it as the top of this file says, and give --python PATH"
@@ -191,8 +191,8 @@ def run_ours(model: DynamicModel, columns: np.ndarray, criterion: AnyCriterion, 
 
 def compare(peer: Any, version: str, starts: int) -> None:
     from exciter.dynamics.model import DynamicModel
-    from exciter.excitation.criteria import ConditionNumber, DOptimality
     from exciter.excitation.criteria.criterion import evaluate
+    from exciter.excitation.criteria.gram import ConditionNumber, DOptimality
     from exciter.robot import Motion, load
 
     described = load(str(peer["urdf"]))

@@ -27,8 +27,8 @@ import pinocchio as pin
 from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
-from exciter.excitation.criteria import DOptimality
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.gram import DOptimality
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.trajectories.trajectory import pullback
@@ -69,11 +69,11 @@ def main() -> None:
     motion = motion_of(trajectory, delta, times)
     criterion, weights = DOptimality(), np.ones(robot.n)
 
-    def objective(engine: NumbaEngine | NumpyEngine) -> Objective:
+    def objective(engine: NumbaEngine | NumpyEngine) -> DesignObjective:
         model = DynamicModel(robot, terms, engine)
-        return Objective(model, criterion, model.base.independent, weights)
+        return DesignObjective(model, criterion, model.base.independent, weights)
 
-    def value_and_gradient(objective: Objective) -> tuple[float, np.ndarray]:
+    def value_and_gradient(objective: DesignObjective) -> tuple[float, np.ndarray]:
         """With respect to the coefficients."""
         value, gradient = objective.value_and_gradient(motion_of(trajectory, delta, times))
         return value, pullback(trajectory, times, gradient)

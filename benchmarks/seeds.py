@@ -23,8 +23,8 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
-from exciter.excitation.criteria import DOptimality
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.gram import DOptimality
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.parameters.terms import Coulomb, Viscous
@@ -55,7 +55,7 @@ def main() -> None:
     for name in arguments.robots.split(","):
         for everything in (False, True):
             model, constraints = problem(name, everything)
-            objective = Objective(model, DOptimality(), model.base.independent, np.ones(model.n))
+            objective = DesignObjective(model, DOptimality(), model.base.independent, np.ones(model.n))
             family = Fourier(10.0, 5, at_rest=True)
             values, seconds, failed = [], [], []
             for seed in range(arguments.seeds):

@@ -25,7 +25,7 @@ PROTOCOLS = (  # what one's own class follows, and where it is imported from
     ("exciter.parameters.terms", "BoundTerm"),
     ("exciter.parameters.terms", "FrictionShape"),
     ("exciter.excitation.trajectories.trajectory", "Trajectory"),
-    ("exciter.excitation.criteria", "Criterion"),
+    ("exciter.excitation.criteria.criterion", "Criterion"),
     ("exciter.excitation.constraints.constraint", "Constraint"),
     ("exciter.identification.formulations.formulation", "Formulation"),
     ("exciter.identification.estimators.estimator", "Estimator"),

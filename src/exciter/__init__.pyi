@@ -42,8 +42,8 @@ from exciter.excitation.validation_motion.random_families import RandomPoints as
 from exciter.excitation.validation_motion.random_families import RandomSpline as RandomSpline
 
 # Criteria
-from exciter.excitation.criteria import DOptimality as DOptimality
-from exciter.excitation.criteria import ConditionNumber as ConditionNumber
+from exciter.excitation.criteria.gram import DOptimality as DOptimality
+from exciter.excitation.criteria.gram import ConditionNumber as ConditionNumber
 
 # Constraints and obstacles
 from exciter.excitation.constraints.workspace import HalfSpace as HalfSpace

@@ -10,8 +10,8 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.engine import NumbaEngine
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
-from exciter.excitation.criteria import ConditionNumber, DOptimality
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.gram import ConditionNumber, DOptimality
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.excitation.trajectories.trajectory import pullback
@@ -199,7 +199,7 @@ def test_gradient_with_respect_to_coefficients(engine):
     model = DynamicModel(robot, (Viscous(), Coulomb(Tanh(0.1))), engine)
     trajectory = Fourier()
     times = trajectory.sample_times(100)
-    objective = Objective(model, DOptimality(), model.base.independent, np.ones(robot.n))
+    objective = DesignObjective(model, DOptimality(), model.base.independent, np.ones(robot.n))
     rng = np.random.default_rng(3)
     delta, direction = 0.3 * rng.standard_normal((2, robot.n, trajectory.coefficients))
     value, by_motion = objective.value_and_gradient(motion_of(trajectory, delta, times))

@@ -25,7 +25,7 @@ from exciter.excitation.baselines.earlier_designs import (
     vandanjon,
 )
 from exciter.excitation.baselines.poses_and_moves import (
-    ConstantVelocity,
+    ConstantVelocityMoves,
     PoseSearch,
     constant_velocity,
     cruising_move,
@@ -34,7 +34,8 @@ from exciter.excitation.baselines.poses_and_moves import (
     static_poses,
 )
 from exciter.excitation.certificate.certificate import joint_verdicts
-from exciter.excitation.criteria import ConditionNumber, Equilibrium
+from exciter.excitation.criteria.gram import ConditionNumber
+from exciter.excitation.criteria.sums import Equilibrium
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline
@@ -162,7 +163,7 @@ def test_friction_can_be_read_from_constant_velocities() -> None:
     """Torque at equal positions on the way there and back: half the difference is friction, whatever the weight."""
     robot = embedded.robot("panda")
     model = DynamicModel(robot, (Viscous(), Coulomb()))
-    motion = constant_velocity(robot, ConstantVelocity(paces=(0.2, 1.0)))
+    motion = constant_velocity(robot, ConstantVelocityMoves(paces=(0.2, 1.0)))
     assert_executable(robot, motion.curve)
     assert [c.joint for c in motion.cruises] == [name for name in robot.joint_names for _ in range(4)]
     chi = model.nominal.copy()
@@ -184,7 +185,7 @@ def test_friction_can_be_read_from_constant_velocities() -> None:
 
 def test_paces_are_shares() -> None:
     with pytest.raises(ExciterError, match="shares between 0 and 1"):
-        ConstantVelocity(paces=(0.5, 1.5))
+        ConstantVelocityMoves(paces=(0.5, 1.5))
 
 
 # -- Otani & Kakizaki --------------------------------------------------------------------------------------------------

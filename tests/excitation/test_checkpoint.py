@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose
 from exciter import cli
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.criteria import DOptimality
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.gram import DOptimality
 from exciter.excitation.design import design
 from exciter.excitation.optimiser import starts as module
 from exciter.excitation.optimiser.search import Search
@@ -114,7 +114,7 @@ def test_a_start_that_is_said_to_have_found_nothing_is_run_again(lines, tmp_path
 
 
 def test_a_start_that_found_nothing_is_not_kept(tmp_path):
-    objective = Objective(MODEL, DOptimality(), MODEL.base.independent, np.ones(3))
+    objective = DesignObjective(MODEL, DOptimality(), MODEL.base.independent, np.ones(3))
     search = Search(FAMILY, objective, (), SAMPLES, 0)
     file = tmp_path / "checkpoint.json"
     Checkpoint.opened(file, search).append(replace(search.run(0), delta=None, value=np.inf))
@@ -158,7 +158,7 @@ def test_coefficients_beyond_the_limits_do_not_win(lines, tmp_path):
     """Their value is what they say, and far better than what is allowed."""
     file, entry = tmp_path / "checkpoint.json", json.loads(lines[1])
     delta = 3.0 * np.array(entry["delta"])
-    objective = Objective(MODEL, DOptimality(), MODEL.base.independent, np.ones(3))
+    objective = DesignObjective(MODEL, DOptimality(), MODEL.base.independent, np.ones(3))
     value = objective.value(motion(FAMILY, delta, FAMILY.sample_times(SAMPLES)))
     assert value < entry["value"] - 10.0
     file.write_bytes(lines[0] + entry_with(lines[1], delta=delta.tolist(), value=value) + lines[2])
@@ -170,7 +170,7 @@ def test_coefficients_that_the_family_does_not_have_are_refused(lines, tmp_path)
     """At rest at the start is what the family promises, and what no limit asks for."""
     file, delta = tmp_path / "checkpoint.json", np.array(json.loads(lines[1])["delta"])
     delta[:, 0] += 0.1
-    objective = Objective(MODEL, DOptimality(), MODEL.base.independent, np.ones(3))
+    objective = DesignObjective(MODEL, DOptimality(), MODEL.base.independent, np.ones(3))
     value = objective.value(motion(FAMILY, delta, FAMILY.sample_times(SAMPLES)))
     file.write_bytes(lines[0] + entry_with(lines[1], delta=delta.tolist(), value=value))
     with pytest.raises(ExciterError, match="coefficients of no motion of this family"):
@@ -199,7 +199,7 @@ def test_a_resumed_search_on_two_processes_ends_as_on_one(lines, tmp_path, whole
 
 def test_it_grows_by_appending(lines, tmp_path, monkeypatch):
     """Whatever is there is neither written nor read again: a thousand starts cost a thousand lines."""
-    objective = Objective(MODEL, DOptimality(), MODEL.base.independent, np.ones(3))
+    objective = DesignObjective(MODEL, DOptimality(), MODEL.base.independent, np.ones(3))
     search = Search(FAMILY, objective, (), SAMPLES, 0)
     file = tmp_path / "checkpoint.json"
     saved = Checkpoint.opened(file, search)

@@ -16,11 +16,11 @@ from exciter.dynamics.base import excited_base
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError, ParameterError
-from exciter.excitation import criteria as c
-from exciter.excitation.criteria import ALONE, ROWS, WordsOfCriteria
-from exciter.excitation.criteria.cramer_rao import torque_jacobian, torque_jacobian_pullback
-from exciter.excitation.criteria.criterion import MotionCriterion, Objective, unexcited
-from exciter.excitation.criteria.design_rows import DesignRows, regressor_pullback
+from exciter.excitation.criteria import registry as c
+from exciter.excitation.criteria.cramer_rao import iterate, torque_jacobian, torque_jacobian_pullback
+from exciter.excitation.criteria.criterion import DesignObjective, MotionCriterion, evaluate, unexcited
+from exciter.excitation.criteria.design_rows import DesignColumns, DesignRows, regressor_pullback
+from exciter.excitation.criteria.registry import DESIGN_ROWS, SUFFICIENT_CRITERIA, WordsOfCriteria
 from exciter.excitation.criteria.sums import bound
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
@@ -196,7 +196,7 @@ def test_value_and_gradient(name, robot, formulation, with_prior):
     b, rng = w.shape[1], np.random.default_rng(7)
     root = rng.standard_normal((b // 2, b)) * np.linalg.norm(w, axis=0) * 0.1 if with_prior else np.zeros((0, b))
     prior = root.T @ root if with_prior else None
-    objective = Objective(setting.model, make(b), setting.columns, setting.weights, setting.formulation, prior)
+    objective = DesignObjective(setting.model, make(b), setting.columns, setting.weights, setting.formulation, prior)
     assert_allclose(objective.gram(setting.motion), w.T @ w, atol=1e-11 * np.abs(w.T @ w).max())
 
     def expected(motion: Motion) -> float:
@@ -260,7 +260,7 @@ def test_infinite_objective_has_a_zero_gradient_and_names_the_parameter():
     still = Motion(setting.motion.time, q, qd, qdd)
     total = c.WeightedSum(((1.0, c.InverseTorque()), (1.0, c.DOptimality())))
     for criterion in (c.DOptimality(), c.ConditionNumber(), c.Equilibrium(), total):
-        objective = Objective(setting.model, criterion, setting.columns, setting.weights)
+        objective = DesignObjective(setting.model, criterion, setting.columns, setting.weights)
         value, gradient = objective.value_and_gradient(still)
         assert value == np.inf
         assert not any(getattr(gradient, part).any() for part in PARTS)
@@ -302,14 +302,14 @@ def test_prior_is_an_earlier_experiment():
     """H₀ of a first motion and then a second gives what both together give."""
     setting = case("gautier-khalil", "dynamic")
     other = smooth_motion(setting.model.robot, np.linspace(0.0, 5.0, 60), seed=9)
-    objective = Objective(setting.model, c.DOptimality(), setting.columns, setting.weights)
-    later = Objective(
+    objective = DesignObjective(setting.model, c.DOptimality(), setting.columns, setting.weights)
+    later = DesignObjective(
         setting.model, c.DOptimality(), setting.columns, setting.weights, prior=objective.gram(setting.motion)
     )
     both = np.vstack([setting.rows(setting.motion), setting.rows(other)])
     assert_allclose(later.value(other), -2 * np.log(sigma(both)).sum(), rtol=1e-10)
     assert later.value(other) < min(objective.value(other), objective.value(setting.motion))
-    figures = c.evaluate(setting.model, other, setting.weights, prior=later.prior)
+    figures = evaluate(setting.model, other, setting.weights, prior=later.prior)
     assert_allclose(figures.log_det, 2 * np.log(sigma(both)).sum(), rtol=1e-10)
     assert_allclose(figures.predicted_std, np.sqrt(variances(both)), rtol=1e-8)
 
@@ -317,11 +317,11 @@ def test_prior_is_an_earlier_experiment():
 def test_equilibrium_sees_torque_rows_without_their_structural_zeros():
     """Rows of the last joint are zero for all other links; only true elements count, also with long intervals."""
     setting = case("gautier-khalil", "dynamic")
-    objective = Objective(setting.model, c.Equilibrium(), setting.columns, setting.weights)
+    objective = DesignObjective(setting.model, c.Equilibrium(), setting.columns, setting.weights)
     w = np.abs(setting.rows(setting.motion))
     assert (w == 0).any()
     assert np.isfinite(objective.value(setting.motion))
-    long = Objective(setting.model, c.Equilibrium(), setting.columns, setting.weights, c.EnergyRows(interval=60))
+    long = DesignObjective(setting.model, c.Equilibrium(), setting.columns, setting.weights, c.EnergyRows(interval=60))
     assert np.isfinite(long.value(smooth_motion(setting.model.robot, np.linspace(0.0, 9.0, 130))))
 
 
@@ -329,7 +329,7 @@ def test_equilibrium_sees_torque_rows_without_their_structural_zeros():
 def test_equilibrium_leaves_out_what_vanishes_at_rest(left):
     """Friction of a joint at rest is zero to rounding. What is merely small counts, and so does a column of zeros."""
     setting = case("gautier-khalil", "dynamic")
-    objective = Objective(setting.model, c.Equilibrium(), setting.columns, setting.weights)
+    objective = DesignObjective(setting.model, c.Equilibrium(), setting.columns, setting.weights)
     first = np.eye(len(setting.motion), 1) * setting.motion.qd[0]
     at_rest = moved(setting.motion, "qd", (left - 1.0) * first)
     w = np.abs(setting.rows(at_rest))
@@ -358,7 +358,7 @@ def test_figures_are_accurate_where_the_gram_matrix_is_not(cond):
     v = np.linalg.qr(rng.standard_normal((b, b)))[0]
     matrix = np.zeros((len(model.standard), b))
     matrix[base] = np.linalg.solve(r, np.diag(values) @ v.T)
-    figures = c.evaluate(model, motion, 1.0, matrix)
+    figures = evaluate(model, motion, 1.0, matrix)
     assert_allclose(figures.condition_number, cond, rtol=1e-15 * cond + 1e-9)
     assert_allclose(figures.log_det, 2 * np.log(values).sum(), rtol=1e-3)
     assert_allclose(figures.predicted_std, np.linalg.norm(v / values, axis=1), rtol=1e-14 * cond + 1e-9)
@@ -369,7 +369,7 @@ def test_figures_are_accurate_where_the_gram_matrix_is_not(cond):
 def test_figures_of_a_motion_that_tells_too_little():
     model = DynamicModel(load("gautier-khalil"), USUAL, ENGINE)
     for motion in (states(model.robot, 3), Motion.at(np.zeros((50, 3)))):
-        figures = c.evaluate(model, motion, np.ones(3))
+        figures = evaluate(model, motion, np.ones(3))
         assert figures.condition_number == figures.condition_number_normalized == np.inf
         assert figures.log_det == -np.inf
         assert np.isinf(figures.predicted_std).all()
@@ -404,13 +404,13 @@ def test_reference_trajectories_of_the_asme_paper(name):
         (INERTIAL | FRICTION, "raw_norm_fric"),
         (INERTIAL, "raw_norm_nofric"),
     ):
-        columns = c.Columns.combined(model, parameters)
-        figures = c.evaluate(model, motion, 1.0, columns)
+        columns = DesignColumns.combined(model, parameters)
+        figures = evaluate(model, motion, 1.0, columns)
         reached = (figures.condition_number, figures.condition_number_normalized)
         assert_allclose(reached, known[key], rtol=5e-5)
         assert figures.names == tuple(parameters)
         for criterion, value in zip((c.ConditionNumber(), c.NormalizedCondition()), reached, strict=True):
-            assert_allclose(Objective(model, criterion, columns, np.ones(3)).value(motion), value, rtol=1e-9)
+            assert_allclose(DesignObjective(model, criterion, columns, np.ones(3)).value(motion), value, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["B_c1", "B_c2"])
@@ -419,12 +419,12 @@ def test_reference_trajectories_of_the_ieee_paper(name):
     model = DynamicModel(load("kuka-ir361"), USUAL, ENGINE)
     motion = fourier_motion(Fourier(period=10.0, harmonics=5), known["coef"], 1500)
     weights = 1.0 / np.array([25.0, 26.0, 10.0])
-    figures = c.evaluate(model, motion, weights)
+    figures = evaluate(model, motion, weights)
     assert_allclose(figures.condition_number_normalized, known["cond"], rtol=5e-5)
     assert_allclose(-figures.log_det / np.log(10), known["log10det"], rtol=5e-5)
     std = dict(zip(figures.names, figures.predicted_std, strict=True))
     assert_allclose([std[name] for name in TABLE_I], known["sigma"], rtol=2e-5, atol=6e-6)  # five decimals are listed
-    objective = Objective(model, c.DOptimality(), model.base.independent, weights)
+    objective = DesignObjective(model, c.DOptimality(), model.base.independent, weights)
     assert_allclose(objective.value(motion), -figures.log_det, rtol=1e-12)
 
 
@@ -470,14 +470,14 @@ def test_cramer_rao_bound_is_that_of_all_measurements():
     noise, joint_noise = np.array([2.0, 3.0, 1.0]), (0.02, 0.03, 0.05)
     motion = fourier_motion(trajectory, delta)
     criterion = c.CramerRao(trajectory, joint_noise, tuple(chi))
-    objective = Objective(model, criterion, model.base.independent, 1 / noise**2)
+    objective = DesignObjective(model, criterion, model.base.independent, 1 / noise**2)
     bound = fisher_by_differences(model, trajectory, delta, chi, noise, np.array(joint_noise))
     information = criterion.information(objective.observed(motion))
     assert_allclose(np.linalg.inv(information), bound, atol=1e-6 * np.abs(bound).max())
     assert_allclose(objective.value(motion), np.linalg.slogdet(bound)[1], rtol=1e-7)
 
-    exact = Objective(model, c.DOptimality(), model.base.independent, 1 / noise**2).value(motion)
-    tiny = Objective(model, c.CramerRao(trajectory, 1e-7, tuple(chi)), model.base.independent, 1 / noise**2)
+    exact = DesignObjective(model, c.DOptimality(), model.base.independent, 1 / noise**2).value(motion)
+    tiny = DesignObjective(model, c.CramerRao(trajectory, 1e-7, tuple(chi)), model.base.independent, 1 / noise**2)
     assert objective.value(motion) > exact + 1.0  # noise on the positions costs
     assert_allclose(tiny.value(motion), exact, rtol=1e-7)
 
@@ -493,7 +493,7 @@ def test_cramer_rao_gradient(inner, with_prior):
     )
     prior = np.diag(np.linspace(0.1, 1.0, len(model.base))) if with_prior else None
     criterion = c.CramerRao(trajectory, 0.03, tuple(chi), inner)
-    objective = Objective(model, criterion, columns, np.array([1.0, 0.5, 2.0]), prior=prior)
+    objective = DesignObjective(model, criterion, columns, np.array([1.0, 0.5, 2.0]), prior=prior)
     value, gradient = objective.value_and_gradient(motion)
     rng = np.random.default_rng(6)
     for part in PARTS:
@@ -565,26 +565,26 @@ def test_design_and_estimate_until_the_estimate_settles():
         chi[base] = known  # base parameters are standard parameters with all others zero
         asked.append(known)
         criterion = c.CramerRao(trajectory, 1e-3, tuple(chi))
-        objective = Objective(model, criterion, base, np.ones(3))
+        objective = DesignObjective(model, criterion, base, np.ones(3))
         return min((fourier_motion(trajectory, delta) for delta in candidates), key=objective.value)
 
     def estimate(motion: Motion) -> Array:
         w = model.regressor(motion)[:, :, base].reshape(-1, len(base))
         return np.linalg.lstsq(w, w @ truth + 1e-6 * rng.standard_normal(len(w)))[0]
 
-    done = c.iterate(design, estimate, np.zeros(len(base)), rounds=6, tolerance=1e-2, scale=1.0)
+    done = iterate(design, estimate, np.zeros(len(base)), rounds=6, tolerance=1e-2, scale=1.0)
     assert done.settled
     assert len(done.plans) == 2  # the first estimate is far from zero, the second agrees with it
     assert_allclose(done.chi[-1], truth, atol=1e-2)
     assert_allclose(asked[1], done.chi[1])
-    wild = c.iterate(design, lambda _: rng.standard_normal(len(base)), truth, rounds=3)
+    wild = iterate(design, lambda _: rng.standard_normal(len(base)), truth, rounds=3)
     assert not wild.settled
     assert len(wild.plans) == 3
     for bad in (lambda _: [1.0], lambda _: np.full(len(base), np.nan)):
         with pytest.raises(ParameterError, match="round 1 estimated"):
-            c.iterate(design, bad, truth)
+            iterate(design, bad, truth)
     with pytest.raises(ParameterError, match="rounds"):
-        c.iterate(design, estimate, truth, rounds=0)
+        iterate(design, estimate, truth, rounds=0)
 
 
 CHOICE = Annotated[Any, WordsOfCriteria()]
@@ -599,8 +599,8 @@ def read(given):
 
 def test_every_word_makes_its_criterion():
     check_described(c.CRITERIA)
-    check_described(ROWS)
-    for word in ALONE:
+    check_described(DESIGN_ROWS)
+    for word in SUFFICIENT_CRITERIA:
         criterion = read({word: {"joint_noise": 1e-3} if word == "cramer-rao" else {}})
         assert type(criterion) is c.CRITERIA[word]
         if word not in ("condition-equilibrium", "condition-torque"):
@@ -644,7 +644,7 @@ def test_numbers_of_a_criterion_may_come_in_any_sequence():
 
 def test_formulations_of_a_design_are_read_as_they_were_written():
     for rows in (c.TorqueRows(), c.EnergyRows(), c.EnergyRows(3, 0.5)):
-        check_read_again(OneOf(ROWS).hint, rows)
+        check_read_again(OneOf(DESIGN_ROWS).hint, rows)
 
 
 def test_what_a_criterion_leaves_open_is_that_of_the_model_and_of_the_motion():
@@ -659,7 +659,7 @@ def test_what_a_criterion_leaves_open_is_that_of_the_model_and_of_the_motion():
     assert bound(given, model, family) == given
     for criterion in (c.ScaledCondition(), c.ConditionAndTorque(), c.CramerRao(None, 0.1)):
         with pytest.raises(ParameterError, match=r"has no (values|trajectory); give"):
-            Objective(model, criterion, model.base.independent, np.ones(3)).value(states(model.robot, 30))
+            DesignObjective(model, criterion, model.base.independent, np.ones(3)).value(states(model.robot, 30))
 
 
 def test_bad_input_is_refused_in_one_line():
@@ -669,27 +669,35 @@ def test_bad_input_is_refused_in_one_line():
     fourier = Fourier()
     remembers = DynamicModel(model.robot, (Coulomb(Dahl(0.1)),), ENGINE)
     for build, message in (
-        (lambda: Objective(model, c.DOptimality(), base, np.ones(2)), "weights must be 3 numbers"),
-        (lambda: Objective(model, c.DOptimality(), base, -ones), "weights must be 3 numbers"),
-        (lambda: Objective(model, c.DOptimality(), base, ones, prior=np.eye(3)), "prior information has shape"),
-        (lambda: Objective(model, c.DOptimality(), [0.5], ones).value(motion), "give column numbers, or a matrix"),
-        (lambda: Objective(model, c.DOptimality(), np.zeros((3, 2)), ones).value(motion), "combination matrix"),
-        (lambda: Objective(model, c.DOptimality(), [0, 0], ones).value(motion), "different numbers"),
-        (lambda: c.Columns.combined(model, {"a": {"XX9": 1.0}}), "unknown standard parameter 'XX9'"),
-        (lambda: Objective(model, c.ScaledCondition((1.0, 0.0)), [0, 1], ones).value(motion), "other than zero"),
-        (lambda: Objective(model, c.AOptimality((1.0,)), [0, 1], ones).value(motion), "must be 2 numbers"),
+        (lambda: DesignObjective(model, c.DOptimality(), base, np.ones(2)), "weights must be 3 numbers"),
+        (lambda: DesignObjective(model, c.DOptimality(), base, -ones), "weights must be 3 numbers"),
+        (lambda: DesignObjective(model, c.DOptimality(), base, ones, prior=np.eye(3)), "prior information has shape"),
+        (
+            lambda: DesignObjective(model, c.DOptimality(), [0.5], ones).value(motion),
+            "give column numbers, or a matrix",
+        ),
+        (lambda: DesignObjective(model, c.DOptimality(), np.zeros((3, 2)), ones).value(motion), "combination matrix"),
+        (lambda: DesignObjective(model, c.DOptimality(), [0, 0], ones).value(motion), "different numbers"),
+        (lambda: DesignColumns.combined(model, {"a": {"XX9": 1.0}}), "unknown standard parameter 'XX9'"),
+        (lambda: DesignObjective(model, c.ScaledCondition((1.0, 0.0)), [0, 1], ones).value(motion), "other than zero"),
+        (lambda: DesignObjective(model, c.AOptimality((1.0,)), [0, 1], ones).value(motion), "must be 2 numbers"),
         (lambda: c.ConditionAndSmallest(-1.0), "k2 is -1.0; give a number > 0"),
         (lambda: c.WeightedSum(()), "needs parts with positive weights"),
         (lambda: c.WeightedSum(((-1.0, c.DOptimality()),)), "needs parts with positive weights"),
         (lambda: c.EnergyRows(interval=0), "interval is 0; give a whole number ≥ 1"),
-        (lambda: Objective(model, c.DOptimality(), base, ones, c.EnergyRows(40)).value(motion), "give more samples"),
         (
-            lambda: Objective(model, c.CramerRao(fourier, 0.1), base, ones, c.EnergyRows()).value(motion),
+            lambda: DesignObjective(model, c.DOptimality(), base, ones, c.EnergyRows(40)).value(motion),
+            "give more samples",
+        ),
+        (
+            lambda: DesignObjective(model, c.CramerRao(fourier, 0.1), base, ones, c.EnergyRows()).value(motion),
             "that of the inverse dynamic model; given 'energy'",
         ),
-        (lambda: Objective(model, c.CramerRao(fourier, 0.0), base, ones).value(motion), "joint_noise must be"),
+        (lambda: DesignObjective(model, c.CramerRao(fourier, 0.0), base, ones).value(motion), "joint_noise must be"),
         (
-            lambda: Objective(remembers, c.CramerRao(fourier, 0.1), remembers.base.independent, ones).value(motion),
+            lambda: DesignObjective(remembers, c.CramerRao(fourier, 0.1), remembers.base.independent, ones).value(
+                motion
+            ),
             "remembers: use a friction without memory",
         ),
     ):
@@ -704,7 +712,7 @@ def test_terms_with_memory_are_seen_whole():
     columns = excited_base(model, motion).independent
     direction = np.random.default_rng(0).standard_normal(motion.q.shape)
     for formulation in (c.TorqueRows(), c.EnergyRows()):
-        objective = Objective(model, c.DOptimality(), columns, np.ones(3), formulation)
+        objective = DesignObjective(model, c.DOptimality(), columns, np.ones(3), formulation)
         gradient = objective.value_and_gradient(motion)[1]
         slope = along(lambda s, o=objective: o.value(moved(motion, "q", s * direction)), 1e-6)
         assert_allclose(slope, (gradient.q * direction).sum(), rtol=1e-5)

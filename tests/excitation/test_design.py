@@ -11,15 +11,10 @@ from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import UserConstraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import Box, HalfSpace, OutsideSphere
-from exciter.excitation.criteria import (
-    ALONE,
-    CRITERIA,
-    ConditionNumber,
-    DOptimality,
-    EnergyRows,
-    TorqueRows,
-)
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.design_rows import EnergyRows, TorqueRows
+from exciter.excitation.criteria.gram import ConditionNumber, DOptimality
+from exciter.excitation.criteria.registry import CRITERIA, SUFFICIENT_CRITERIA
 from exciter.excitation.design import design
 from exciter.excitation.optimiser.deadline import NEVER
 from exciter.excitation.optimiser.search import Search
@@ -126,7 +121,7 @@ def test_a_prior_turns_the_next_design_to_what_is_missing():
     """Given exact knowledge of some parameters, the design is about the others; its value is that of both together."""
     model = DynamicModel(load("gautier-khalil"), USUAL)
     first = design(model, Fourier(8.0, 3), starts=1)
-    objective = Objective(model, DOptimality(), model.base.independent, np.ones(3))
+    objective = DesignObjective(model, DOptimality(), model.base.independent, np.ones(3))
     known = objective.gram(motion(first.trajectory, first.delta, np.arange(800) * 0.01))
     second = design(model, Fourier(8.0, 3), prior=known, starts=1)
     again = objective.gram(motion(second.trajectory, second.delta, np.arange(800) * 0.01))
@@ -135,7 +130,7 @@ def test_a_prior_turns_the_next_design_to_what_is_missing():
 
 
 @pytest.mark.parametrize("energy", [False, True], ids=["dynamic", "energy"])
-@pytest.mark.parametrize("word", ALONE)
+@pytest.mark.parametrize("word", SUFFICIENT_CRITERIA)
 def test_every_criterion_can_be_designed_for(word, energy):
     """On both formulations: certified, and much better than a random motion of the same size."""
     if energy and word == "cramer-rao":
@@ -151,7 +146,7 @@ def test_every_criterion_can_be_designed_for(word, energy):
     formulation = EnergyRows() if energy else TorqueRows()
     designed = design(model, family, criterion=criterion, formulation=formulation, samples=60, starts=1, seed=3)
     assert designed.certificate.certified
-    objective = Objective(model, criterion, model.base.independent, np.ones(3), formulation)
+    objective = DesignObjective(model, criterion, model.base.independent, np.ones(3), formulation)
     size = np.linalg.norm(designed.delta[:, :-1])
     rng = np.random.default_rng(0)
     others = []
@@ -309,7 +304,7 @@ def test_a_search_starts_within_all_limits():
     """Starts are strictly feasible: the first motion is there at once."""
     robot = load("panda")
     model = DynamicModel(robot, USUAL)
-    objective = Objective(model, DOptimality(), model.base.independent, np.ones(7))
+    objective = DesignObjective(model, DOptimality(), model.base.independent, np.ones(7))
     constraints = all_limits(model, "flange", 0.3)
     search = Search(Fourier(10.0, 5, at_rest=True), objective, constraints, 1000, 0)
     attempt = search.modest(0, NEVER)

@@ -17,8 +17,11 @@ from exciter.excitation.constraints.constraint_settings import ConstraintSetting
 from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
-from exciter.excitation.criteria import ALONE, AOptimality, DOptimality, EnergyRows, InverseTorque, WeightedSum
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.design_rows import EnergyRows
+from exciter.excitation.criteria.gram import AOptimality, DOptimality
+from exciter.excitation.criteria.registry import SUFFICIENT_CRITERIA
+from exciter.excitation.criteria.sums import InverseTorque, WeightedSum
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home
 from exciter.excitation.files.families import TO_DESIGN
 from exciter.excitation.files.row_files import csv_text
@@ -151,10 +154,10 @@ def test_flags_go_before_the_file(tmp_path):
 
 
 def value(criterion, model, motion):
-    return Objective(model, criterion, model.base.independent, np.ones(model.n)).value(motion)
+    return DesignObjective(model, criterion, model.base.independent, np.ones(model.n)).value(motion)
 
 
-@pytest.mark.parametrize("word", ALONE)
+@pytest.mark.parametrize("word", SUFFICIENT_CRITERIA)
 def test_every_criterion_has_a_word(tmp_path, word):
     settings = "{joint_noise: 1e-4}" if word == "cramer-rao" else "{}"
     given = config(tmp_path, f"trajectory: {{period: 6, harmonics: 4}}\ncriterion: {{{word}: {settings}}}")

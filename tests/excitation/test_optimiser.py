@@ -7,18 +7,23 @@ from scipy.optimize import linprog
 
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
-from exciter.excitation.criteria import (
-    ConditionAndEquilibrium,
-    ConditionAndTorque,
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.gram import (
     ConditionNumber,
     DOptimality,
     NormalizedCondition,
     ScaledCondition,
-    WeightedSum,
+    SoftCondition,
 )
-from exciter.excitation.criteria.criterion import Objective
-from exciter.excitation.criteria.gram import SoftCondition
-from exciter.excitation.criteria.sums import Logarithm, positive, softened, stages
+from exciter.excitation.criteria.sums import (
+    ConditionAndEquilibrium,
+    ConditionAndTorque,
+    Logarithm,
+    WeightedSum,
+    positive,
+    softened,
+    stages,
+)
 from exciter.excitation.optimiser import sqp
 from exciter.excitation.optimiser.feasible import curve_of, joint_excess, random_start, scaled_to_limits
 from exciter.excitation.optimiser.limits import JointLimits, Variables, limit_ranges
@@ -79,7 +84,7 @@ def test_variables_give_the_motion_of_the_family(name, stretched):
 def test_the_gradient_in_y_is_that_of_finite_differences(stretched):
     family = Fourier(10.0, 3)
     model = DynamicModel(load("gautier-khalil"), (Viscous(), Coulomb(Tanh(0.1))), NumpyEngine())
-    objective = Objective(model, DOptimality(), model.base.independent, np.ones(3))
+    objective = DesignObjective(model, DOptimality(), model.base.independent, np.ones(3))
     variables = Variables(family, 3, (0.5, 2.0) if stretched else None)
     grid = variables.grid(family.sample_times(60))
 
@@ -173,7 +178,7 @@ def test_every_iterate_is_feasible_and_better_than_the_one_before():
     model = DynamicModel(ROBOT, (Viscous(), Coulomb(Tanh(0.03))))
     limits = limits_of(Fourier(10.0, 3))
     variables = limits.variables
-    objective = Objective(model, DOptimality(), model.base.independent, np.ones(3))
+    objective = DesignObjective(model, DOptimality(), model.base.independent, np.ones(3))
     grid = variables.grid(variables.trajectory.sample_times(100))
 
     def criterion(y):

@@ -8,16 +8,10 @@ import pytest
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import joint_verdicts
-from exciter.excitation.criteria import (
-    ConditionNumber,
-    DOptimality,
-    EnergyRows,
-    Equilibrium,
-    FrobeniusCondition,
-    QrCondition,
-    WeightedSum,
-)
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.design_rows import EnergyRows
+from exciter.excitation.criteria.gram import ConditionNumber, DOptimality, FrobeniusCondition, QrCondition
+from exciter.excitation.criteria.sums import Equilibrium, WeightedSum
 from exciter.excitation.optimiser.points import (
     NelderMead,
     PointSearch,
@@ -70,7 +64,7 @@ def test_any_variables_give_points_within_the_limits_and_reach_them(model: Dynam
 )
 def test_gradient_is_that_of_finite_differences(model: DynamicModel, criterion) -> None:
     variables = PointVariables.of(model.robot, 21)
-    objective = Objective(model, criterion, model.base.independent, np.ones(3), EnergyRows())
+    objective = DesignObjective(model, criterion, model.base.independent, np.ones(3), EnergyRows())
     x = np.random.default_rng(3).standard_normal(variables.size)
     direction = np.random.default_rng(4).standard_normal(variables.size)
     value, gradient = variables.value_and_gradient(objective, x)
@@ -86,7 +80,7 @@ def test_gradient_is_that_of_finite_differences(model: DynamicModel, criterion) 
 def test_position_of_a_vertical_first_axis_does_not_matter(model: DynamicModel) -> None:
     """Section 4.3 (23b): W does not depend on q1."""
     variables = PointVariables.of(model.robot, 21)
-    objective = Objective(model, ConditionNumber(), model.base.independent, np.ones(3), EnergyRows())
+    objective = DesignObjective(model, ConditionNumber(), model.base.independent, np.ones(3), EnergyRows())
     x = np.random.default_rng(0).standard_normal(variables.size)
     gradient = variables.value_and_gradient(objective, x)[1].reshape(2, 21, 3)
     assert np.abs(gradient[0, :, 0]).max() < 1e-9 * np.abs(gradient).max()

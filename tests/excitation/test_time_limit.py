@@ -20,8 +20,8 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
-from exciter.excitation.criteria import DOptimality
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.gram import DOptimality
 from exciter.excitation.design import _Rehearsal, design
 from exciter.excitation.optimiser import sqp
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
@@ -83,7 +83,7 @@ def slow_constraints(counter: Counter) -> tuple[Slow, ...]:
 
 
 def slow_search(counter: Counter) -> Search:
-    objective = Objective(MODEL, DOptimality(), MODEL.base.independent, np.ones(3))
+    objective = DesignObjective(MODEL, DOptimality(), MODEL.base.independent, np.ones(3))
     return Search(FAMILY, objective, slow_constraints(counter), 400, 0)
 
 

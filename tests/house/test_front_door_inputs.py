@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import exciter as ex
-from exciter.excitation.criteria import CRITERIA
+from exciter.excitation.criteria.registry import CRITERIA
 from exciter.parameters.terms import JointTerm
 from exciter.robot import embedded
 from exciter.settings import Positive

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from exciter.excitation.criteria import Columns, EnergyRows, Equilibrium, Observed
-from exciter.excitation.criteria.criterion import Objective, evaluate
+from exciter.excitation.criteria.criterion import DesignObjective, Observed, evaluate
+from exciter.excitation.criteria.design_rows import DesignColumns, EnergyRows
+from exciter.excitation.criteria.sums import Equilibrium
 from exciter.excitation.optimiser.points import Powell
 from exciter.robot.motion import Motion
 from exciter_papers.gautier_khalil import appendix, methods, optimum, random_sequences, sequences
@@ -106,7 +107,7 @@ def test_random_sequences_are_those_of_the_closed_form() -> None:
         assert np.linalg.cond(w[k]) == pytest.approx(np.linalg.cond(by_hand), rel=1e-9)
         assert equilibria(w)[k] == pytest.approx(np.abs(by_hand).max() / np.abs(by_hand).min(), rel=1e-9)
         observed = Observed(
-            model, Motion.at(points.q[at], points.qd[at]), Columns.of(model, None), np.ones(3), EnergyRows()
+            model, Motion.at(points.q[at], points.qd[at]), DesignColumns.of(model, None), np.ones(3), EnergyRows()
         )
         assert equilibria(w)[k] == pytest.approx(Equilibrium().at(observed).value, rel=1e-9)
 
@@ -241,11 +242,11 @@ def test_equilibrium_with_condition(parts: dict[str, Part]) -> None:
 
 def test_soft_equilibrium_tends_to_the_logarithm_of_s_and_has_its_gradient() -> None:
     model = robot_model()
-    objective = Objective(model, SoftEquilibrium(2000.0), Columns.of(model, None), np.ones(3), EnergyRows())
+    objective = DesignObjective(model, SoftEquilibrium(2000.0), DesignColumns.of(model, None), np.ones(3), EnergyRows())
     points = uniform_points(model, 21, seed=2)
     s = equilibria(chained(energies(model, points), 20))[0]
     assert objective.value(points) == pytest.approx(np.log(s), abs=0.01)
-    soft = Objective(model, SoftEquilibrium(3.0), Columns.of(model, None), np.ones(3), EnergyRows())
+    soft = DesignObjective(model, SoftEquilibrium(3.0), DesignColumns.of(model, None), np.ones(3), EnergyRows())
     along = np.random.default_rng(0).standard_normal((2, 21, 3))
     _, gradient = soft.value_and_gradient(points)
 

@@ -9,8 +9,8 @@ from scipy import signal
 from scipy.stats import binom, chi2
 from threadpoolctl import threadpool_limits
 
-from exciter.excitation.criteria import CramerRao
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.cramer_rao import CramerRao
+from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.virtual import TorqueMeter
 from exciter.robot import Motion
@@ -221,7 +221,7 @@ def test_bound_of_the_design_is_that_of_a_jacobian():
     jacobian = np.array([(residuals(x + h) - residuals(x - h)) / 2e-6 for h in steps]).T
     estimation = np.linalg.inv(jacobian.T @ jacobian)[33:, 33:]
     criterion = CramerRao(FAMILY, sigma_q, tuple(known))
-    observed = Objective(model(), criterion, columns, sigma**-2.0).observed(motion)
+    observed = DesignObjective(model(), criterion, columns, sigma**-2.0).observed(motion)
     assert_allclose(np.linalg.inv(criterion.information(observed)), estimation, atol=1e-5 * np.abs(estimation).max())
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import shtab
 
 from exciter.commands.arguments import parser
-from exciter.excitation.criteria import ALONE
+from exciter.excitation.criteria.registry import SUFFICIENT_CRITERIA
 from exciter.excitation.files.families import TO_DESIGN
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
 
 WORDS: dict[str, Iterable[str]] = {
     "trajectory": TO_DESIGN.words,
-    "criterion": ALONE,
+    "criterion": SUFFICIENT_CRITERIA,
     "formulation": FORMULATIONS.words,
     "estimator": ESTIMATORS.words,
     "compare": (*FORMULATIONS.words, *ESTIMATORS.words),

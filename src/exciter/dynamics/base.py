@@ -16,7 +16,7 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 #: Joint terms the closed form knows: a rotor beside the inertias, an offset beside the weight, friction beside nothing.
-WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck)
+TERMS_WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck)
 
 
 def usual_range(robot: Robot) -> tuple[Array, Array]:
@@ -51,7 +51,7 @@ def random_motion(robot: Robot, samples: int, seed: int = 0) -> Motion:
 
 def model_base(model: DynamicModel) -> BaseParameters:
     """In closed form where every joint term has a rule and geometry leaves no doubt; from random samples otherwise."""
-    if not all(isinstance(term, WITH_RULE) for term in model.terms):
+    if not all(isinstance(term, TERMS_WITH_RULE) for term in model.terms):
         return numeric_model_base(model)
     closed = symbolic_base(model.dynamics.robot, model.standard[10 * model.n :])
     if closed.decision.is_clear and reproduces(model, closed):
@@ -91,7 +91,7 @@ def excited_base(model: DynamicModel, motion: Motion) -> BaseParameters:
 
 def static_base(model: DynamicModel) -> BaseParameters:
     """Gravity, offsets and springs: what poses at rest can tell (friction and rotor inertias do not act there)."""
-    if not all(isinstance(term, WITH_RULE) for term in model.terms):
+    if not all(isinstance(term, TERMS_WITH_RULE) for term in model.terms):
         return numeric_model_base(model, static=True)
     offsets = [name for name in model.standard[10 * model.n :] if name.startswith("off")]
     return symbolic_static_base(model.dynamics.robot, offsets)

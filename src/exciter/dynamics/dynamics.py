@@ -18,7 +18,7 @@ from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-PICTURES = 60.0  #: [Hz] per second of motion; what shows them interpolates
+PICTURE_RATE_HZ = 60.0  #: [Hz] per second of motion; what shows them interpolates
 MOST_PICTURES = 3000
 
 
@@ -152,7 +152,7 @@ class Dynamics:
 
 def picture_times(start: float, end: float) -> Array:
     """[s] evenly, both ends included."""
-    return np.linspace(start, end, int(np.clip(PICTURES * (end - start), 2, MOST_PICTURES)))
+    return np.linspace(start, end, int(np.clip(PICTURE_RATE_HZ * (end - start), 2, MOST_PICTURES)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,8 +26,8 @@ from exciter.robot.spatial import inertia_transform, rotation_to
 from exciter.typing import Array
 
 Index = NDArray[np.int64]
-BLOCK = 64  # parts are cut at multiples of the kernels' block, so that threads change no rounding inside one
-NOTHING = np.zeros((0, 0))
+KERNEL_BLOCK_SAMPLES = 64  # threads share samples in whole blocks, so that they change no rounding inside one
+NO_SEED = np.zeros((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,8 +228,8 @@ class NumbaEngine:
     def _call(self, kernel: str, fixed: tuple[Any, ...], samples: int, *out: Array) -> None:
         """Run a kernel over all samples: serial ones take (begin, end), parallel ones the cuts between parts."""
         if self.threads > 1:
-            blocks = -(-samples // BLOCK)
-            cuts = np.minimum(samples, BLOCK * (blocks * np.arange(self.threads + 1) // self.threads))
+            blocks = -(-samples // KERNEL_BLOCK_SAMPLES)
+            cuts = np.minimum(samples, KERNEL_BLOCK_SAMPLES * (blocks * np.arange(self.threads + 1) // self.threads))
             getattr(kernels("parallel"), kernel)(*fixed, cuts, *out)
         else:
             getattr(kernels("drivers"), kernel)(*fixed, 0, samples, *out)
@@ -262,7 +262,7 @@ class NumbaEngine:
         self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array
     ) -> tuple[Array, Array, Array, Array]:
         seeds = writable(
-            NOTHING if matrix is None else matrix, NOTHING if torque_seed is None else torque_seed, inertias
+            NO_SEED if matrix is None else matrix, NO_SEED if torque_seed is None else torque_seed, inertias
         )
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
         shape = rows.q.shape

@@ -35,11 +35,11 @@ from exciter.typing import Array
 
 #: [rad] Axes of a calibrated robot miss being parallel by a little, and their common perpendicular lies kilometres
 #: away: no place for an origin. Frames treat such axes as parallel; the geometry stays exact.
-NEARLY_PARALLEL = 0.02
+PARALLEL_AXES_ANGLE_RAD = 0.02
 #: samples at a time for which joint terms that remember are evaluated: bounds memory
 MEMORY_BLOCK_SAMPLES = 65_536
-NOMINAL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
-SIX = 6
+FRICTION_KEYS = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
+BASE_JOINTS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class DynamicModel:
 
     @cached_property
     def _in_mdh(self) -> tuple[Robot, MDHTable]:
-        return in_mdh_frames(self.robot, parallel=NEARLY_PARALLEL)
+        return in_mdh_frames(self.robot, parallel=PARALLEL_AXES_ANGLE_RAD)
 
     @property
     def mdh(self) -> MDHTable:
@@ -121,7 +121,7 @@ class DynamicModel:
     def nominal(self) -> Array:
         """χ of the description: its inertias in modified-DH frames, its friction, zero where nothing is known."""
         values = dict(zip(inertial.names(self.n), self.dynamics.robot.inertias.ravel(), strict=True))
-        for symbol, key in NOMINAL.items():
+        for symbol, key in FRICTION_KEYS.items():
             for j, value in enumerate(self.robot.friction.get(key, np.zeros(self.n))):
                 values[f"{symbol}{j + 1}"] = value
         return np.array([values.get(name, 0.0) for name in self.standard])
@@ -361,20 +361,20 @@ class BaseReaction:
             Joint(f"base:{k}", kind, k - 1, turn[k], np.zeros(3), np.array([0.0, 0.0, 1.0]), Limits(), np.zeros(10))
             for k, kind in enumerate(kinds)
         ]
-        moving = [replace(joint, parent=joint.parent + SIX) for joint in robot.joints]  # the base, −1, is the sixth
+        moving = [replace(joint, parent=joint.parent + BASE_JOINTS) for joint in robot.joints]  # base, −1: the sixth
         return Dynamics(Robot(robot.name, (*still, *moving), robot.gravity), self.model.engine)
 
     def regressor(self, motion: Motion) -> Array:
         """(N, 6, 10 n): the wrench of each inertial parameter."""
-        return self._dynamics.regressor(self._on_base(motion))[:, :SIX, 10 * SIX :]
+        return self._dynamics.regressor(self._on_base(motion))[:, :BASE_JOINTS, 10 * BASE_JOINTS :]
 
     def wrench(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
         """(N, 6) of standard parameters χ, nominal unless given."""
         values = self.model.nominal if chi is None else np.asarray(chi, dtype=float)
-        inertias = np.concatenate([np.zeros(10 * SIX), values[: 10 * self.model.n]])
-        return self._dynamics.inverse_dynamics(self._on_base(motion), inertias)[:, :SIX]
+        inertias = np.concatenate([np.zeros(10 * BASE_JOINTS), values[: 10 * self.model.n]])
+        return self._dynamics.inverse_dynamics(self._on_base(motion), inertias)[:, :BASE_JOINTS]
 
     def _on_base(self, motion: Motion) -> Motion:
         self.model.dynamics.check(motion)
-        still = np.zeros((len(motion), SIX))
+        still = np.zeros((len(motion), BASE_JOINTS))
         return Motion(motion.time, *(np.hstack([still, x]) for x in (motion.q, motion.qd, motion.qdd)))

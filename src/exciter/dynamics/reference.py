@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from exciter.dynamics.engine import Chain, LagrangeRows, Placements, RowBatch
 from exciter.typing import Array
 
-BATCH = 1024  # samples at a time: keeps every temporary in the cache, and memory flat for long logs
+BATCH_SAMPLES = 1024  # samples at a time: keeps every temporary in the cache, and memory flat for long logs
 
 
 def cross(u: Array, v: Array) -> Array:
@@ -220,7 +220,7 @@ def backward(chain: Chain, links: list[LinkState], bars: list[LinkAdjoint], qd: 
 
 
 def batches(samples: int) -> Iterator[slice]:
-    return (slice(start, min(start + BATCH, samples)) for start in range(0, samples, BATCH))
+    return (slice(start, min(start + BATCH_SAMPLES, samples)) for start in range(0, samples, BATCH_SAMPLES))
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.unchecked import unchecked
-from exciter.excitation.criteria import AnyCriterion, Columns, DOptimality
-from exciter.excitation.criteria.criterion import Objective, evaluate
-from exciter.excitation.criteria.design_rows import DesignRows, TorqueRows
+from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
+from exciter.excitation.criteria.design_rows import DesignColumns, DesignRows, TorqueRows
+from exciter.excitation.criteria.gram import DOptimality
 from exciter.excitation.files.export import export_seconds
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import check_room
@@ -33,25 +33,25 @@ from exciter.excitation.optimiser.starts import Checkpoint, Progress, run_starts
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.ramps import Ramps, ramped
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
-from exciter.excitation.validation_motion.draw import Drawn
+from exciter.excitation.validation_motion.draw import DrawnMotion
 from exciter.notes import Note, warning
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-TIMED_SHARE = 10  # figures of one in so many samples are timed, before a search that has a time limit
-AFTERWARDS = 1.4  # times what was timed is kept free for what comes after the search
-TIGHT_CERTIFICATE = 4.0  # times that of a modest motion is a certificate of the best one, whose margins are narrow
-UNTIMED_SHARE = 0.2  # of the time that is kept free where nothing could be timed
+SAMPLES_PER_TIMED_SAMPLE = 10  # figures of one in so many samples are timed, before a search that has a time limit
+RESERVE_FACTOR = 1.4  # times what was timed is kept free for what comes after the search
+TIGHT_CERTIFICATE_FACTOR = 4.0  # by which a certificate of the best motion takes longer than of a modest one
+UNTIMED_RESERVE_SHARE = 0.2  # of the time that is kept free where nothing could be timed
 REPORT_SECONDS = 0.5  # for what is neither timed nor much: the report, and design.json
 LARGEST_RESERVE_SHARE = 0.5  # of the time that is left, as far as files can be written in the overtime
-UNSEARCHED = warning(
+UNSEARCHED_NOTE = warning(
     "time limit",
     "the time limit came before any start of the search had a motion: this one is what the first start begins with, "
     "certified and far from the best; give more time",
 )
 REACH_INSTANTS = 2000  # at which the place of the tool is looked at
 WELL_KNOWN_PERCENT = 10.0  # of its nominal value: a parameter with a smaller standard deviation is well determined
-RATE = 100.0  # [1/s] samples of the log that the criterion counts, unless their number is given
+CRITERION_SAMPLES_PER_S = 100.0  # [1/s] samples of the log that the criterion counts, unless their number is given
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ def design(
     criterion: AnyCriterion | None = None,
     noise: ArrayLike | None = None,
     constraints: Sequence[Constraint] = (),
-    columns: ArrayLike | Columns | None = None,
+    columns: ArrayLike | DesignColumns | None = None,
     formulation: DesignRows | None = None,
     prior: Array | None = None,
     samples: int | None = None,
@@ -168,24 +168,24 @@ def design(
     """Minimise a criterion (D-optimality unless given) over the motions of a family, within all limits for all time.
 
     noise σ (n,) or one number [N·m]: of the torques, one unless given. constraints: beyond the joint limits, which the
-    robot has. columns: the parameters it is about (``Columns``), the base parameters unless given. samples: of the log
-    over one duration, 100 per second unless given. prior (b, b): information of earlier experiments. duration_range
-    [s]: makes the duration free. starts, from different seeds, over ``jobs`` processes; the best one is returned.
-    time_limit [s] (or a ``Deadline``) and Ctrl-C end the search early with what was reached; a checkpoint file keeps
-    completed starts: the best of them is what is returned, certified, when no time is left for more (resume: False to
-    begin anew; an earlier file stays until a start takes its place). The limit is that of the whole design; with
-    file_rate [Hz], of ``export`` at that rate too.
+    robot has. columns: the parameters it is about (``DesignColumns``), the base parameters unless given. samples: of
+    the log over one duration, 100 per second unless given. prior (b, b): information of earlier experiments.
+    duration_range [s]: makes the duration free. starts, from different seeds, over ``jobs`` processes; the best one is
+    returned. time_limit [s] (or a ``Deadline``) and Ctrl-C end the search early with what was reached; a checkpoint
+    file keeps completed starts: the best of them is what is returned, certified, when no time is left for more (resume:
+    False to begin anew; an earlier file stays until a start takes its place). The limit is that of the whole design;
+    with file_rate [Hz], of ``export`` at that rate too.
     """
     deadline = time_limit if isinstance(time_limit, Deadline) else Deadline.after(time_limit)
     began = deadline.clock()
     robot = model.robot
     sigma = model.per_joint(1.0 if noise is None else noise, "noise")
-    samples = round(trajectory.duration * RATE) if samples is None else samples
+    samples = round(trajectory.duration * CRITERION_SAMPLES_PER_S) if samples is None else samples
     check_room(robot, trajectory)
     if starts < 1 or samples < 2:
         raise ExciterError(f"a design needs 1 start and 2 samples at least; given {starts} and {samples}")
     criterion, formulation = criterion or DOptimality(), formulation or TorqueRows()
-    objective = Objective(model, criterion, Columns.of(model, columns), sigma**-2.0, formulation, prior)
+    objective = DesignObjective(model, criterion, DesignColumns.of(model, columns), sigma**-2.0, formulation, prior)
     stretch = _stretch(trajectory, duration_range)
     if stretch is not None and ("cramer-rao" in criterion.name or not isinstance(formulation, TorqueRows)):
         raise ExciterError(
@@ -242,13 +242,13 @@ def design(
         interrupted=found.interrupted,
         out_of_time=found.out_of_time,
         unsearched=unsearched,
-        notes=(UNSEARCHED,) if unsearched else (),
+        notes=(UNSEARCHED_NOTE,) if unsearched else (),
     )
 
 
 def drawn_design(
     model: DynamicModel,
-    drawn: Drawn,
+    drawn: DrawnMotion,
     *,
     criterion: AnyCriterion | None = None,
     noise: ArrayLike | None = None,
@@ -260,8 +260,8 @@ def drawn_design(
     draws, and its value is infinite where it does not excite every parameter. Arguments as for ``design``."""
     sigma = model.per_joint(1.0 if noise is None else noise, "noise")
     criterion, formulation = criterion or DOptimality(), formulation or TorqueRows()
-    objective = Objective(model, criterion, Columns.of(model), sigma**-2.0, formulation, prior)
-    samples = max(2, round(drawn.trajectory.duration * RATE)) if samples is None else samples
+    objective = DesignObjective(model, criterion, DesignColumns.of(model), sigma**-2.0, formulation, prior)
+    samples = max(2, round(drawn.trajectory.duration * CRITERION_SAMPLES_PER_S)) if samples is None else samples
     return Design(
         model=model,
         trajectory=drawn.trajectory,
@@ -283,7 +283,7 @@ def drawn_design(
     )
 
 
-def promises(objective: Objective, family: Trajectory, delta: Array, samples: int) -> dict[str, Any]:
+def promises(objective: DesignObjective, family: Trajectory, delta: Array, samples: int) -> dict[str, Any]:
     """The fields of a design that say what a log of so many samples of one duration tells of the parameters."""
     log = motion(family, delta, family.sample_times(samples))
     columns, formulation = objective.chosen, objective.formulation
@@ -358,7 +358,7 @@ class _Rehearsal:
     @property
     def reserve(self) -> float:
         """To be kept free after the search [s]."""
-        return AFTERWARDS * (self.certificate_seconds + self.other_seconds)
+        return RESERVE_FACTOR * (self.certificate_seconds + self.other_seconds)
 
     def within(self, deadline: Deadline, overtime: float) -> _Rehearsal:
         """Where it would leave little for the search, as much less [s] as can be made up for later."""
@@ -378,22 +378,22 @@ def _rehearsed(
 
     A share of the time is kept free where that is not certified, or cannot be executed."""
     best = min(before, key=lambda attempt: (attempt.value, attempt.number), default=None)
-    attempt, tight = (search.modest(0, deadline), TIGHT_CERTIFICATE) if best is None else (best, 1.0)
+    attempt, tight = (search.modest(0, deadline), TIGHT_CERTIFICATE_FACTOR) if best is None else (best, 1.0)
     until = deadline if best is None else NEVER
     until.check()
     if attempt.delta is None:
-        return _Rehearsal(attempt, None, 0.0, UNTIMED_SHARE * deadline.left)
+        return _Rehearsal(attempt, None, 0.0, UNTIMED_RESERVE_SHARE * deadline.left)
     clock = deadline.clock
     begun = clock()
     try:
         executable = execution.best_of(before or [attempt], until)
     except MotionError:
-        return _Rehearsal(attempt, None, 0.0, UNTIMED_SHARE * deadline.left)
+        return _Rehearsal(attempt, None, 0.0, UNTIMED_RESERVE_SHARE * deadline.left)
     executed = clock()
     certificate_seconds, files, overtime = tight * (executed - begun), 0.0, 0.0
     if deadline.passed:
         return _Rehearsal(attempt, executable, certificate_seconds, 0.0)
-    few = max(2, search.samples // TIMED_SHARE)
+    few = max(2, search.samples // SAMPLES_PER_TIMED_SAMPLE)
     promises(search.objective, attempt.trajectory, attempt.delta, few)
     figures = (clock() - executed) * search.samples / few
     if file_rate is not None:
@@ -431,7 +431,7 @@ def _stretch(trajectory: Trajectory, duration_range: tuple[float, float] | None)
     return low / trajectory.duration, high / trajectory.duration
 
 
-def _check_excitable(objective: Objective, trajectory: Trajectory, samples: int) -> None:
+def _check_excitable(objective: DesignObjective, trajectory: Trajectory, samples: int) -> None:
     """Refuse parameters that no motion of the family tells anything about, by name."""
     low, high = objective.model.robot.position_range()
     rng = np.random.default_rng(0)

@@ -37,9 +37,10 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
-from exciter.excitation.criteria import ROWS, DOptimality, WordsOfCriteria
-from exciter.excitation.criteria.criterion import AnyCriterion, Objective
+from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
 from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
+from exciter.excitation.criteria.gram import DOptimality
+from exciter.excitation.criteria.registry import DESIGN_ROWS, WordsOfCriteria
 from exciter.excitation.criteria.sums import bound
 from exciter.excitation.files.export import RATE
 from exciter.excitation.files.families import DRAWN, TO_DESIGN
@@ -60,18 +61,18 @@ from exciter.settings.kinds import LARGEST_SEED, Kind
 from exciter.settings.wrong import wrong
 from exciter.typing import Array
 
-USUAL = Fourier(at_rest=True)
-HOME = "home"
-HIGHEST_ROW_RATE = 100_000.0  # [Hz]
-LONGEST_SEARCH = 1e8  # [s] of a time limit
+USUAL_FAMILY = Fourier(at_rest=True)
+HOME_WORD = "home"
+HIGHEST_ROW_RATE_HZ = 100_000.0  # [Hz]
+LONGEST_SEARCH_S = 1e8  # [s] of a time limit
 
 
 class Posture(PerJointNumber):
     def check(self, given: Any, context: Mapping[str, Any]) -> Any:
-        return given if given == HOME else super().check(given, context)
+        return given if given == HOME_WORD else super().check(given, context)
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [{"const": HOME}, super().schema()]}
+        return {"anyOf": [{"const": HOME_WORD}, super().schema()]}
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,9 @@ class MotionSettings(Settings):
 
     flat: ClassVar[tuple[str, ...]] = ("motion",)
     complete: ClassVar[bool] = True
-    motion: Annotated[Trajectory | RandomPoints | RandomSpline, TO_DESIGN] = USUAL
+    motion: Annotated[Trajectory | RandomPoints | RandomSpline, TO_DESIGN] = USUAL_FAMILY
     periods: Annotated[int, Whole(1, 10_000)] = 1
-    rate: Annotated[float, Number(above=0.0, most=HIGHEST_ROW_RATE, unit="Hz")] = RATE
+    rate: Annotated[float, Number(above=0.0, most=HIGHEST_ROW_RATE_HZ, unit="Hz")] = RATE
     ramps: RampSettings | None = None
     duration_range: Annotated[tuple[float, float] | None, Vector(2, "s")] = None
 
@@ -164,14 +165,14 @@ class DesignSettings(Settings):
     terms: Terms | None = None
     trajectory: MotionSettings = field(default_factory=MotionSettings)
     criterion: Annotated[AnyCriterion, WordsOfCriteria()] = field(default_factory=DOptimality)
-    formulation: Annotated[DesignRows, OneOf(ROWS)] = field(default_factory=TorqueRows)
+    formulation: Annotated[DesignRows, OneOf(DESIGN_ROWS)] = field(default_factory=TorqueRows)
     noise: Annotated[Any, PerJointNumber(above=0.0)] = None
     constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
     samples: Annotated[int | None, Whole(2, 1_000_000)] = None
     starts: Annotated[int, Whole(1, 100_000)] = 16
     seed: Annotated[int, Whole(0, LARGEST_SEED)] = 0
     jobs: Annotated[int, Whole(1, 256)] = 1
-    time_limit: Annotated[float | None, Number(above=0.0, most=LONGEST_SEARCH, unit="s")] = None
+    time_limit: Annotated[float | None, Number(above=0.0, most=LONGEST_SEARCH_S, unit="s")] = None
     prior: tuple[Annotated[Path, EarlierMotion()], ...] = ()
 
     # -- made for a robot ----------------------------------------------------------------------------------------
@@ -228,9 +229,9 @@ class DesignSettings(Settings):
         if start is None:
             return None
         where = f"{self.source}: trajectory: ramps: start"
-        posture = home(robot) if start == HOME else _of_joints(PerJointNumber(), start, where, robot)
+        posture = home(robot) if start == HOME_WORD else _of_joints(PerJointNumber(), start, where, robot)
         for joint, q in zip(robot.joints, posture, strict=True):
-            if start != HOME and not joint.limits.lower <= q <= joint.limits.upper:
+            if start != HOME_WORD and not joint.limits.lower <= q <= joint.limits.upper:
                 raise ExciterError(
                     f"{where} has joint '{joint.name}' at {q:g}, outside its limits {joint.limits.lower:g} … "
                     f"{joint.limits.upper:g}; choose a posture inside"
@@ -244,7 +245,7 @@ class DesignSettings(Settings):
         noise = self.noise_of(model.robot)
         weights = np.ones(model.n) if noise is None else noise**-2.0
         columns = model.base.independent
-        objective = Objective(model, DOptimality(), columns, weights, self.formulation_of())
+        objective = DesignObjective(model, DOptimality(), columns, weights, self.formulation_of())
         total = np.zeros((len(columns), len(columns)))
         for path in self.prior:
             if not exists(path):

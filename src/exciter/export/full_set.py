@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.dynamics.model import NOMINAL, DynamicModel
+from exciter.dynamics.model import FRICTION_KEYS, DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.physical.physics import physical_problems
 from exciter.parameters.consistency import presentable
@@ -48,7 +48,8 @@ def identified_robot(model: DynamicModel, chi: ArrayLike | None, form: str = "a 
     values = full_set(model, chi, form)
     named = dict(zip(model.standard, values.tolist(), strict=True))
     friction = {
-        key: np.array([named.get(f"{symbol}{j + 1}", 0.0) for j in range(model.n)]) for symbol, key in NOMINAL.items()
+        key: np.array([named.get(f"{symbol}{j + 1}", 0.0) for j in range(model.n)])
+        for symbol, key in FRICTION_KEYS.items()
     }
     inertias = np.array([presentable(phi) for phi in model.joint_frame_inertias(values)])
     return replace(model.robot.with_inertias(inertias), friction=friction)

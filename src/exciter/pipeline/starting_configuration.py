@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from exciter.errors import visible
-from exciter.excitation.criteria import ALONE
+from exciter.excitation.criteria.registry import SUFFICIENT_CRITERIA
 from exciter.identification.config.identify_config import USUAL_TERMS
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
@@ -85,7 +85,7 @@ def _design(robot: Robot) -> Iterator[str]:
     yield "  harmonics: 5"
     yield "  periods: 3               # how often it is run through: averages and noise come from repetition"
     yield "  # rate: 200              # Hz, rows of the files"
-    yield f"# criterion: d-optimal     # {', '.join(ALONE)}"
+    yield f"# criterion: d-optimal     # {', '.join(SUFFICIENT_CRITERIA)}"
     yield "# noise: 1.0               # σ of the torques [N·m], one or per joint: how joints are weighed"
     yield "constraints:"
     if any(math.isfinite(joint.limits.torque) for joint in robot.joints):

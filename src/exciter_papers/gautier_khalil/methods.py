@@ -11,17 +11,11 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 import exciter as ex
-from exciter.excitation.criteria import (
-    AnyCriterion,
-    Columns,
-    EnergyRows,
-    FrobeniusCondition,
-    QrCondition,
-    evaluate,
-)
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
+from exciter.excitation.criteria.design_rows import DesignColumns, EnergyRows
+from exciter.excitation.criteria.gram import FrobeniusCondition, QrCondition
 from exciter.excitation.criteria.sums import Logarithm
-from exciter.excitation.optimiser.points import Method, NelderMead, PointVariables, Powell, QuasiNewton
+from exciter.excitation.optimiser.points import Minimiser, NelderMead, PointVariables, Powell, QuasiNewton
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter_papers.gautier_khalil.sequences import PUBLISHED, assumed_limits, robot_model
@@ -84,8 +78,10 @@ class Counted:
         problem = self.problem
         self._variables, self._active = problem.variables, problem.active
         self._full = np.zeros(len(self._active))
-        columns = Columns.of(problem.model, None)
-        self._objective = Objective(problem.model, problem.criterion, columns, np.ones(problem.model.n), EnergyRows())
+        columns = DesignColumns.of(problem.model, None)
+        self._objective = DesignObjective(
+            problem.model, problem.criterion, columns, np.ones(problem.model.n), EnergyRows()
+        )
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         if self.spent + self.price > self.budget:
@@ -119,7 +115,7 @@ class Descent:
 
 
 def descend(
-    problem: PointProblem, method: Method, start: Array, budget: int, *, gradient: bool = True, price: int = 1
+    problem: PointProblem, method: Minimiser, start: Array, budget: int, *, gradient: bool = True, price: int = 1
 ) -> Descent:
     """From one start until the method stops or the budget is spent."""
     function = Counted(problem, budget, gradient, price)
@@ -137,7 +133,7 @@ MEASURES: dict[str, AnyCriterion] = {
     "Frobenius": FrobeniusCondition(),
 }
 DIFFERENCES = "quasi-Newton, differences"
-METHODS: dict[str, Method] = {
+METHODS: dict[str, Minimiser] = {
     "Nelder–Mead": NelderMead(10**6),
     DIFFERENCES: QuasiNewton(10**6),
     "Powell": Powell(10**6),
@@ -181,7 +177,9 @@ def _felt(r: int) -> int:
     model = robot_model()
     variables = PointVariables.of(model.robot, r + 1)
     x = np.random.default_rng(0).standard_normal(variables.size)
-    objective = Objective(model, ex.ConditionNumber(), Columns.of(model, None), np.ones(model.n), EnergyRows())
+    objective = DesignObjective(
+        model, ex.ConditionNumber(), DesignColumns.of(model, None), np.ones(model.n), EnergyRows()
+    )
     gradient = objective.value_and_gradient(variables.motion(x))[1]
     slope = np.abs(variables.pullback(x, gradient.q, gradient.qd))
     return int((slope > 1e-9 * slope.max()).sum())

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import exciter as ex
-from exciter.excitation.criteria import Columns, EnergyRows, Evaluation, Observed, WeightedSum
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import CriterionEvaluation, DesignObjective, Observed
+from exciter.excitation.criteria.design_rows import DesignColumns, EnergyRows
 from exciter.excitation.criteria.gram import SoftCondition
-from exciter.excitation.criteria.sums import Logarithm
+from exciter.excitation.criteria.sums import Logarithm, WeightedSum
 from exciter.excitation.optimiser.points import OptimalPoints, PointSearch, PointVariables, QuasiNewton, optimise_points
 from exciter.excitation.validation_motion.random_families import random_points
 from exciter.typing import Array
@@ -98,16 +98,16 @@ class SoftEquilibrium:
     power: float
     name: ClassVar[str] = "soft equilibrium"
 
-    def at(self, observed: Observed) -> Evaluation:
+    def at(self, observed: Observed) -> CriterionEvaluation:
         w = observed.w
         size = np.abs(w)
         most, least = float(size.max()), float(size.min())
         if least == 0.0:
-            return Evaluation(np.inf)
+            return CriterionEvaluation(np.inf)
         large, small = (size / most) ** self.power, (least / size) ** self.power
         value = np.log(most / least) + np.log(large.sum() * small.sum()) / self.power
         seed: Array = (large / large.sum() - small / small.sum()) / w
-        return Evaluation(float(value), further=(lambda: observed.rows_pullback(seed),))
+        return CriterionEvaluation(float(value), further=(lambda: observed.rows_pullback(seed),))
 
 
 POWERS = ((1.0, 4.0), (4.0, 8.0), (16.0, 16.0), (64.0, 32.0))  # of the stand-ins for S and for cond(W), by stage
@@ -122,9 +122,9 @@ def balanced(points: OptimalPoints, weight: float, seed: int, method: QuasiNewto
     x = inverse(variables, points) + NUDGE * np.random.default_rng(seed).standard_normal(variables.size)
     for element, singular in POWERS:
         both = WeightedSum(((1.0, Logarithm(SoftCondition(singular))), (weight, SoftEquilibrium(element))))
-        objective = Objective(model, both, Columns.of(model, None), np.ones(model.n), EnergyRows())
+        objective = DesignObjective(model, both, DesignColumns.of(model, None), np.ones(model.n), EnergyRows())
 
-        def function(x: Array, objective: Objective = objective) -> tuple[float, Array]:
+        def function(x: Array, objective: DesignObjective = objective) -> tuple[float, Array]:
             value, gradient = objective.value_and_gradient(variables.motion(x))
             return value, variables.pullback(x, gradient.q, gradient.qd)
 

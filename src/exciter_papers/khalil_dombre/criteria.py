@@ -8,10 +8,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, DOptimality
-from exciter.excitation.criteria.criterion import Objective, Observed, evaluate, evaluation
-from exciter.excitation.criteria.design_rows import TorqueRows
-from exciter.excitation.criteria.gram import ConditionAndSmallest, ScaledCondition
+from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Observed, evaluate, evaluation
+from exciter.excitation.criteria.design_rows import DesignColumns, TorqueRows
+from exciter.excitation.criteria.gram import ConditionAndSmallest, ConditionNumber, DOptimality, ScaledCondition
 from exciter.excitation.criteria.sums import ConditionAndEquilibrium, Equilibrium, structure
 from exciter.excitation.design import design
 from exciter.excitation.trajectories.trajectory import motion as motion_of
@@ -127,7 +126,7 @@ def optimised(k2: float, starts: int, starts_of_points: int) -> tuple[dict[str, 
     }
     best = {name: one.delta for name, one in found.items()}
     model, both = set_up.model(), ConditionAndEquilibrium(K1)
-    objective = Objective(model, both, Columns.of(model, None), np.ones(model.n), TorqueRows(), None)
+    objective = DesignObjective(model, both, DesignColumns.of(model, None), np.ones(model.n), TorqueRows(), None)
     search = Continued(set_up.family(), objective, (), POINTS, SEED, share=1.0)
     others = [search.improved(best[name], anew=False) for name in (PLAIN, SMALLEST, SCALED, D_OPTIMAL)]
     random = [one.delta for one in found[EQUILIBRIUM].attempts]
@@ -144,7 +143,7 @@ def _expected() -> tuple[float, ...]:
 def observed(delta: Array, samples: int) -> Observed:
     model, family = set_up.model(), set_up.family()
     motion = motion_of(family, delta, family.sample_times(samples))
-    return Observed(model, motion, Columns.of(model, None), np.ones(model.n), TorqueRows())
+    return Observed(model, motion, DesignColumns.of(model, None), np.ones(model.n), TorqueRows())
 
 
 def _singular(delta: Array) -> tuple[float, float]:

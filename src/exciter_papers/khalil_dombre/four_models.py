@@ -9,9 +9,8 @@ import numpy as np
 
 import exciter as ex
 from exciter.dynamics.base import random_motion
-from exciter.excitation.criteria import Columns
 from exciter.excitation.criteria.criterion import Observed, evaluate
-from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, TorqueRows
+from exciter.excitation.criteria.design_rows import DesignColumns, DesignRows, EnergyRows, TorqueRows
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.local_routes import first_difference
 from exciter.experiment.signals.processed import Processed
@@ -127,7 +126,9 @@ def printed_estimates() -> dict[str, Array]:
     power = first_difference(h, set_up.RATE) + taken[inner]
     worked = (motion.qd * torque).sum(axis=1)
     step = round(INTERVAL * set_up.RATE)
-    energy = EnergyRows(step).rows(model, motion, columns, Columns.of(model, None).layout, np.ones(model.n)).dense()
+    energy = (
+        EnergyRows(step).rows(model, motion, columns, DesignColumns.of(model, None).layout, np.ones(model.n)).dense()
+    )
     work = np.append(0.0, np.cumsum(0.5 * (worked[1:] + worked[:-1])) / set_up.RATE)[::step]
     return {
         "filtered dynamic": _decimated(motion.time[inner], filtered, torque[inner]),
@@ -149,7 +150,7 @@ def same_base() -> bool:
     """Whether energy rows group standard parameters as torque rows do."""
     model = set_up.model()
     every = np.arange(len(model.standard))
-    columns = Columns.of(model, every)
+    columns = DesignColumns.of(model, every)
     motion = random_motion(model.robot, 400)
     rows: dict[str, DesignRows] = {"energy": EnergyRows(1), "dynamic": TorqueRows()}
     found = [

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import exciter as ex
 from exciter.excitation.baselines.poses_and_moves import (
-    ConstantVelocity,
+    ConstantVelocityMoves,
     FrictionMotion,
     PoseSearch,
     StaticPoses,
@@ -102,7 +102,7 @@ def words(times: int) -> str:
 
 def separate_friction(effort: Effort) -> Part:
     model, times = set_up.model(), effort.pick(*SETTINGS["repetitions"].values())
-    steady = constant_velocity(model.robot, ConstantVelocity(tuple(SETTINGS["paces"]), SETTINGS["travel"]))
+    steady = constant_velocity(model.robot, ConstantVelocityMoves(tuple(SETTINGS["paces"]), SETTINGS["travel"]))
     first, second = steady.curve.duration, float(SETTINGS["excitation"])
     motions = {"friction": sampled(steady.curve, RATE), "excitation": exciting(second)}
     cold = logs(motions)

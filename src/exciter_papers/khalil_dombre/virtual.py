@@ -17,7 +17,7 @@ import exciter as ex
 from exciter.errors import ParameterError
 from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.ramps import Ramps
-from exciter.excitation.validation_motion.draw import Drawn
+from exciter.excitation.validation_motion.draw import DrawnMotion
 from exciter.excitation.validation_motion.draw import draw as draw_motion
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.rows import ParallelFilter
@@ -71,7 +71,7 @@ def planned() -> Design:
 
 
 @cache
-def unseen() -> Drawn:
+def unseen() -> DrawnMotion:
     given = SETTINGS["unseen"]
     return draw_motion(set_up.model().robot, ex.RandomSpline(given["duration"], given["segments"]), seed=given["seed"])
 

@@ -14,7 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 import exciter as ex
-from exciter.excitation.criteria import AnyCriterion, ScaledCondition, evaluate
+from exciter.excitation.criteria.criterion import AnyCriterion, evaluate
+from exciter.excitation.criteria.gram import ScaledCondition
 from exciter.excitation.criteria.sums import ConditionAndTorque
 from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.trajectory import motion

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from exciter.excitation.criteria import evaluate
+from exciter.excitation.criteria.criterion import evaluate
 from exciter.excitation.design import Design
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.trajectory import motion

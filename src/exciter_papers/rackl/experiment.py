@@ -15,7 +15,7 @@ import numpy as np
 
 import exciter as ex
 from exciter.excitation.trajectories.curve import Curve
-from exciter.excitation.validation_motion.draw import Drawn, draw
+from exciter.excitation.validation_motion.draw import DrawnMotion, draw
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic_recording
@@ -45,7 +45,7 @@ class Motions:
 
     tour: Curve
     dynamic: Curve
-    validation: Drawn
+    validation: DrawnMotion
 
     @classmethod
     def of(cls, model: ex.DynamicModel) -> Motions:

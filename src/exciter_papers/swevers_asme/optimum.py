@@ -12,8 +12,7 @@ import exciter as ex
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.criteria import AnyCriterion, Figures
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Figures
 from exciter.excitation.criteria.sums import stages
 from exciter.excitation.design import design
 from exciter.excitation.optimiser.feasible import finish, shrunk
@@ -76,8 +75,8 @@ class Case:
         return self.constraints(self.robot)
 
     @property
-    def objective(self) -> Objective:
-        return Objective(model(self.acceleration_limit), self.criterion, columns(self.friction), np.ones(3))
+    def objective(self) -> DesignObjective:
+        return DesignObjective(model(self.acceleration_limit), self.criterion, columns(self.friction), np.ones(3))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.workspace import Box, HalfSpace, InsideCylinder, OutsideCylinder
-from exciter.excitation.criteria import Columns, Figures, evaluate
+from exciter.excitation.criteria.criterion import Figures, evaluate
+from exciter.excitation.criteria.design_rows import DesignColumns
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.parameters.terms import Coulomb, Viscous
@@ -56,9 +57,9 @@ def model(acceleration_limit: bool = True) -> DynamicModel:
     return DynamicModel(robot(acceleration_limit), USUAL)
 
 
-def columns(friction: bool = True) -> Columns:
+def columns(friction: bool = True) -> DesignColumns:
     """Of the matrix A (3): all 15 parameters, or the 9 inertial ones."""
-    return Columns.combined(model(), {**INERTIAL, **FRICTION} if friction else INERTIAL)
+    return DesignColumns.combined(model(), {**INERTIAL, **FRICTION} if friction else INERTIAL)
 
 
 @cache

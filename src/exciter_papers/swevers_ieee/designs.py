@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 import exciter as ex
-from exciter.excitation.criteria import NormalizedCondition
 from exciter.excitation.criteria.criterion import Figures, evaluate
+from exciter.excitation.criteria.gram import NormalizedCondition
 from exciter.excitation.design import Design
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exciter.excitation.criteria import CramerRao, DOptimality
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.cramer_rao import CramerRao
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.gram import DOptimality
 from exciter.excitation.design import Design
 from exciter.report.plot import Line, Plot
 from exciter.robot.motion import Motion
@@ -279,13 +280,13 @@ def bound_of(delta: Array, known: Array, angles: float | Array, torques: Array) 
     [rad²] and torques [(N·m)²]."""
     sigma = tuple(np.broadcast_to(np.sqrt(angles), 3).tolist())
     criterion = CramerRao(FAMILY, sigma, tuple(known.tolist()))
-    return Objective(model(), criterion, model().base.independent, 1.0 / torques).value(sampled(delta))
+    return DesignObjective(model(), criterion, model().base.independent, 1.0 / torques).value(sampled(delta))
 
 
 def fisher_part(motion: Motion, case: experiment.Case) -> Part:
     """case: logs along the motion, angles so noisy that they matter."""
     criterion = CramerRao(FAMILY, tuple(case.position_noise), tuple(chi()))
-    observed = Objective(model(), criterion, model().base.independent, case.torque_noise**-2.0).observed(motion)
+    observed = DesignObjective(model(), criterion, model().base.independent, case.torque_noise**-2.0).observed(motion)
     bound = np.sqrt(np.diag(np.linalg.inv(criterion.information(observed))))
     linear = np.sqrt(np.diag(np.linalg.inv(observed.gram)))
     stated = np.mean([pair.ml.std for pair in case.pairs], axis=0)
@@ -327,7 +328,7 @@ def fisher_part(motion: Motion, case: experiment.Case) -> Part:
 
 def needless_part(c2: Design) -> Part:
     """At the paper's noise the bound is (9), whatever is believed."""
-    exact = Objective(model(), DOptimality(), model().base.independent, 1.0 / experiment.TORQUE_VARIANCE).value(
+    exact = DesignObjective(model(), DOptimality(), model().base.independent, 1.0 / experiment.TORQUE_VARIANCE).value(
         sampled(c2.delta)
     )
     lost = {

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exciter as ex
-from exciter.excitation.criteria import AnyCriterion
+from exciter.excitation.criteria.criterion import AnyCriterion
 from exciter.excitation.design import Design, design
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.typing import Array

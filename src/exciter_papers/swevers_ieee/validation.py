@@ -14,9 +14,10 @@ from scipy import stats
 import exciter as ex
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
-from exciter.excitation.criteria import NormalizedCondition, evaluate
+from exciter.excitation.criteria.criterion import evaluate
+from exciter.excitation.criteria.gram import NormalizedCondition
 from exciter.excitation.design import Design
-from exciter.excitation.validation_motion.draw import Drawn
+from exciter.excitation.validation_motion.draw import DrawnMotion
 from exciter.excitation.validation_motion.draw import draw as draw_motion
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter, filtered_pair
@@ -74,7 +75,7 @@ class Bench:
     each with its own validation motion."""
 
     designs: tuple[Design, Design]
-    validation: tuple[Drawn, ...]
+    validation: tuple[DrawnMotion, ...]
 
     @cached_property
     def fitted(self) -> tuple[tuple[ex.Motion, ...], tuple[ex.Motion, ...]]:

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-HERE = "exciter.dynamics.kernels"
-COMPILING = (
+KERNELS_PACKAGE = "exciter.dynamics.kernels"
+COMPILING_MESSAGE = (
     "compiling numerical kernels that are used for the first time (up to half a minute, which no time limit counts) …"
 )
 _listeners: list[Callable[[str], None]] = []
@@ -28,7 +28,7 @@ def when_compiling(tell: Callable[[str], None]) -> None:
 
 
 @cache
-def kernels(module: str, package: str = HERE) -> Any:
+def kernels(module: str, package: str = KERNELS_PACKAGE) -> Any:
     """A module of compiled kernels, ready to call; tells the user first if that means compiling."""
     name = f"{package}.{module}"
     _compilation()
@@ -75,7 +75,7 @@ def private_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="exciter-kernels-"))
 
 
-def announce_compilation(module: str, loaded: Any, package: str = HERE) -> None:
+def announce_compilation(module: str, loaded: Any, package: str = KERNELS_PACKAGE) -> None:
     """Drop stale cache entries; say so when this module's kernels are not in the cache."""
     compiled = [d for d in vars(loaded).values() if getattr(d, "stats", None) is not None]
     folders = [d.stats.cache_path for d in compiled if d.py_func.__module__ == loaded.__name__]  # not imported ones
@@ -83,7 +83,7 @@ def announce_compilation(module: str, loaded: Any, package: str = HERE) -> None:
         return  # compilation is switched off
     folder = Path(next(f for f in folders if f))
     sources = _sources(package)
-    newest = max(source.stat().st_mtime for source in {*sources, *_sources(HERE)})
+    newest = max(source.stat().st_mtime for source in {*sources, *_sources(KERNELS_PACKAGE)})
     entries = [entry for source in sources for entry in folder.glob(f"{source.stem}.*.nbi")]
     # Numba compares a function with its own file only; a kernel inlined from another file would go unnoticed.
     stale = [entry for entry in entries if entry.stat().st_mtime < newest]
@@ -98,7 +98,7 @@ def announce_compilation(module: str, loaded: Any, package: str = HERE) -> None:
 def _tell() -> None:
     """Once, however many modules are to be compiled."""
     for tell in _listeners:
-        tell(COMPILING)
+        tell(COMPILING_MESSAGE)
 
 
 def _sources(package: str) -> list[Path]:

@@ -31,8 +31,9 @@ from numpy.typing import ArrayLike, NDArray
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.baselines.poses_and_moves import cruising_move, quick_move, to_and_fro
-from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, EOptimality, evaluate
-from exciter.excitation.criteria.criterion import Criterion, MotionCriterion, Objective
+from exciter.excitation.criteria.criterion import AnyCriterion, Criterion, DesignObjective, MotionCriterion, evaluate
+from exciter.excitation.criteria.design_rows import DesignColumns
+from exciter.excitation.criteria.gram import ConditionNumber, EOptimality
 from exciter.excitation.design import Design, design
 from exciter.excitation.optimiser.limits import limit_ranges
 from exciter.excitation.trajectories.curve import Curve, Extremum
@@ -44,7 +45,7 @@ from exciter.typing import Array
 Index = NDArray[np.int64]
 Purpose = Literal["inertia", "centrifugal coupling", "inertial coupling", "gravity"]
 #: Share of a joint's range between the two points: short ways need hard accelerations, long ones reach high speeds.
-WAYS: dict[Purpose, tuple[float, float]] = {
+WAY_RANGE_SHARES: dict[Purpose, tuple[float, float]] = {
     "inertia": (0.1, 0.4),
     "centrifugal coupling": (0.6, 1.0),
     "inertial coupling": (0.1, 0.4),
@@ -212,12 +213,12 @@ class OtaniDesign:
 
 
 def otani(
-    model: DynamicModel, search: OtaniSearch | None = None, *, columns: ArrayLike | Columns | None = None
+    model: DynamicModel, search: OtaniSearch | None = None, *, columns: ArrayLike | DesignColumns | None = None
 ) -> OtaniDesign:
     """Frequencies, speeds and initial configuration by random search, within all joint limits."""
     search = search or OtaniSearch()
     robot, rng = model.robot, np.random.default_rng(search.seed)
-    objective = Objective(model, search.criterion, Columns.of(model, columns), np.ones(model.n))
+    objective = DesignObjective(model, search.criterion, DesignColumns.of(model, columns), np.ones(model.n))
     time = np.linspace(0.0, search.duration, round(search.rate * search.duration) + 1)
 
     def value(x: Array) -> float:
@@ -304,7 +305,7 @@ def vandanjon(
     settings: FourMotions | None = None,
     *,
     noise: ArrayLike | None = None,
-    columns: ArrayLike | Columns | None = None,
+    columns: ArrayLike | DesignColumns | None = None,
 ) -> VandanjonDesign:
     """Pairs of points such that all experiments together are well conditioned; noise σ (n,) [N·m], one unless given.
 
@@ -312,7 +313,7 @@ def vandanjon(
     """
     settings = settings or FourMotions()
     weights = model.per_joint(1.0 if noise is None else noise, "noise") ** -2.0
-    objective = Objective(model, settings.criterion, Columns.of(model, columns), weights)
+    objective = DesignObjective(model, settings.criterion, DesignColumns.of(model, columns), weights)
     rng = np.random.default_rng(settings.seed)
     experiments = [
         [draw(model.robot, purpose, joints, settings, rng) for _ in range(settings.candidates)]
@@ -346,7 +347,7 @@ def draw(
     start = rng.uniform(lower, upper)
     end = start.copy()
     for j in joints:
-        way = rng.uniform(*WAYS[purpose]) * (upper[j] - lower[j])
+        way = rng.uniform(*WAY_RANGE_SHARES[purpose]) * (upper[j] - lower[j])
         low = rng.uniform(lower[j], upper[j] - way)
         start[j], end[j] = (low, low + way) if rng.random() < 0.5 else (low + way, low)
     if purpose == "gravity":

@@ -21,19 +21,20 @@ from scipy.optimize import minimize
 from exciter.dynamics.base import static_base
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.criteria import Columns, DOptimality, evaluate
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import DesignObjective, evaluate
+from exciter.excitation.criteria.design_rows import DesignColumns
+from exciter.excitation.criteria.gram import DOptimality
 from exciter.excitation.trajectories.curve import Curve, Piece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-RATES = ("velocity", "acceleration", "jerk")
+LIMITED_RATES = ("velocity", "acceleration", "jerk")
 #: Largest derivatives of the quintic from 0 to 1 in one second.
-PEAKS = np.array([15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0])
+QUINTIC_PEAK_RATES = np.array([15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0])
 #: Least share of the way that is travelled at constant speed.
-CRUISE = 0.5
+LEAST_CRUISE_SHARE = 0.5
 Allowed = Callable[[Array], NDArray[np.bool_]]  # positions (N, n) ↦ which of them (N,) may be taken
 
 
@@ -43,8 +44,8 @@ def quick_move(robot: Robot, start: ArrayLike, end: ArrayLike, pace: float = 1.0
     states = np.stack([_posture(robot, start), _posture(robot, end)])
     way, still = np.abs(states[1] - states[0]), np.zeros_like(states)
     order = np.arange(1, 4)[:, None]
-    limits = np.stack([robot.limit(name) for name in RATES])
-    width = float(((PEAKS[:, None] * way / limits) ** (1.0 / order)).max()) / pace
+    limits = np.stack([robot.limit(name) for name in LIMITED_RATES])
+    width = float(((QUINTIC_PEAK_RATES[:, None] * way / limits) ** (1.0 / order)).max()) / pace
     return Curve((PolynomialPiece.from_samples([0.0, width], states, still, still),))
 
 
@@ -57,7 +58,7 @@ def cruising_move(robot: Robot, start: ArrayLike, end: ArrayLike, pace: float = 
     a, b = _posture(robot, start), _posture(robot, end)
     way = b - a
     with np.errstate(divide="ignore"):
-        velocity, acceleration, jerk = (float((robot.limit(name) / np.abs(way)).min()) for name in RATES)
+        velocity, acceleration, jerk = (float((robot.limit(name) / np.abs(way)).min()) for name in LIMITED_RATES)
     fastest = min(velocity, fastest_cruise(acceleration, jerk))
     ramp = max(1.5 * fastest / acceleration, float(np.sqrt(6.0 * fastest / jerk)))  # peaks: 1.5 v/t and 6 v/t²
     speed = pace * fastest
@@ -74,7 +75,7 @@ def cruising_move(robot: Robot, start: ArrayLike, end: ArrayLike, pace: float = 
 
 def fastest_cruise(acceleration: float, jerk: float) -> float:
     """Speed (in ways per second) at which both ramps together take the share of the way that is not cruised."""
-    ramps = 1.0 - CRUISE  # speed · ramp time
+    ramps = 1.0 - LEAST_CRUISE_SHARE  # speed · ramp time
     return min(float(np.sqrt(ramps * acceleration / 1.5)), float((ramps**2 * jerk / 6.0) ** (1.0 / 3.0)))
 
 
@@ -129,7 +130,7 @@ class FrictionMotion:
 
 
 @dataclass(frozen=True)
-class ConstantVelocity:
+class ConstantVelocityMoves:
     """paces: shares of the fastest speed that leaves half of the way at constant velocity; travel: share of the joint's
     range that is used, about its middle; posture (n,): where the other joints wait, the middle unless given."""
 
@@ -145,9 +146,9 @@ class ConstantVelocity:
             raise ExciterError(f"paces and travel are shares between 0 and 1, not {self.paces} and {self.travel}")
 
 
-def constant_velocity(robot: Robot, settings: ConstantVelocity | None = None) -> FrictionMotion:
+def constant_velocity(robot: Robot, settings: ConstantVelocityMoves | None = None) -> FrictionMotion:
     """Every joint in turn, every pace, both directions."""
-    settings = settings or ConstantVelocity()
+    settings = settings or ConstantVelocityMoves()
     lower, upper = robot.position_range()
     middle, half = 0.5 * (lower + upper), 0.5 * settings.travel * (upper - lower)
     home = middle if settings.posture is None else np.array(settings.posture)
@@ -235,7 +236,7 @@ def static_poses(
     if not len(base):
         raise ExciterError(f"no weight acts on the joints of robot '{model.robot.name}'; static poses tell nothing")
     weights = model.per_joint(1.0 if noise is None else noise, "noise") ** -2.0
-    objective = Objective(model, DOptimality(), Columns.of(model, base.independent), weights)
+    objective = DesignObjective(model, DOptimality(), DesignColumns.of(model, base.independent), weights)
     count = search.poses or max(2, -(-2 * len(base) // model.n))
     candidates = _candidates(model.robot, search, allowed, count)
     rows = model.regressor(Motion.at(candidates))[:, :, base.independent] * np.sqrt(weights)[:, None]
@@ -300,7 +301,7 @@ def _best(rows: Array, total: Array) -> int:
     return int(np.argmax(np.linalg.slogdet(np.eye(rows.shape[1]) + spread)[1]))
 
 
-def _polished(objective: Objective, q: Array, iterations: int, allowed: Allowed | None) -> Array:
+def _polished(objective: DesignObjective, q: Array, iterations: int, allowed: Allowed | None) -> Array:
     """Poses moved within the position limits to where −log det is smallest; those that end where it is not allowed go
     back half the way, again and again; the whole counts only if it is better than before."""
     if not iterations:

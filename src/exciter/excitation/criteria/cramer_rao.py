@@ -29,7 +29,7 @@ from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.excitation.criteria.criterion import Criterion, CriterionSettings, Evaluation, Observed
+from exciter.excitation.criteria.criterion import Criterion, CriterionEvaluation, CriterionSettings, Observed
 from exciter.excitation.criteria.design_rows import TorqueRows
 from exciter.excitation.criteria.gram import AOptimality, ConditionNumber, DOptimality, EOptimality
 from exciter.excitation.trajectories.trajectory import Trajectory
@@ -38,17 +38,19 @@ from exciter.settings import Amount, Numbers, OneOf, Registry
 from exciter.typing import Array
 
 #: functions of H alone that a file can name here
-GRAM = Registry[Any]("criterion", DOptimality, AOptimality, EOptimality, ConditionNumber)
+GRAM_CRITERIA = Registry[Any]("criterion", DOptimality, AOptimality, EOptimality, ConditionNumber)
 Plan = TypeVar("Plan")
 Stencil = tuple[tuple[float, float], ...]  # (shift, factor)
 #: f′(0) of a trigonometric polynomial of degree 2
-RIESZ: Stencil = tuple(
+RIESZ_STENCIL: Stencil = tuple(
     (x, (-1.0) ** k / (8.0 * np.sin(0.5 * x) ** 2)) for k, x in enumerate(np.pi / 4 * np.array([1, 3, 5, 7]))
 )
-CENTRAL: Stencil = ((1.0, 0.5), (-1.0, -0.5))  # f′(0) of a polynomial of degree 2
+CENTRAL_STENCIL: Stencil = ((1.0, 0.5), (-1.0, -0.5))  # f′(0) of a polynomial of degree 2
 #: f′(0) to fourth order, for joint terms, which may be any function; the step is small beside a smoothed sign's width
-STEP = 1e-4
-FOURTH: Stencil = tuple((k * STEP, w / STEP) for k, w in ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12)))
+TERM_STEP_SIZE = 1e-4
+FOURTH_ORDER_STENCIL: Stencil = tuple(
+    (k * TERM_STEP_SIZE, w / TERM_STEP_SIZE) for k, w in ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
+)
 
 
 def refuse_memory(model: DynamicModel) -> None:
@@ -80,12 +82,12 @@ def torque_jacobian_pullback(model: DynamicModel, motion: Motion, chi: Array, se
     inertial, own = chi[: 10 * model.n], chi[10 * model.n :]
     variables = [(part, i) for part in range(3) for i in range(model.n)]
     turning = [part == 0 and not model.robot.joints[i].is_prismatic for part, i in variables]
-    exact = [RIESZ if turns else CENTRAL for turns in turning]
+    exact = [RIESZ_STENCIL if turns else CENTRAL_STENCIL for turns in turning]
     moved, seeds = _shifted(motion, seed, list(zip(variables, exact, strict=True)))
     gradient = _gathered(motion, model.dynamics.torque_pullback(moved, seeds, inertial))
     if not model.entries:
         return gradient
-    moved, seeds = _shifted(motion, seed, [(variable, FOURTH) for variable in variables])
+    moved, seeds = _shifted(motion, seed, [(variable, FOURTH_ORDER_STENCIL) for variable in variables])
     of_terms = np.array([own[column] * seeds[:, row] for row, column in model.entries])
     return gradient + _gathered(motion, model.terms_pullback(moved, of_terms))
 
@@ -120,7 +122,7 @@ class CramerRao(CriterionSettings):
     trajectory: Trajectory | None = None
     joint_noise: Annotated[float | tuple[float, ...] | None, Numbers(unit="rad or m")] = None
     chi: tuple[Amount, ...] | None = None
-    criterion: Annotated[Criterion, OneOf(GRAM)] = field(default_factory=DOptimality)
+    criterion: Annotated[Criterion, OneOf(GRAM_CRITERIA)] = field(default_factory=DOptimality)
 
     inner: ClassVar[tuple[str, ...]] = ("trajectory",)
     word: ClassVar[str] = "cramer-rao"
@@ -133,11 +135,11 @@ class CramerRao(CriterionSettings):
     def bound(self, model: DynamicModel, trajectory: Trajectory) -> CramerRao:
         return self if self.trajectory is not None else replace(self, trajectory=trajectory)
 
-    def at(self, observed: Observed) -> Evaluation:
+    def at(self, observed: Observed) -> CriterionEvaluation:
         parts = self._parts(observed)
         h = parts.information if observed.prior is None else parts.information + observed.prior
         value, dfdh = self.criterion(h)
-        return Evaluation(value, further=(lambda: parts.pullback(dfdh),))
+        return CriterionEvaluation(value, further=(lambda: parts.pullback(dfdh),))
 
     def information(self, observed: Observed) -> Array:
         """H (b, b): Fisher information about θ, without prior."""

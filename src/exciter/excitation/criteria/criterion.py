@@ -2,7 +2,7 @@
 
 Most criteria need the Gram matrix H = WᵀΣ⁻¹W only (``Criterion``); some need the rows or torques themselves
 (``MotionCriterion``). ``evaluation`` makes both look alike, so that a weighted sum may mix them.
-The optimiser sees an ``Objective``: a motion in, the criterion and its exact gradient by every sample out.
+The optimiser sees a ``DesignObjective``: a motion in, the criterion and its exact gradient by every sample out.
 
 The largest or smallest of several numbers (singular values, elements of W) has a kink where two of them coincide.
 Values are exact there too; the derivative is that of one of the two, so an optimiser sees a slope that jumps.
@@ -24,15 +24,15 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
-from exciter.excitation.criteria.design_rows import Columns, DesignRows, ObservedRows, TorqueRows
+from exciter.excitation.criteria.design_rows import DesignColumns, DesignRows, ObservedRows, TorqueRows
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Settings
 from exciter.typing import Array
 
-SINGULAR = 1e14  # a condition number with unit columns above this is rounding
-ZERO_COLUMN = 1e-28  # of H's largest diagonal element: the square of what rounding leaves of a zero column
-TAKES_PART = 0.3  # of the largest share in a direction that is not excited
+SINGULAR_CONDITION_NUMBER = 1e14  # a condition number with unit columns above this is rounding
+ZERO_COLUMN_SHARE = 1e-28  # of H's largest diagonal element: the square of what rounding leaves of a zero column
+UNEXCITED_LEAST_SHARE = 0.3  # of the largest share in a direction that is not excited
 
 
 def rounding(h: Array) -> float:
@@ -93,7 +93,7 @@ class Observed:
 
     model: DynamicModel
     motion: Motion
-    columns: Columns
+    columns: DesignColumns
     weights: Array
     formulation: DesignRows
     prior: Array | None = None
@@ -155,7 +155,7 @@ class Criterion(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class CriterionEvaluation:
     """A value, its part that depends on H as ∂f/∂H (b, b), and the gradients of all else, computed when asked for."""
 
     value: float
@@ -180,17 +180,17 @@ class MotionCriterion(Protocol):
     def name(self) -> str:
         """A word for it."""
 
-    def at(self, observed: Observed) -> Evaluation:
+    def at(self, observed: Observed) -> CriterionEvaluation:
         """Value at a motion, with what its gradient needs."""
 
 
 AnyCriterion = Criterion | MotionCriterion
 
 
-def evaluation(criterion: AnyCriterion, observed: Observed) -> Evaluation:
+def evaluation(criterion: AnyCriterion, observed: Observed) -> CriterionEvaluation:
     """A criterion of either kind at a motion."""
     if callable(criterion):  # a look at the whole protocol would cost as much as a small criterion itself
-        return Evaluation(*criterion(observed.h))
+        return CriterionEvaluation(*criterion(observed.h))
     return criterion.at(observed)
 
 
@@ -213,7 +213,7 @@ def evaluate(
     model: DynamicModel,
     motion: Motion,
     weights: ArrayLike,
-    columns: ArrayLike | Columns | None = None,
+    columns: ArrayLike | DesignColumns | None = None,
     formulation: DesignRows | None = None,
     prior: Array | None = None,
 ) -> Figures:
@@ -221,7 +221,7 @@ def evaluate(
 
     prior (b, b): information of earlier experiments. Condition numbers are accurate up to about 1e12.
     """
-    chosen = Columns.of(model, columns)
+    chosen = DesignColumns.of(model, columns)
     rows = np.broadcast_to(np.asarray(weights, dtype=float), (model.n,))
     w = Observed(model, motion, chosen, rows, formulation or TorqueRows()).w
     if prior is not None:
@@ -235,7 +235,7 @@ def _figures(r: Array, names: tuple[str, ...]) -> Figures:
     norms = np.linalg.norm(r, axis=0)
     unit = r / np.where(norms > 0, norms, 1.0)
     normalized = _cond(unit)
-    if normalized > SINGULAR or len(r) < len(names):
+    if normalized > SINGULAR_CONDITION_NUMBER or len(r) < len(names):
         return Figures(names, np.inf, np.inf, -np.inf, np.full(len(names), np.inf))
     upper = _triangle(unit)
     inverse = solve_triangular(upper, np.eye(len(names)))
@@ -260,29 +260,30 @@ def unexcited(h: Array, names: Sequence[str]) -> list[str]:
     if np.shape(h) != (len(names), len(names)):
         raise ParameterError(f"H has shape {np.shape(h)} and there are {len(names)} names; give one name per row")
     diagonal = h.diagonal()
-    silent = ~(diagonal > ZERO_COLUMN * diagonal.max(initial=0.0))
+    silent = ~(diagonal > ZERO_COLUMN_SHARE * diagonal.max(initial=0.0))
     if silent.any():
         return [name for name, is_silent in zip(names, silent, strict=True) if is_silent]
     scale = 1.0 / np.sqrt(diagonal)  # unit columns: entries of parameters with different units compare
     values, vectors = np.linalg.eigh(h * np.outer(scale, scale))
     lost = vectors[:, values <= values[-1] * rounding(h)]
     share = np.linalg.norm(lost, axis=1)
-    limit = TAKES_PART * share.max(initial=0.0)
+    limit = UNEXCITED_LEAST_SHARE * share.max(initial=0.0)
     return [name for name, part in zip(names, share, strict=True) if part > 0 and part >= limit]
 
 
 @dataclass(frozen=True, eq=False)
-class Objective:
+class DesignObjective:
     """criterion(H₀ + WᵀΣ⁻¹W) of motions.
 
-    columns: standard column numbers (b,), a matrix C (p, b) with χ = C θ, or ``Columns``. weights (n,): 1/σ² of the
+    columns: standard column numbers (b,), a matrix C (p, b) with χ = C θ, or
+    ``DesignColumns``. weights (n,): 1/σ² of the
     joint torques. prior (b, b): information H₀ of earlier experiments; a motion that is sampled more coarsely than
     it will be recorded needs weights multiplied by the ratio, or the prior counts too much.
     """
 
     model: DynamicModel
     criterion: AnyCriterion
-    columns: ArrayLike | Columns
+    columns: ArrayLike | DesignColumns
     weights: Array
     formulation: DesignRows = field(default_factory=TorqueRows)
     prior: Array | None = None
@@ -302,9 +303,9 @@ class Objective:
         object.__setattr__(self, "prior", prior)
 
     @cached_property
-    def chosen(self) -> Columns:
+    def chosen(self) -> DesignColumns:
         """The parameters the criterion is about, by name."""
-        return Columns.of(self.model, self.columns)
+        return DesignColumns.of(self.model, self.columns)
 
     def observed(self, motion: Motion) -> Observed:
         """The motion as criteria see it."""

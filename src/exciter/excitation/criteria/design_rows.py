@@ -33,7 +33,7 @@ Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class DesignColumns:
     """names (b,); layout of the s standard columns in use; combination C (s, b), None for the identity."""
 
     names: tuple[str, ...]
@@ -42,9 +42,9 @@ class Columns:
     combination: Array | None = None
 
     @classmethod
-    def of(cls, model: DynamicModel, columns: ArrayLike | Columns | None = None) -> Columns:
+    def of(cls, model: DynamicModel, columns: ArrayLike | DesignColumns | None = None) -> DesignColumns:
         """From standard column numbers (b,), or a matrix C (p, b) with χ = C θ; the base parameters unless given."""
-        if isinstance(columns, Columns):
+        if isinstance(columns, DesignColumns):
             return columns
         base = model.base.independent
         array = base if columns is None else np.asarray(columns)
@@ -60,7 +60,7 @@ class Columns:
         return cls(names, array.astype(np.int64), layout)
 
     @classmethod
-    def _combined(cls, model: DynamicModel, matrix: Array) -> Columns:
+    def _combined(cls, model: DynamicModel, matrix: Array) -> DesignColumns:
         if len(matrix) != len(model.standard) or not np.isfinite(matrix).all() or not matrix.any(axis=0).all():
             raise ParameterError(
                 f"the combination matrix has shape {matrix.shape}; it must have {len(model.standard)} rows, "
@@ -71,7 +71,7 @@ class Columns:
         return cls(names, selected, model.layout(selected), np.ascontiguousarray(matrix[selected]))
 
     @classmethod
-    def combined(cls, model: DynamicModel, parameters: Mapping[str, Mapping[str, float]]) -> Columns:
+    def combined(cls, model: DynamicModel, parameters: Mapping[str, Mapping[str, float]]) -> DesignColumns:
         """From named parameters, each by its coefficients: {"kd2": {"XX2": 1, "YY2": -1}} stands for
         χ(XX2) = kd2, χ(YY2) = −kd2."""
         matrix = np.zeros((len(model.standard), len(parameters)))

@@ -18,13 +18,13 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.criteria.criterion import (
     AnyCriterion,
+    CriterionEvaluation,
     CriterionSettings,
-    Evaluation,
     Observed,
     evaluation,
     nominal_sizes,
 )
-from exciter.excitation.criteria.design_rows import Columns, DesignRows
+from exciter.excitation.criteria.design_rows import DesignColumns, DesignRows
 from exciter.excitation.criteria.gram import (
     AOptimality,
     ConditionAndSmallest,
@@ -40,10 +40,10 @@ from exciter.robot.motion import MotionGradient
 from exciter.settings import Amount, Positive, Settings
 from exciter.typing import Array
 
-PROBES = 40  # rows of each kind at which an element must be non-zero at least once
-NOTHING = 1e-9  # an element below this along a random motion, relative to the largest of its column, is zero
-ROUNDED = 1e-12  # the same for the motion at hand: zero but for rounding
-POWERS = (4.0, 16.0)  # of the stand-ins for a condition number, one stage each
+PROBED_ROWS_PER_KIND = 40  # rows of each kind at which an element must be non-zero at least once
+STRUCTURAL_ZERO_SHARE = 1e-9  # of its column's largest element: smaller ones along a random motion are zero
+ROUNDED_ZERO_SHARE = 1e-12  # the same for the motion at hand: zero but for rounding
+SOFT_CONDITION_POWERS = (4.0, 16.0)  # of the stand-ins for a condition number, one stage each
 
 
 @dataclass(frozen=True)
@@ -60,29 +60,29 @@ class Equilibrium(CriterionSettings):
     title: ClassVar[str] = "equilibrium of the elements"
     companion: ClassVar[bool] = True
 
-    def at(self, observed: Observed) -> Evaluation:
+    def at(self, observed: Observed) -> CriterionEvaluation:
         pattern = structure(observed.model, observed.columns, observed.formulation)
         w = observed.w
         size = np.abs(w)
         largest = size.max(axis=0)
         if not largest.all():
-            return Evaluation(np.inf)
-        places = np.tile(pattern, (len(w) // len(pattern), 1)) & (size > ROUNDED * largest)
+            return CriterionEvaluation(np.inf)
+        places = np.tile(pattern, (len(w) // len(pattern), 1)) & (size > ROUNDED_ZERO_SHARE * largest)
         most, least = int(size.argmax()), int(np.where(places, size, np.inf).argmin())
         large, small = size.flat[most], size.flat[least]
         seed = np.zeros_like(w)
         seed.flat[most] = np.sign(w.flat[most]) / small
         seed.flat[least] -= np.sign(w.flat[least]) * large / small**2
-        return Evaluation(float(large / small), further=(lambda: observed.rows_pullback(seed),))
+        return CriterionEvaluation(float(large / small), further=(lambda: observed.rows_pullback(seed),))
 
 
 @lru_cache(maxsize=16)
-def structure(model: DynamicModel, columns: Columns, formulation: DesignRows) -> NDArray[np.bool_]:
+def structure(model: DynamicModel, columns: DesignColumns, formulation: DesignRows) -> NDArray[np.bool_]:
     """(kinds, b): elements that can be non-zero, seen along a random motion."""
     kinds = formulation.kinds(model)
-    motion = random_motion(model.robot, PROBES * formulation.interval + 1)
+    motion = random_motion(model.robot, PROBED_ROWS_PER_KIND * formulation.interval + 1)
     w = np.abs(Observed(model, motion, columns, np.ones(model.n), formulation).w)
-    seen: NDArray[np.bool_] = w.reshape(-1, kinds, len(columns)).max(axis=0) > NOTHING * w.max(axis=0)
+    seen: NDArray[np.bool_] = w.reshape(-1, kinds, len(columns)).max(axis=0) > STRUCTURAL_ZERO_SHARE * w.max(axis=0)
     return seen
 
 
@@ -104,14 +104,14 @@ class InverseTorque(CriterionSettings):
     def name(self) -> str:
         return "inverse-torque"
 
-    def at(self, observed: Observed) -> Evaluation:
+    def at(self, observed: Observed) -> CriterionEvaluation:
         model, motion = observed.model, observed.motion
         torque = model.torque(motion, self.chi)
         activity = float(np.abs(torque).mean(axis=0).sum())
         if not activity > 0:
-            return Evaluation(np.inf)
+            return CriterionEvaluation(np.inf)
         seed = -np.sign(torque) / (len(motion) * activity**2)
-        return Evaluation(1.0 / activity, further=(lambda: model.torque_pullback(motion, seed, self.chi),))
+        return CriterionEvaluation(1.0 / activity, further=(lambda: model.torque_pullback(motion, seed, self.chi),))
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class WeightedSum(Settings):
     def name(self) -> str:
         return " + ".join(f"{weight:g} {criterion.name}" for weight, criterion in self.parts)
 
-    def at(self, observed: Observed) -> Evaluation:
+    def at(self, observed: Observed) -> CriterionEvaluation:
         dfdh: Array | None = None
         value, further = 0.0, []
         for weight, criterion in self.parts:
@@ -154,7 +154,7 @@ class WeightedSum(Settings):
             if part.dfdh is not None:
                 dfdh = weight * part.dfdh if dfdh is None else dfdh + weight * part.dfdh
             further += [scaled(weight, gradient) for gradient in part.further]
-        return Evaluation(value, dfdh, tuple(further))
+        return CriterionEvaluation(value, dfdh, tuple(further))
 
 
 def bound(criterion: AnyCriterion, model: DynamicModel, trajectory: Trajectory) -> AnyCriterion:
@@ -174,7 +174,7 @@ class SumByWord(CriterionSettings):
     def name(self) -> str:
         return self.sum.name
 
-    def at(self, observed: Observed) -> Evaluation:
+    def at(self, observed: Observed) -> CriterionEvaluation:
         return self.sum.at(observed)
 
 
@@ -235,7 +235,7 @@ class Softened:
         return self.criterion.by(SoftCondition(self.power), h)
 
 
-POSITIVE = (
+POSITIVE_CRITERIA = (
     ConditionNumber,
     NormalizedCondition,
     ScaledCondition,
@@ -258,19 +258,21 @@ class Logarithm:
     def name(self) -> str:
         return f"log {self.criterion.name}"
 
-    def at(self, observed: Observed) -> Evaluation:
+    def at(self, observed: Observed) -> CriterionEvaluation:
         found = evaluation(self.criterion, observed)
         if not np.isfinite(found.value):
             return found
         share = 1.0 / found.value
         dfdh = None if found.dfdh is None else share * found.dfdh
-        return Evaluation(float(np.log(found.value)), dfdh, tuple(scaled(share, part) for part in found.further))
+        return CriterionEvaluation(
+            float(np.log(found.value)), dfdh, tuple(scaled(share, part) for part in found.further)
+        )
 
 
 def stages(criterion: AnyCriterion) -> tuple[AnyCriterion, ...]:
     """Criteria to be minimised one after the other; the last one has the minima of the given one."""
     criterion = criterion.sum if isinstance(criterion, SumByWord) else criterion  # its parts are what is softened
-    soft: Sequence[AnyCriterion] = [softened(criterion, power) for power in POWERS]
+    soft: Sequence[AnyCriterion] = [softened(criterion, power) for power in SOFT_CONDITION_POWERS]
     if soft[0] == criterion:
         soft = ()
     return tuple(Logarithm(stage) if positive(stage) else stage for stage in (*soft, criterion))
@@ -290,4 +292,4 @@ def softened(criterion: AnyCriterion, power: float) -> AnyCriterion:
 def positive(criterion: AnyCriterion) -> bool:
     if isinstance(criterion, WeightedSum):
         return all(positive(part) for _, part in criterion.parts)
-    return isinstance(criterion, POSITIVE)
+    return isinstance(criterion, POSITIVE_CRITERIA)

@@ -13,7 +13,7 @@ from exciter.errors import ExciterError
 
 Clock = Callable[[], float]
 OVERTIME_SHARE = 0.05  # of the time limit that files may take beyond it, once there is a motion
-LEAST_OVERTIME = 5.0  # [s] of it: files that were estimated wrongly are better than none
+LEAST_OVERTIME_S = 5.0  # [s] of it: files that were estimated wrongly are better than none
 
 
 class OutOfTime(Exception):
@@ -59,7 +59,7 @@ class Deadline:
     @property
     def overtime(self) -> float:
         """[s] beyond the instant in which what was found may be written."""
-        return max(LEAST_OVERTIME, OVERTIME_SHARE * self.seconds)
+        return max(LEAST_OVERTIME_S, OVERTIME_SHARE * self.seconds)
 
     def of_files(self, *, resumed: bool) -> Deadline:
         """Until when what was found now may be written. A resumed run that had no time left has its motion from the

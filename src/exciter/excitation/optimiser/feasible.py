@@ -17,22 +17,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from exciter.errors import ExciterError
-from exciter.excitation.optimiser.limits import Grid, JointLimits, NonlinearLimits, Variables
+from exciter.excitation.optimiser.limits import (
+    RESAMPLING_CLEARANCE_SHARE,
+    Grid,
+    JointLimits,
+    NonlinearLimits,
+    Variables,
+)
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.trajectories.curve import Curve
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
-POSTURES = 2000
-AMPLITUDE = 0.5  # of the joint limits, where nothing else is in the way
-CLEARANCE = 0.02  # of a start, beyond the margins of the nonlinear limits
-FINE = 2000  # instants of the check between the grid points
-ROUNDS = 4
-REPAIR = 12  # iterations after margins have grown
-UNPROVED = 0.007  # counts as broken by this much: kept at the fine grid, but not proved in between
-LAST_RESORT = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7, 0.5, 0.3, 0.1)  # of the swing about the posture
-TIMELY_CERTIFICATES = 2  # for which a search or a repair stops in time: of the motion, and of one that shrinks
-HAIR = 1e-6  # of half a range that exact extrema keep inside their limit: room for a file's resampling
+RANDOM_POSTURES = 2000
+START_SWING_SHARE = 0.5  # of the joint limits, where nothing else is in the way
+START_CLEARANCE = 0.02  # of a start, beyond the margins of the nonlinear limits
+FINE_GRID_INSTANTS = 2000  # instants of the check between the grid points
+REPAIR_ROUNDS = 4
+REPAIR_ITERATIONS = 12  # iterations after margins have grown
+UNPROVED_EXCESS = 0.007  # counts as broken by this much: kept at the fine grid, but not proved in between
+LAST_SWING_SHARES = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7, 0.5, 0.3, 0.1)  # of the swing about the posture
+RESERVED_CERTIFICATES = 2  # for which a search or a repair stops in time: of the motion, and of one that shrinks
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +54,17 @@ def roomy_posture(limits: JointLimits, nonlinear: NonlinearLimits | None, seed: 
     middle: Array = 0.5 * (low + high)
     if nonlinear is None:
         return middle
-    random = np.random.default_rng(seed).uniform(0.05, 0.95, (POSTURES, len(low)))
+    random = np.random.default_rng(seed).uniform(0.05, 0.95, (RANDOM_POSTURES, len(low)))
     candidates = np.vstack([middle, low + random * (high - low)])
     values = nonlinear.at(Motion.at(candidates)) - nonlinear.margins[:, None]
     worst = values.min(axis=0)
-    if worst[0] > 2.0 * CLEARANCE:
+    if worst[0] > 2.0 * START_CLEARANCE:
         return middle
     best = int(np.argmax(worst))
     posture: Array
     posture, room = _climbed(nonlinear, candidates[best], low, high)
-    if room <= CLEARANCE:
-        raise Infeasible(int(np.argmax((values < CLEARANCE).mean(axis=1))), room)
+    if room <= START_CLEARANCE:
+        raise Infeasible(int(np.argmax((values < START_CLEARANCE).mean(axis=1))), room)
     return posture
 
 
@@ -88,11 +93,11 @@ def random_start(
     swing = np.zeros_like(centre)
     size = variables.n * variables.per_joint
     swing[:size] = rng.standard_normal(size)
-    swing *= AMPLITUDE * _largest(limits, centre, swing)
+    swing *= START_SWING_SHARE * _largest(limits, centre, swing)
     if nonlinear is None:
         return centre, centre + swing
     for _ in range(60):
-        if (nonlinear.values(centre + swing) > CLEARANCE).all():
+        if (nonlinear.values(centre + swing) > START_CLEARANCE).all():
             return centre, centre + swing
         swing *= 0.7
     raise ExciterError("no motion, however small, keeps the limits about the roomiest posture; loosen a limit")
@@ -157,7 +162,7 @@ def scaled_to_limits(limits: JointLimits, centre: Array, y: Array) -> tuple[Arra
         room_above, room_below = limits.upper[k] - rest, rest - limits.lower[k]
         ratio = np.maximum(ratio, (extremum.highest - rest) / room_above)
         ratio = np.maximum(ratio, (rest - extremum.lowest) / room_below)
-    factor = (1.0 - HAIR) / ratio
+    factor = (1.0 - RESAMPLING_CLEARANCE_SHARE) / ratio
     shrunk_only, stretched = (c + (u - c) * f[:, None] for f in (np.minimum(factor, 1.0), factor))
     return variables.join(shrunk_only, s), variables.join(stretched, s)
 
@@ -172,27 +177,29 @@ def finish(
 ) -> Finished:
     """Repair y until ``certified(y)``; ``centre`` is a posture at rest within all limits.
 
-    certificate_seconds: what one certificate takes; the repair leaves time for ``TIMELY_CERTIFICATES`` of them.
+    certificate_seconds: what one certificate takes; the repair leaves time for ``RESERVED_CERTIFICATES`` of them.
     """
-    repair_deadline = problem.deadline.moved(-TIMELY_CERTIFICATES * certificate_seconds)
+    repair_deadline = problem.deadline.moved(-RESERVED_CERTIFICATES * certificate_seconds)
     if problem.nonlinear is None:
         best = min(scaled_to_limits(problem.limits, centre, y), key=lambda x: problem.criterion(x)[0])
         return Finished(best if certified(best) else None, 2)
     evaluations = 0
     limits, nonlinear = problem.limits, problem.nonlinear
-    fine = limits.variables.grid(limits.variables.trajectory.sample_times(FINE))
-    for _ in range(ROUNDS):
+    fine = limits.variables.grid(limits.variables.trajectory.sample_times(FINE_GRID_INSTANTS))
+    for _ in range(REPAIR_ROUNDS):
         joint, other = _between(limits, nonlinear, fine, y)
         if not joint.any() and not other.any():
             if certified(y):
                 return Finished(y, evaluations)
-            other = np.full(len(other), UNPROVED)
+            other = np.full(len(other), UNPROVED_EXCESS)
         limits = replace(limits, margins=limits.margins + 1.5 * joint)
         nonlinear = replace(nonlinear, margins=nonlinear.margins + 1.5 * other)
         repaired = Program(problem.criterion, limits, nonlinear).within(repair_deadline)
-        outcome = minimise(repaired, shrunk(limits, nonlinear, centre, y), replace(settings, iterations=REPAIR))
+        outcome = minimise(
+            repaired, shrunk(limits, nonlinear, centre, y), replace(settings, iterations=REPAIR_ITERATIONS)
+        )
         y, evaluations = outcome.y, evaluations + outcome.evaluations
-    for share in LAST_RESORT:
+    for share in LAST_SWING_SHARES:
         candidate = centre + share * (y - centre)
         joint, other = _between(limits, nonlinear, fine, candidate)
         if not joint.any() and not other.any() and certified(candidate):
@@ -202,6 +209,6 @@ def finish(
 
 def _between(limits: JointLimits, nonlinear: NonlinearLimits, fine: Grid, y: Array) -> tuple[Array, Array]:
     """How far limits are broken anywhere: joints (4, n) exactly, nonlinear rows (K,) on a fine grid."""
-    joint = np.maximum(joint_excess(limits, curve_of(limits.variables, y)) + HAIR, 0.0)
+    joint = np.maximum(joint_excess(limits, curve_of(limits.variables, y)) + RESAMPLING_CLEARANCE_SHARE, 0.0)
     values = nonlinear.at(limits.variables.motion(fine, y))
     return joint, np.maximum(-values.min(axis=1), 0.0)

@@ -32,9 +32,10 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 Index = NDArray[np.int64]
-LEAST_SWING = 0.01  # [rad or m] that a joint must be able to move to and fro, or nothing can be learnt from it
-LEAST_RANGE = 1e-3  # [rad or m] between its position limits
-KINDS = ("position", "velocity", "acceleration", "jerk")
+LEAST_JOINT_SWING = 0.01  # [rad or m] that a joint must be able to move to and fro, or nothing can be learnt from it
+LEAST_JOINT_RANGE = 1e-3  # [rad or m] between its position limits
+RESAMPLING_CLEARANCE_SHARE = 1e-6  # of a limit that a motion keeps free, for the rounding of the rows of a file
+JOINT_LIMIT_KINDS = ("position", "velocity", "acceleration", "jerk")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,7 @@ def limit_ranges(robot: Robot) -> tuple[Array, Array]:
             )
         if joint.is_prismatic and not np.isfinite([joint.limits.lower, joint.limits.upper]).all():
             raise ExciterError(f"prismatic joint '{joint.name}' has no end; give its lower and upper limit")
-    rest = [robot.limit(kind) for kind in KINDS[1:]]
+    rest = [robot.limit(kind) for kind in JOINT_LIMIT_KINDS[1:]]
     return np.array([low, *(-x for x in rest)]), np.array([high, *rest])
 
 
@@ -222,9 +223,9 @@ class JointLimits:
 
 def check_room(robot: Robot, trajectory: Trajectory) -> None:
     """Refuse a joint that can hardly move: between its limits, or because the duration is so short that swinging to and
-    fro within its velocity and acceleration limits leaves less than ``LEAST_SWING``."""
+    fro within its velocity and acceleration limits leaves less than ``LEAST_JOINT_SWING``."""
     lower, upper = limit_ranges(robot)
-    narrow = np.flatnonzero(upper[0] - lower[0] < LEAST_RANGE)
+    narrow = np.flatnonzero(upper[0] - lower[0] < LEAST_JOINT_RANGE)
     if len(narrow):
         joint, room = robot.joints[narrow[0]], float((upper[0] - lower[0])[narrow[0]])
         raise ExciterError(
@@ -233,11 +234,11 @@ def check_room(robot: Robot, trajectory: Trajectory) -> None:
         )
     pace = 2.0 * np.pi / trajectory.duration
     swing = np.minimum(upper[1] / pace, upper[2] / pace**2)
-    short = np.flatnonzero(swing < LEAST_SWING)
+    short = np.flatnonzero(swing < LEAST_JOINT_SWING)
     if not len(short):
         return
     j = short[np.argmin(swing[short])]
-    needed = 2.0 * np.pi * max(LEAST_SWING / upper[1, j], np.sqrt(LEAST_SWING / upper[2, j]))
+    needed = 2.0 * np.pi * max(LEAST_JOINT_SWING / upper[1, j], np.sqrt(LEAST_JOINT_SWING / upper[2, j]))
     unit = "m" if robot.joints[j].is_prismatic else "rad"
     raise ExciterError(
         f"a duration of {trajectory.duration:g} s is too short: within its velocity and acceleration limits joint "
@@ -247,7 +248,7 @@ def check_room(robot: Robot, trajectory: Trajectory) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Linearised:
+class LinearisedLimits:
     """Values c (K, N), margins taken off, and what the rows of the Jacobian at y are made of."""
 
     variables: Variables
@@ -317,11 +318,11 @@ class NonlinearLimits:
         parts = [constraint.values(motion) for constraint in self._in_time()]
         return np.concatenate(parts) if parts else np.zeros((0, len(motion)))
 
-    def linearised(self, y: Array) -> Linearised:
+    def linearised(self, y: Array) -> LinearisedLimits:
         motion = self.variables.motion(self.grid, y)
         parts = tuple(constraint.linearised(motion) for constraint in self._in_time())
         values = np.concatenate([part.values for part in parts]) - self.margins[:, None]
-        return Linearised(self.variables, self.grid, y, motion, values, parts)
+        return LinearisedLimits(self.variables, self.grid, y, motion, values, parts)
 
     def _in_time(self) -> Iterator[Constraint]:
         for constraint in self.constraints:

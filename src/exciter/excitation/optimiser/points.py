@@ -19,8 +19,9 @@ from scipy.optimize import minimize
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.criteria import AnyCriterion, Columns, ConditionNumber, EnergyRows, evaluate
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
+from exciter.excitation.criteria.design_rows import DesignColumns, EnergyRows
+from exciter.excitation.criteria.gram import ConditionNumber
 from exciter.excitation.criteria.sums import stages
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.quintic import Interpolated, interpolate_points
@@ -29,7 +30,7 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 Function = Callable[[Array], tuple[float, Array]]  # x ↦ f and ∂f/∂x
-HUGE = 1e10  # stands for an infinite value where a method cannot bear infinity
+INFINITE_VALUE_STAND_IN = 1e10  # stands for an infinite value where a method cannot bear infinity
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class Minimum:
     evaluations: int
 
 
-class Method(Protocol):
+class Minimiser(Protocol):
     """A way to minimise a function of unconstrained variables."""
 
     @property
@@ -97,7 +98,7 @@ def _without_gradient(
     limit = evaluations if iterations is None else min(evaluations, iterations * len(start))
 
     def value(x: Array) -> float:
-        return min(function(x)[0], HUGE)
+        return min(function(x)[0], INFINITE_VALUE_STAND_IN)
 
     solution = minimize(value, start, method=method, options={"maxfev": limit, **options})
     return Minimum(solution.x, float(solution.fun), int(solution.nfev))
@@ -132,7 +133,7 @@ class PointVariables:
         position, speed = x.reshape(2, self.points, -1)
         return Motion.at(self.lower + (self.upper - self.lower) * np.sin(position) ** 2, self.velocity * np.sin(speed))
 
-    def value_and_gradient(self, objective: Objective, x: Array) -> tuple[float, Array]:
+    def value_and_gradient(self, objective: DesignObjective, x: Array) -> tuple[float, Array]:
         """f and ∂f/∂x."""
         value, gradient = objective.value_and_gradient(self.motion(x))
         return value, self.pullback(x, gradient.q, gradient.qd)
@@ -155,7 +156,7 @@ class PointSearch:
 
     equations: int = 30
     criterion: AnyCriterion = field(default_factory=ConditionNumber)
-    method: Method = field(default_factory=QuasiNewton)
+    method: Minimiser = field(default_factory=QuasiNewton)
     starts: int = 48
     keep: int = 12
     explore: int = 150
@@ -185,7 +186,7 @@ def optimise_points(
     model: DynamicModel,
     search: PointSearch | None = None,
     *,
-    columns: ArrayLike | Columns | None = None,
+    columns: ArrayLike | DesignColumns | None = None,
     prior: Array | None = None,
 ) -> OptimalPoints:
     """The points at which the energy model tells most about the parameters, within position and velocity limits.
@@ -195,10 +196,10 @@ def optimise_points(
     """
     began = time.monotonic()
     search = search or PointSearch()
-    chosen = Columns.of(model, columns)
+    chosen = DesignColumns.of(model, columns)
     _check(model, chosen, search, prior)
     variables = PointVariables.of(model.robot, search.equations + 1)
-    objective = Objective(model, search.criterion, chosen, np.ones(model.n), EnergyRows(), prior)
+    objective = DesignObjective(model, search.criterion, chosen, np.ones(model.n), EnergyRows(), prior)
     functions = [
         partial(variables.value_and_gradient, replace(objective, criterion=stage)) for stage in stages(search.criterion)
     ]
@@ -225,7 +226,7 @@ def optimise_points(
     return OptimalPoints(motion.q, motion.qd, best[0], cond, np.sort(values), evaluations, time.monotonic() - began)
 
 
-def _check(model: DynamicModel, columns: Columns, search: PointSearch, prior: Array | None) -> None:
+def _check(model: DynamicModel, columns: DesignColumns, search: PointSearch, prior: Array | None) -> None:
     terms = [
         name for bound in model.bound for name, kept in zip(bound.names, bound.conservative, strict=True) if not kept
     ]
@@ -240,7 +241,7 @@ def _check(model: DynamicModel, columns: Columns, search: PointSearch, prior: Ar
         )
 
 
-def _unexcited(objective: Objective, motion: Motion) -> str:
+def _unexcited(objective: DesignObjective, motion: Motion) -> str:
     if names := objective.unexcited(motion):
         return f"nothing tells about {', '.join(names)}: leave it out, or widen the limits"
     return "give more equations or starts"
@@ -265,7 +266,7 @@ class TwoStage:
 
 
 def two_stage(
-    model: DynamicModel, search: PointSearch | None = None, *, columns: ArrayLike | Columns | None = None
+    model: DynamicModel, search: PointSearch | None = None, *, columns: ArrayLike | DesignColumns | None = None
 ) -> TwoStage:
     """Optimal points, joined by quintic segments in the shortest times (section 5), with rest in the middle of the
     range before and after, as in 6.2."""

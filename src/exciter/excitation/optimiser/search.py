@@ -16,13 +16,13 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque import TorqueLimits
-from exciter.excitation.criteria import AnyCriterion, TorqueRows
-from exciter.excitation.criteria.criterion import Objective
+from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
+from exciter.excitation.criteria.design_rows import TorqueRows
 from exciter.excitation.criteria.sums import stages
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.feasible import (
-    REPAIR,
-    TIMELY_CERTIFICATES,
+    REPAIR_ITERATIONS,
+    RESERVED_CERTIFICATES,
     Finished,
     Infeasible,
     curve_of,
@@ -35,12 +35,12 @@ from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
 from exciter.typing import Array
 
-SMOOTHING = 0.03  # [rad/s or m/s] width of sign(q̇) while optimising; results are judged with the true sign
-JOINT_MARGINS = (0.003, 0.01, 0.01, 0.01)  # of half ranges: position, velocity, acceleration, jerk between grid points
-OTHER_MARGIN = 0.01  # of a nonlinear row: 1 % of a torque limit, 1 mm
-MODEST_SHARES = (1.0, 0.5, 0.1)  # of the swing a start begins with, until one is certified
+SIGN_SMOOTHING_SPEED = 0.03  # [rad/s or m/s] width of sign(q̇) while optimising; results are judged with the true sign
+JOINT_MARGIN_SHARES = (0.003, 0.01, 0.01, 0.01)  # of half ranges, for what lies between grid points, by derivative
+NONLINEAR_MARGIN = 0.01  # of a nonlinear row: 1 % of a torque limit, 1 mm
+MODEST_SWING_SHARES = (1.0, 0.5, 0.1)  # of the swing a start begins with, until one is certified
 LARGEST_REPAIR_SHARE = 0.3  # of the time of a start that is kept free for the repair of its motion
-COARSE = 250  # samples of the criterion while optimising, at least; more for families with many coefficients
+LEAST_COARSE_SAMPLES = 250  # of the criterion while optimising; more for families with many coefficients
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class Search:
     """
 
     trajectory: Trajectory
-    objective: Objective
+    objective: DesignObjective
     constraints: tuple[Constraint, ...]
     samples: int
     seed: int
@@ -104,7 +104,7 @@ class Search:
     def limits(self) -> JointLimits:
         lower, upper = limit_ranges(self.model.robot)
         grid = self.variables.grid(self.trajectory.sample_times(self._points(100, 9)), 3)
-        margins = np.repeat(np.array(JOINT_MARGINS)[:, None], self.model.n, axis=1)
+        margins = np.repeat(np.array(JOINT_MARGIN_SHARES)[:, None], self.model.n, axis=1)
         return JointLimits(self.variables, grid, lower, upper, margins)
 
     @cached_property
@@ -112,7 +112,7 @@ class Search:
         if not self.constraints:
             return None
         grid = self.variables.grid(self.trajectory.sample_times(self._points(200, 16)))
-        return NonlinearLimits.of(self.variables, grid, [_smooth(c) for c in self.constraints], OTHER_MARGIN)
+        return NonlinearLimits.of(self.variables, grid, [_smooth(c) for c in self.constraints], NONLINEAR_MARGIN)
 
     def _points(self, least: int, per_coefficient: int) -> int:
         return max(least, per_coefficient * self.trajectory.coefficients)
@@ -122,7 +122,7 @@ class Search:
         """Few samples can stand for many where information adds up over samples of torque; energy rows and noisy
         positions are another matter."""
         few = isinstance(self.objective.formulation, TorqueRows) and "cramer-rao" not in self.criterion.name
-        count = min(self.samples, self._points(COARSE, 16)) if few else self.samples
+        count = min(self.samples, self._points(LEAST_COARSE_SAMPLES, 16)) if few else self.samples
         return self.variables.grid(self.trajectory.sample_times(count))
 
     def _problem(self, criterion: AnyCriterion) -> Program:
@@ -185,7 +185,7 @@ class Search:
         with threadpool_limits(limits=1):
             try:
                 centre, y = self._begun(number, deadline)
-                for candidate in (centre + share * (y - centre) for share in MODEST_SHARES):
+                for candidate in (centre + share * (y - centre) for share in MODEST_SWING_SHARES):
                     if self._certificate(candidate, deadline).certified:
                         return self._attempt(number, track, Finished(candidate, 0), complete=False)
             except OutOfTime:
@@ -216,7 +216,7 @@ class Search:
     def _descended(self, track: _Track) -> Program:
         """Minimise by stages, or as far as time allows; the problem of the last stage."""
         todo = stages(self.criterion)
-        before_certificates = track.deadline.moved(-TIMELY_CERTIFICATES * track.certificate_seconds)
+        before_certificates = track.deadline.moved(-RESERVED_CERTIFICATES * track.certificate_seconds)
         try:
             for stage, criterion in enumerate(todo):
                 final = stage == len(todo) - 1
@@ -297,9 +297,9 @@ class _Track:
 
     def _finishing(self) -> float:
         """Seconds that certificate and repair may take, by what iterations took so far."""
-        repair = REPAIR * (self.seconds - self.first) / self.iterations
+        repair = REPAIR_ITERATIONS * (self.seconds - self.first) / self.iterations
         most = LARGEST_REPAIR_SHARE * (self.deadline.left + self.seconds)
-        return TIMELY_CERTIFICATES * self.certificate_seconds + min(repair, most)
+        return RESERVED_CERTIFICATES * self.certificate_seconds + min(repair, most)
 
 
 def _obstacle(certificate: Certificate) -> str:
@@ -312,7 +312,7 @@ def _obstacle(certificate: Certificate) -> str:
 
 
 def _smooth_model(model: DynamicModel) -> DynamicModel:
-    return DynamicModel(model.robot, tuple(term.smoothed(SMOOTHING) for term in model.terms), model.engine)
+    return DynamicModel(model.robot, tuple(term.smoothed(SIGN_SMOOTHING_SPEED) for term in model.terms), model.engine)
 
 
 def _smooth(constraint: Constraint) -> Constraint:

@@ -22,20 +22,20 @@ import piqp
 from numpy.typing import NDArray
 
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
-from exciter.excitation.optimiser.limits import JointLimits, Linearised, NonlinearLimits
+from exciter.excitation.optimiser.limits import JointLimits, LinearisedLimits, NonlinearLimits
 from exciter.typing import Array
 
-TIME_UP = -7  # exit flag of DAQP
+DAQP_TIME_UP_FLAG = -7  # exit flag of DAQP
 Index = NDArray[np.int64]
 Pairs = tuple[Index, Index]
-LEAST_RATIO = 1e-4  # of the predicted decrease that a step must really give
-LEAST_RADIUS = 1e-7
-LEAST_SECONDS = 1e-6  # of a quadratic problem that is begun: zero would mean no limit to its solver
-ROUNDING = 1e-7  # of half a range: joint limits on the grid are kept to within this (their margins are far larger)
+LEAST_DECREASE_RATIO = 1e-4  # of the predicted decrease that a step must really give
+LEAST_TRUST_RADIUS = 1e-7
+LEAST_QP_SECONDS = 1e-6  # of a quadratic problem that is begun: zero would mean no limit to its solver
+JOINT_LIMIT_TOLERANCE = 1e-7  # of half a range, on the grid; the margins of the joint limits are far larger
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class QuadraticStep:
     """Minimiser d and multipliers of the rows (M,), positive at upper bounds; None when there is no feasible step."""
 
     d: Array
@@ -50,29 +50,29 @@ def solve(
     low: Array,
     high: Array,
     seconds: float = math.inf,
-) -> Step | None:
+) -> QuadraticStep | None:
     """min ½ dᵀ B d + gᵀ d with box₀ ≤ d ≤ box₁ and low ≤ A d ≤ high; ``OutOfTime`` after so many seconds."""
     upper, lower = np.concatenate([box[1], high]), np.concatenate([box[0], low])
     upper, lower = np.minimum(upper, 1e30), np.maximum(lower, -1e30)
     limit = {} if math.isinf(seconds) else {"time_limit": seconds}
     d, _, flag, info = daqp.solve(hessian, gradient, a, upper, lower, primal_tol=1e-9, **limit)
-    if flag == TIME_UP:
+    if flag == DAQP_TIME_UP_FLAG:
         raise OutOfTime
     if flag == 1 and np.isfinite(d).all():
-        return Step(np.array(d), np.array(info["lam"])[len(d) :])
+        return QuadraticStep(np.array(d), np.array(info["lam"])[len(d) :])
     return _interior_point(hessian, gradient, box, a, low, high)
 
 
 def _interior_point(
     hessian: Array, gradient: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array
-) -> Step | None:
+) -> QuadraticStep | None:
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = 1e-9
     solver.setup(hessian, gradient, None, None, a, low, high, *box)
     if solver.solve() != piqp.PIQP_SOLVED:
         return None
     result = solver.result
-    return Step(np.array(result.x), np.array(result.z_u) - np.array(result.z_l))
+    return QuadraticStep(np.array(result.x), np.array(result.z_u) - np.array(result.z_l))
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Program:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class SQPResult:
     """The last feasible point and how it was reached."""
 
     y: Array
@@ -134,7 +134,7 @@ def minimise(
     y: Array,
     settings: SQPSettings | None = None,
     report: Callable[[int, float, Array], bool] | None = None,
-) -> Outcome:
+) -> SQPResult:
     """From a feasible y to a local minimum, or to where the problem's deadline ends the way there.
 
     ``report(iteration, value, y)`` may return True to stop there.
@@ -155,14 +155,14 @@ class _Run:
         limits = problem.limits  # (R, n): change of a row per unit step, in half ranges:
         self.linear_scale: Array = np.linalg.norm(limits.matrix, axis=1)[:, None] / limits.scale
 
-    def go(self, y: Array) -> Outcome:
-        self.last = Outcome(y, np.inf, 0, 0, "stopped")
+    def go(self, y: Array) -> SQPResult:
+        self.last = SQPResult(y, np.inf, 0, 0, "stopped")
         try:
             return self._go(y)
         except OutOfTime:
             return replace(self.last, evaluations=self.evaluations)
 
-    def _go(self, y: Array) -> Outcome:
+    def _go(self, y: Array) -> SQPResult:
         settings, nonlinear = self.settings, self.problem.nonlinear
         f, g = self._criterion(y)
         hessian: Array | None = None
@@ -170,7 +170,7 @@ class _Run:
         reason = "iterations"
         iteration = 0
         for iteration in range(1, settings.iterations + 1):
-            self.last = Outcome(y, f, iteration, self.evaluations, "stopped")
+            self.last = SQPResult(y, f, iteration, self.evaluations, "stopped")
             if self.report is not None and self.report(iteration, f, y):
                 return self.last
             b = self._first_hessian(g) if hessian is None else hessian
@@ -184,9 +184,9 @@ class _Run:
             d = (trial or found).d
             f_new, g_new = (np.inf, g) if trial is None else self._criterion(y + d)
             ratio = (f - f_new) / max((trial or found).predicted(g, b), 1e-300)
-            if trial is None or not ratio > LEAST_RATIO:
+            if trial is None or not ratio > LEAST_DECREASE_RATIO:
                 self.radius = 0.4 * min(self.radius, float(np.abs(d).max()))
-                if self.radius < LEAST_RADIUS:
+                if self.radius < LEAST_TRUST_RADIUS:
                     reason = "trust region"
                     break
                 continue
@@ -197,7 +197,7 @@ class _Run:
             hessian = _bfgs(b, d, change, first=hessian is None)
             y, f, g, now = y + d, f_new, g_new, after
             self._resize(ratio, d)
-        return Outcome(y, f, iteration, self.evaluations, reason)
+        return SQPResult(y, f, iteration, self.evaluations, reason)
 
     # -- pieces ------------------------------------------------------------------------------------------------
 
@@ -217,14 +217,16 @@ class _Run:
         elif ratio > 0.75 and size > 0.7 * self.radius:
             self.radius = min(1.6 * self.radius, self.settings.largest_radius)
 
-    def _step(self, y: Array, g: Array, b: Array, now: Linearised | None) -> Proposal | None:
+    def _step(self, y: Array, g: Array, b: Array, now: LinearisedLimits | None) -> Proposal | None:
         if now is None:
             step = self._solve(y, g, b, None, None)
             return None if step is None else Proposal(step.d)
         rows = _pairs(now.values < 0.3 * now.reach(self.radius) + self.settings.push_back)
         return self._corrected(y, g, b, now, rows, now.values[rows])
 
-    def _corrected(self, y: Array, g: Array, b: Array, now: Linearised, rows: Pairs, values: Array) -> Proposal | None:
+    def _corrected(
+        self, y: Array, g: Array, b: Array, now: LinearisedLimits, rows: Pairs, values: Array
+    ) -> Proposal | None:
         """The step for nonlinear rows with given values of c at d = 0 (true, or corrected ones)."""
         jacobian = now.rows(*rows)
         for aim in (self.settings.push_back, 0.0):
@@ -232,7 +234,9 @@ class _Run:
                 return Proposal(step.d, rows, -step.multipliers[: len(values)])
         return None
 
-    def _feasible_trial(self, y: Array, g: Array, b: Array, now: Linearised | None, step: Proposal) -> Proposal | None:
+    def _feasible_trial(
+        self, y: Array, g: Array, b: Array, now: LinearisedLimits | None, step: Proposal
+    ) -> Proposal | None:
         """A step whose end keeps the nonlinear limits, corrected where the linearised ones were not enough."""
         if now is None or self.problem.nonlinear is None:
             return step
@@ -248,7 +252,7 @@ class _Run:
             step = found
         return step if (self.problem.nonlinear.values(y + step.d) >= 0.0).all() else None
 
-    def _solve(self, y: Array, g: Array, b: Array, jacobian: Array | None, low: Array | None) -> Step | None:
+    def _solve(self, y: Array, g: Array, b: Array, jacobian: Array | None, low: Array | None) -> QuadraticStep | None:
         """The quadratic problem, its joint-limit rows added as they are needed."""
         limits, variables = self.problem.limits, self.problem.limits.variables
         box = np.full(len(y), self.radius)
@@ -261,7 +265,7 @@ class _Run:
         near[self.kept] = True
         extra = np.zeros((0, len(y))) if jacobian is None else jacobian
         extra_low = np.zeros(0) if low is None else low
-        step: Step | None = None
+        step: QuadraticStep | None = None
         for _ in range(self.settings.lazy_rounds):
             chosen = _pairs(near)
             a, l, h = limits.rows(y, *chosen)
@@ -274,12 +278,12 @@ class _Run:
                 rows,
                 np.concatenate([extra_low, l]),
                 np.concatenate([np.full(len(extra), np.inf), h]),
-                max(self.problem.deadline.left, LEAST_SECONDS),
+                max(self.problem.deadline.left, LEAST_QP_SECONDS),
             )
             if step is None:
                 return None
             below, above = limits.slack(y + step.d)
-            broken = np.minimum(below, above) / limits.scale < -0.5 * ROUNDING
+            broken = np.minimum(below, above) / limits.scale < -0.5 * JOINT_LIMIT_TOLERANCE
             if not (broken & ~near).any():
                 break
             near |= broken
@@ -290,10 +294,10 @@ class _Run:
         self.kept = (chosen[0][active], chosen[1][active])
         return self._pulled_back(y, step)
 
-    def _pulled_back(self, y: Array, step: Step) -> Step:
+    def _pulled_back(self, y: Array, step: QuadraticStep) -> QuadraticStep:
         """The step cut where it would leave a joint limit that the subproblem had not seen, or by rounding."""
         limits = self.problem.limits
-        before, after = (np.stack(limits.slack(at)) / limits.scale + ROUNDING for at in (y, y + step.d))
+        before, after = (np.stack(limits.slack(at)) / limits.scale + JOINT_LIMIT_TOLERANCE for at in (y, y + step.d))
         broken = after < 0.0
         if not broken.any():
             return step

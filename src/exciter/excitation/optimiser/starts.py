@@ -33,10 +33,10 @@ from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 from exciter.workers import over_processes
 
-LONGEST_LINE = 20_000_000  # bytes of a start: thousands of coefficients, and of iterations
-BEGINNING_OF_HEADER = b'{"exciter": "checkpoint", "fingerprint": "'
-SAME_VALUE = 1e-6  # to which the value of a motion is the same whenever it is computed
-HANDING_OVER = 1.0  # [s] after the deadline until which the parent waits for what its workers have
+LONGEST_LINE_BYTES = 20_000_000  # bytes of a start: thousands of coefficients, and of iterations
+HEADER_BEGINNING = b'{"exciter": "checkpoint", "fingerprint": "'
+SAME_VALUE_TOLERANCE = 1e-6  # to which the value of a motion is the same whenever it is computed
+HANDING_OVER_S = 1.0  # [s] after the deadline until which the parent waits for what its workers have
 
 
 def fingerprint(search: Search) -> str:
@@ -74,7 +74,7 @@ def refuse_foreign(path: Path) -> None:
     own = not path.is_symlink() and path.is_file()
     if own:
         with _opened(path, "rb") as file:
-            own = BEGINNING_OF_HEADER.startswith(file.read(len(BEGINNING_OF_HEADER)))  # killed: perhaps less of it
+            own = HEADER_BEGINNING.startswith(file.read(len(HEADER_BEGINNING)))  # killed: perhaps less of it
     if not own:
         raise ExciterError(f"'{path}' is not a checkpoint of a design; remove it, or choose another folder")
 
@@ -200,7 +200,7 @@ class Checkpoint:
     def _end_whole_line(file: BinaryIO) -> bool:
         """Cut a torn last line off, which is shorter than the longest one; whether anything is left."""
         end = file.seek(0, os.SEEK_END)
-        for length in (1, LONGEST_LINE):  # most often the last byte ends a line
+        for length in (1, LONGEST_LINE_BYTES):  # most often the last byte ends a line
             begin = max(0, end - length)
             file.seek(begin)
             if (newline := file.read(end - begin).rfind(b"\n")) >= 0:
@@ -222,9 +222,9 @@ class Checkpoint:
             raise self._damaged("it is not a regular file")
         try:
             with _opened(self.path, "rb") as file:
-                while line := file.readline(LONGEST_LINE + 1):
-                    if len(line) > LONGEST_LINE:
-                        raise self._damaged(f"a line is longer than {LONGEST_LINE / 1e6:g} MB")
+                while line := file.readline(LONGEST_LINE_BYTES + 1):
+                    if len(line) > LONGEST_LINE_BYTES:
+                        raise self._damaged(f"a line is longer than {LONGEST_LINE_BYTES / 1e6:g} MB")
                     if not line.endswith(b"\n"):
                         if file.tell() == len(line) and not self.header.encode().startswith(line):
                             raise self._damaged("its first line is not that of one")
@@ -267,7 +267,7 @@ class Checkpoint:
         try:
             family, delta = self._motion(_number(entry["duration"]), entry["delta"])
             value, claimed = self.search.value(family, delta), _number(entry["value"])
-            if not np.isclose(claimed, value, rtol=SAME_VALUE, atol=SAME_VALUE):
+            if not np.isclose(claimed, value, rtol=SAME_VALUE_TOLERANCE, atol=SAME_VALUE_TOLERANCE):
                 raise ValueError(f"its motion is worth {value:.9g}, not {claimed:.9g}")
         except (ValueError, TypeError, AttributeError, OverflowError, ExciterError) as error:
             raise self._damaged(f"a start cannot be read ({error})") from None
@@ -288,7 +288,7 @@ class Checkpoint:
         """A motion of the search's own family, of another duration where that is free."""
         family, stretch = self.search.trajectory, self.search.stretch
         low, high = stretch or (1.0, 1.0)
-        if not low - SAME_VALUE <= duration / family.duration <= high + SAME_VALUE:
+        if not low - SAME_VALUE_TOLERANCE <= duration / family.duration <= high + SAME_VALUE_TOLERANCE:
             raise ValueError(f"a duration of {duration:g} s")
         if stretch is not None:
             family = family.with_duration(duration)
@@ -297,7 +297,7 @@ class Checkpoint:
         if given.shape != shape or not (np.abs(given) < LARGEST_OF_A_ROBOT).all():
             raise ValueError(f"coefficients of shape {given.shape}, or too large ones")
         kept = family.free @ np.linalg.lstsq(family.free, given.T)[0]  # rest, or smoothness, where the family has it
-        if np.abs(kept - given.T).max() > SAME_VALUE * max(1.0, float(np.abs(given).max())):
+        if np.abs(kept - given.T).max() > SAME_VALUE_TOLERANCE * max(1.0, float(np.abs(given).max())):
             raise ValueError("coefficients of no motion of this family")
         return family, given
 
@@ -405,7 +405,7 @@ def _run(
     search.posture(deadline)  # found once, and an infeasible problem is told here
     shared = deadline.shared()
     tasks = ((search, number, shared, certificate_seconds) for number in in_time)
-    with closing(over_processes(_started, tasks, jobs, until=shared.at + HANDING_OVER)) as running:
+    with closing(over_processes(_started, tasks, jobs, until=shared.at + HANDING_OVER_S)) as running:
         for attempt in running:
             stopped = stopped or not attempt.complete
             yield attempt

@@ -25,9 +25,9 @@ from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-QUICK = Effort(refine=0)  # a verdict is wanted, not how close it was
+VERDICT_EFFORT = Effort(refine=0)  # a verdict is wanted, not how close it was
 MOST_DRAWS = 1_000_000  # of random points or motions
-LONGEST = 3600.0  # [s] of a motion: beyond, files and reports would grow without bound
+LONGEST_DRAWN_MOTION_S = 3600.0  # longer ones would make files and reports grow without bound
 
 
 @dataclass(eq=False)
@@ -59,7 +59,7 @@ class Judge:
 
     def broken(self, curve: Curve) -> LimitVerdict | None:
         """A limit that is not proved, one that slowing down would not help first; None when all are kept."""
-        limits = [limit for limit in self.certificate(curve, QUICK).limits if limit.status in FAILURES]
+        limits = [limit for limit in self.certificate(curve, VERDICT_EFFORT).limits if limit.status in FAILURES]
         return min(limits, key=lambda limit: limit.what == "torque", default=None)
 
     def room(self, motion: Motion) -> Array:
@@ -87,7 +87,7 @@ class Judge:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class CandidateMotion:
     """A motion that was drawn: coefficients (n, c) of a family, and what is to be said of how they came about."""
 
     trajectory: Trajectory
@@ -106,12 +106,12 @@ class RandomMotion(Protocol):
     def name(self) -> str:
         """For messages."""
 
-    def candidate(self, judge: Judge, rng: np.random.Generator) -> Candidate:
+    def candidate(self, judge: Judge, rng: np.random.Generator) -> CandidateMotion:
         """One motion that may well keep all limits; every draw is counted by the judge."""
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnMotion:
     """A certified random motion. curve: what the robot executes, ramps and periods included."""
 
     trajectory: Trajectory
@@ -135,7 +135,7 @@ def draw(
     seed: int = 0,
     periods: int = 1,
     ramps: Ramps | None = None,
-) -> Drawn:
+) -> DrawnMotion:
     """The motion of a seed: drawn again until joint limits and constraints are proved to hold for all time.
 
     periods, ramps: how often it is executed, and from where, as for a design.
@@ -146,7 +146,7 @@ def draw(
         candidate = settings.candidate(judge, rng)
         if (found := _executed(candidate, judge, periods, ramps)) is not None:
             seconds = time.monotonic() - began
-            return Drawn(
+            return DrawnMotion(
                 candidate.trajectory,
                 candidate.delta,
                 *found,
@@ -161,14 +161,14 @@ def draw(
 
 
 def _executed(
-    candidate: Candidate, judge: Judge, periods: int, ramps: Ramps | None
+    candidate: CandidateMotion, judge: Judge, periods: int, ramps: Ramps | None
 ) -> tuple[Curve, Certificate] | None:
     """The whole motion and its certificate; None where it is not certified."""
     curve = candidate.trajectory.curve(candidate.delta)
-    if curve.duration * periods > LONGEST:
+    if curve.duration * periods > LONGEST_DRAWN_MOTION_S:
         raise ExciterError(
-            f"the motion would take {curve.duration * periods:.0f} s; allowed are {LONGEST:.0f} s: ask for fewer "
-            "points or periods, or a shorter duration or rest"
+            f"the motion would take {curve.duration * periods:.0f} s; allowed are {LONGEST_DRAWN_MOTION_S:.0f} s: "
+            "ask for fewer points or periods, or a shorter duration or rest"
         )
     certificates = [judge.certificate(curve)]
 

@@ -15,34 +15,33 @@ from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import LimitVerdict
-from exciter.excitation.optimiser.limits import KINDS, check_room, limit_ranges
+from exciter.excitation.optimiser.limits import JOINT_LIMIT_KINDS, RESAMPLING_CLEARANCE_SHARE, check_room, limit_ranges
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.piecewise import BSpline, Stops
 from exciter.excitation.trajectories.trajectory import Duration, Family, Trajectory, motion
-from exciter.excitation.validation_motion.draw import MOST_DRAWS, Candidate, Judge
+from exciter.excitation.validation_motion.draw import MOST_DRAWS, CandidateMotion, Judge
 from exciter.notes import Note, note
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Number, Whole
 from exciter.typing import Array
 
-ROUNDING = 1e-12  # by which a motion stays inside the limit that it is scaled up to
+LIMIT_ROUNDING_SHARE = 1e-12  # by which a motion stays inside the limit that it is scaled up to
 Times = tuple[float, float, float]
-HAIR = 1e-6  # of a limit that stays free: what resampling to the rows of a file needs
-SHORTEST = 1e-3  # [s] of a phase: positions have too few digits for the jerk of shorter ones
-NANOSECOND = 1e-9  # [s] rows of files lie at whole ones; phases do too, so that rows lie where the jerk jumps
-MOST_POINTS = 200
-LONGEST_REST = 60.0  # [s]
-LONGEST_RISE = 1.0  # [s]
-APART = 0.1  # of its range that some joint moves at least: enough to reach full acceleration
-SLOWEST = 0.25  # pace of a move below which another point is drawn
-HALVINGS = 5  # of the paces between too fast and slow enough
-STUCK = 50  # points refused in a row before the last one is given up, too
-MOST_SEGMENTS = 200
-POSTURES = 200  # drawn for each motion, one of them is its centre
-ROOMY = 0.2  # 20 % of a torque limit, 2 cm: room enough about a posture
-SHARES = (1.0 - 1e-6, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # of the largest swing within the joint limits, in turn
-INSTANTS = 20  # per segment at which a swing is looked at before it is certified
+SHORTEST_PHASE_S = 1e-3  # [s] of a phase: positions have too few digits for the jerk of shorter ones
+PHASE_RESOLUTION_S = 1e-9  # [s] rows of files lie at whole ones; phases do too, so that rows lie where the jerk jumps
+MOST_DRAWN_POINTS = 200
+LONGEST_REST_S = 60.0  # [s]
+LONGEST_RISE_S = 1.0  # [s]
+LEAST_WAY_SHARE = 0.1  # of its range that some joint moves at least: enough to reach full acceleration
+SLOWEST_PACE = 0.25  # pace of a move below which another point is drawn
+PACE_HALVINGS = 5  # of the paces between too fast and slow enough
+REFUSED_POINTS_IN_A_ROW = 50  # points refused in a row before the last one is given up, too
+MOST_SPLINE_SEGMENTS = 200
+DRAWN_POSTURES = 200  # drawn for each motion, one of them is its centre
+ROOMY_CLEARANCE = 0.2  # 20 % of a torque limit, 2 cm: room enough about a posture
+SPLINE_SWING_SHARES = (1.0 - RESAMPLING_CLEARANCE_SHARE, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)  # of the largest swing
+INSTANTS_PER_SEGMENT = 20  # at which a swing is looked at before it is certified
 
 
 def random_points(robot: Robot, points: int, seed: int) -> Motion:
@@ -82,7 +81,7 @@ def largest_swing(robot: Robot, swing: Curve, posture: Array) -> Array:
             f"the posture {posture.tolist()} is not within the position limits of '{robot.name}'; give one that is"
         )
     room = np.full(robot.n, np.inf)
-    for order in range(len(KINDS)):
+    for order in range(len(JOINT_LIMIT_KINDS)):
         if not np.isfinite(upper[order]).any():
             continue
         reached, middle = swing.extremum(order), posture if order == 0 else 0.0
@@ -95,7 +94,7 @@ def largest_swing(robot: Robot, swing: Curve, posture: Array) -> Array:
             f"joint '{name}' cannot move: its posture is at a limit, its swing is zero, or its acceleration jumps and "
             "the jerk limit forbids that; choose a posture inside the range, or a smoother family"
         )
-    return room * (1.0 - ROUNDING)
+    return room * (1.0 - LIMIT_ROUNDING_SHARE)
 
 
 def fastest_move(robot: Robot, start: Array, end: Array, rise: float, pace: float = 1.0) -> Times:
@@ -108,7 +107,7 @@ def fastest_move(robot: Robot, start: Array, end: Array, rise: float, pace: floa
     jerk = np.minimum(robot.limit("jerk"), acceleration / rise)
     with np.errstate(divide="ignore"):  # a joint that stands allows any speed
         limits = [robot.limit("velocity"), acceleration, jerk] / np.abs(end - start)
-    v, a, j = (1.0 - HAIR) * limits.min(axis=1)
+    v, a, j = (1.0 - RESAMPLING_CLEARANCE_SHARE) * limits.min(axis=1)
     t_j = min((0.5 / j) ** (1.0 / 3.0), (v / j) ** 0.5, a / j)
     no_cruise = 0.5 * ((t_j**2 + 4.0 / (j * t_j)) ** 0.5 - 3.0 * t_j)  # of j t_j (t_j + t_a)(2 t_j + t_a) = 1
     t_a = max(0.0, min(no_cruise, v / (j * t_j) - t_j))
@@ -119,12 +118,12 @@ def fastest_move(robot: Robot, start: Array, end: Array, rise: float, pace: floa
 def _sampled(t_j: float, t_a: float, t_v: float) -> Times:
     """The same in whole nanoseconds, without phases that are too short. Velocity, acceleration and jerk fall with each
     of the times, so that no limit is passed: they are rounded up, and a short phase lengthens the one before."""
-    if t_v < SHORTEST:
+    if t_v < SHORTEST_PHASE_S:
         t_a, t_v = t_a + t_v, 0.0
-    if t_a < SHORTEST:
+    if t_a < SHORTEST_PHASE_S:
         t_j, t_a = t_j + t_a, 0.0
-    t_j = max(t_j, SHORTEST)
-    t_j, t_a, t_v = (float(np.ceil(t / NANOSECOND)) * NANOSECOND for t in (t_j, t_a, t_v))
+    t_j = max(t_j, SHORTEST_PHASE_S)
+    t_j, t_a, t_v = (float(np.ceil(t / PHASE_RESOLUTION_S)) * PHASE_RESOLUTION_S for t in (t_j, t_a, t_v))
     return t_j, t_a, t_v
 
 
@@ -155,14 +154,14 @@ class RandomPoints(Family):
 
     word: ClassVar[str] = "random-points"
     title: ClassVar[str] = "random points"
-    points: Annotated[int, Whole(2, MOST_POINTS)] = 20
-    rest: Annotated[float, Number(least=0.0, most=LONGEST_REST, unit="s")] = 0.2
-    rise: Annotated[float, Number(least=SHORTEST, most=LONGEST_RISE, unit="s")] = 0.05
+    points: Annotated[int, Whole(2, MOST_DRAWN_POINTS)] = 20
+    rest: Annotated[float, Number(least=0.0, most=LONGEST_REST_S, unit="s")] = 0.2
+    rise: Annotated[float, Number(least=SHORTEST_PHASE_S, most=LONGEST_RISE_S, unit="s")] = 0.05
     draws: Annotated[int, Whole(1, MOST_DRAWS)] = 2000
 
     def __post_init__(self) -> None:
-        if 0.0 < self.rest < SHORTEST:
-            raise ExciterError(f"rest is {self.rest:g} s; give 0, or {SHORTEST:g} to {LONGEST_REST:g} s")
+        if 0.0 < self.rest < SHORTEST_PHASE_S:
+            raise ExciterError(f"rest is {self.rest:g} s; give 0, or {SHORTEST_PHASE_S:g} to {LONGEST_REST_S:g} s")
         if self.draws < self.points:
             raise ExciterError(f"draws is {self.draws}; give a whole number ≥ {self.points}, that of the points")
 
@@ -170,7 +169,7 @@ class RandomPoints(Family):
     def name(self) -> str:
         return f"motion through {self.points} random points"
 
-    def candidate(self, judge: Judge, rng: np.random.Generator) -> Candidate:
+    def candidate(self, judge: Judge, rng: np.random.Generator) -> CandidateMotion:
         """Point after point, each reached by a certified move; where no point can be reached, the last one is left."""
         check_accelerations(judge.robot)
         points: list[Array] = []
@@ -187,15 +186,15 @@ class RandomPoints(Family):
                 refused = 0
                 continue
             refused += 1
-            if points and refused == STUCK:
+            if points and refused == REFUSED_POINTS_IN_A_ROW:
                 points, moves, refused = points[:-1], moves[:-1], 0
         family = Stops(tuple(times for times, _ in moves), self.rest)
-        return Candidate(family, np.stack(points, axis=1), _points_notes([pace for _, pace in moves]))
+        return CandidateMotion(family, np.stack(points, axis=1), _points_notes([pace for _, pace in moves]))
 
     def _move(self, judge: Judge, start: Array, end: Array) -> tuple[Times, float] | None:
         """The fastest certified move and its pace; None, with the reason counted, when there is none."""
         lower, upper = judge.robot.position_range()
-        if (np.abs(end - start) < APART * (upper - lower)).all():
+        if (np.abs(end - start) < LEAST_WAY_SHARE * (upper - lower)).all():
             judge.refuse("the distance between points")
             return None
         if judge.breaks(Motion.at(end)):
@@ -209,11 +208,11 @@ class RandomPoints(Family):
 
         if (reason := broken(1.0)) is None:
             return times(1.0), 1.0
-        if reason.what != "torque" or broken(SLOWEST) is not None:
+        if reason.what != "torque" or broken(SLOWEST_PACE) is not None:
             judge.refuse(reason)
             return None
-        slow, fast = SLOWEST, 1.0
-        for _ in range(HALVINGS):
+        slow, fast = SLOWEST_PACE, 1.0
+        for _ in range(PACE_HALVINGS):
             middle = 0.5 * (slow + fast)
             slow, fast = (middle, fast) if broken(middle) is None else (slow, middle)
         return times(slow), slow
@@ -249,7 +248,7 @@ class RandomSpline(Family):
     word: ClassVar[str] = "random-spline"
     title: ClassVar[str] = "random spline"
     duration: Duration = 20.0
-    segments: Annotated[int, Whole(1, MOST_SEGMENTS)] = 20
+    segments: Annotated[int, Whole(1, MOST_SPLINE_SEGMENTS)] = 20
     degree: Annotated[int, Whole(4, 5)] = 5
     draws: Annotated[int, Whole(1, MOST_DRAWS)] = 50
 
@@ -261,11 +260,11 @@ class RandomSpline(Family):
     def name(self) -> str:
         return f"random spline of {self.duration:g} s"
 
-    def candidate(self, judge: Judge, rng: np.random.Generator) -> Candidate:
+    def candidate(self, judge: Judge, rng: np.random.Generator) -> CandidateMotion:
         """The largest share of a random swing about a random posture that keeps all limits where they are sampled."""
         family = self.family
         check_room(judge.robot, family)
-        instants = family.sample_times(INSTANTS * self.segments)
+        instants = family.sample_times(INSTANTS_PER_SEGMENT * self.segments)
         while True:
             judge.count()
             posture = _posture(judge, rng)
@@ -273,28 +272,28 @@ class RandomSpline(Family):
             if judge.breaks(Motion.at(posture)):
                 continue
             full, still = random_trajectory(family, judge.robot, seed, posture), family.still(posture)
-            for share in SHARES:
+            for share in SPLINE_SWING_SHARES:
                 delta = still + share * (full - still)
                 if judge.room(motion(family, delta, instants)).min() < 0.0:
                     continue
                 if judge.broken(family.curve(delta)) is None:
-                    return Candidate(family, delta, _spline_notes(share))
+                    return CandidateMotion(family, delta, _spline_notes(share))
             judge.breaks(motion(family, full, instants))
 
 
 def _posture(judge: Judge, rng: np.random.Generator) -> Array:
     """(n,) of some random ones that nearest to the middle of all ranges which has room, else the one with most."""
     lower, upper = judge.robot.position_range()
-    offset = rng.uniform(-0.9, 0.9, (POSTURES, judge.robot.n))
+    offset = rng.uniform(-0.9, 0.9, (DRAWN_POSTURES, judge.robot.n))
     offset = offset[np.argsort(np.abs(offset).max(axis=1))]
     postures: Array = 0.5 * (lower + upper) + 0.5 * offset * (upper - lower)
     room = judge.room(Motion.at(postures))
-    posture: Array = postures[int(np.argmax(np.minimum(room, ROOMY)))]
+    posture: Array = postures[int(np.argmax(np.minimum(room, ROOMY_CLEARANCE)))]
     return posture
 
 
 def _spline_notes(share: float) -> tuple[Note, ...]:
-    if share == SHARES[0]:
+    if share == SPLINE_SWING_SHARES[0]:
         return ()
     text = f"the motion has {100.0 * share:.0f} % of the size that the joint limits allow; other limits forbid more"
     return (note("size", text),)

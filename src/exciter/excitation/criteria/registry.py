@@ -1,0 +1,106 @@
+"""Criteria: how much a motion reveals, as a number to be made small. By subject; and by their words:
+
+criterion: d-optimal
+criterion: {condition: 1.0, torque-activity: 0.1}
+criterion: {cramer-rao: {joint_noise: 1.0e-4}}             # settings beside an optional weight
+criterion: {condition-scaled: {weight: 2.0}, torque-activity: 1.0}
+
+What a criterion needs of the robot is taken from it unless given (``bound``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from exciter.errors import not_allowed, shown
+from exciter.excitation.criteria.cramer_rao import CramerRao
+from exciter.excitation.criteria.criterion import AnyCriterion, CriterionSettings
+from exciter.excitation.criteria.design_rows import EnergyRows, TorqueRows
+from exciter.excitation.criteria.gram import (
+    AOptimality,
+    ConditionAndSmallest,
+    ConditionNumber,
+    DOptimality,
+    EOptimality,
+    FrobeniusCondition,
+    NormalizedCondition,
+    QrCondition,
+    ScaledCondition,
+)
+from exciter.excitation.criteria.sums import (
+    ConditionAndEquilibrium,
+    ConditionAndTorque,
+    Equilibrium,
+    InverseTorque,
+    WeightedSum,
+)
+from exciter.settings import Positive, Registry
+from exciter.settings.fill import adapter
+from exciter.settings.kinds import Kind
+from exciter.settings.wrong import below, wrong
+
+CRITERIA = Registry[CriterionSettings](
+    "criterion",
+    DOptimality,
+    AOptimality,
+    EOptimality,
+    ConditionNumber,
+    QrCondition,
+    FrobeniusCondition,
+    NormalizedCondition,
+    ScaledCondition,
+    ConditionAndSmallest,
+    ConditionAndEquilibrium,
+    ConditionAndTorque,
+    CramerRao,
+    InverseTorque,
+    Equilibrium,
+)
+SUFFICIENT_CRITERIA = tuple(cls.word for cls in CRITERIA if not cls.companion)  # words that need no other beside them
+DESIGN_ROWS = Registry[Any]("formulation", TorqueRows, EnergyRows)
+WEIGHT_KEY = "weight"
+
+
+class WordsOfCriteria(Kind):
+    """A word, or a mapping of words to weights, or to settings and a weight: their sum."""
+
+    wanted = f"one of {', '.join(SUFFICIENT_CRITERIA)}, or a mapping of words to weights"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> AnyCriterion:
+        if isinstance(given, WeightedSum | CriterionSettings):
+            return given  # type: ignore[return-value]
+        entries = {given: 1.0} if isinstance(given, str) else given
+        if not isinstance(entries, Mapping) or not entries:
+            raise wrong(f" is {shown(given)}; give {self.wanted}")
+        for word in entries:
+            if word not in CRITERIA:
+                raise wrong(not_allowed(word, CRITERIA.words))
+        if all(CRITERIA[word].companion for word in entries):
+            raise wrong(f": {', '.join(entries)} alone says nothing of the parameters; add a criterion")
+        parts = tuple(_part(word, entry, context) for word, entry in entries.items())
+        return parts[0][1] if len(parts) == 1 else WeightedSum(parts)
+
+    def schema(self) -> dict[str, Any]:
+        weight = adapter(Positive).json_schema()
+        parts = {}
+        for cls in CRITERIA:
+            inner = adapter(cls).json_schema()
+            inner["properties"] = {**inner["properties"], WEIGHT_KEY: weight}
+            parts[cls.word] = {"anyOf": [weight, inner]}
+        several = {"type": "object", "properties": parts, "additionalProperties": False, "minProperties": 1}
+        return {"anyOf": [{"enum": list(SUFFICIENT_CRITERIA)}, several]}
+
+
+def _part(word: str, entry: Any, context: Mapping[str, Any]) -> tuple[float, Any]:
+    from pydantic import ValidationError
+
+    numbers = adapter(dict[str, Positive])
+    weight = 1.0 if isinstance(entry, Mapping) else numbers.validate_python({word: entry})[word]
+    settings = dict(entry) if isinstance(entry, Mapping) else {}
+    try:
+        if settings.pop(WEIGHT_KEY, None) is not None:
+            weight = numbers.validate_python({WEIGHT_KEY: entry[WEIGHT_KEY]})[WEIGHT_KEY]
+        return weight, adapter(CRITERIA[word]).validate_python(settings, context=context)
+    except ValidationError as error:
+        raise below(error, word) from None
