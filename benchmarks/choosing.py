@@ -46,20 +46,19 @@ from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual import draw
 from exciter.experiment.virtual.truth import drive_torque
-from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
-from exciter.identification.estimators.prior import Prior
+from exciter.identification.estimators.physical import PhysicallyConsistent, Prior
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
-from exciter.identification.estimators.total import TotalLeastSquares
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
+from exciter.identification.estimators.total_least_squares import TotalLeastSquares
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated import HeteroscedasticErrors, with_correlated_errors
+from exciter.identification.uncertainty.correlated_errors import HeteroscedasticErrors, with_correlated_errors
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import Motion, load
 

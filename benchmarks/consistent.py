@@ -31,15 +31,13 @@ from exciter.experiment.recording import read_recording
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic
-from exciter.identification.estimators.consistent import PhysicallyConsistent
-from exciter.identification.estimators.prior import AUTO, Prior
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
+from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import Residuals
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.metric import Entropic
-from exciter.identification.physical.reference import UniformRods
-from exciter.identification.physical.whitening import UNIT, svec
+from exciter.identification.physical.prior_metric import UNIT_PSEUDO_INERTIAS, Entropic, svec
+from exciter.identification.physical.prior_values import UniformRods
 from exciter.identification.runs.run import Run
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import Motion, load
@@ -75,7 +73,7 @@ def uncompressed(problem: Problem) -> np.ndarray:
     objective = sparse.block_diag([sparse.csc_matrix((p, p)), sparse.identity(rows)], format="csc")
     signs = np.array([flag for term in model.bound for flag in term.nonnegative])
     terms = np.eye(p)[70:][signs]
-    bodies = np.kron(np.eye(model.n), svec(UNIT).T)
+    bodies = np.kron(np.eye(model.n), svec(UNIT_PSEUDO_INERTIAS).T)
     g = np.vstack([np.pad(bodies, ((0, 0), (0, p - 70))), terms])
     top = sparse.hstack([sparse.csc_matrix(w), -sparse.identity(rows)])
     bottom = sparse.hstack([sparse.csc_matrix(-g), sparse.csc_matrix((len(g), rows))])

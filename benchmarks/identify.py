@@ -37,7 +37,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.processed import Processed
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares
+from exciter.identification.estimators.least_squares import OrdinaryLeastSquares
 from exciter.identification.information.problem import Problem
 from exciter.identification.information.sequential import LiveIdentification, SequentialEstimator
 from exciter.identification.runs.run import Run

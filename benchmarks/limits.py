@@ -49,9 +49,8 @@ from exciter.experiment.signals.periods import estimate_period
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import Rows, model_rows
 from exciter.identification.config.identify_config import with_uncertainty
-from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.prior import Prior
+from exciter.identification.estimators.physical import PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.information.estimate import Estimate

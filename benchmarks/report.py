@@ -24,7 +24,7 @@ from browser import Browser, find_browser
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.identification import Identification, identify
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run

@@ -28,7 +28,7 @@ import exciter as ex
 from exciter.errors import ExciterError
 from exciter.experiment.recording import open_recording
 from exciter.experiment.signals.local_routes import FilteredDifferences
-from exciter.identification.estimators.consistent import PhysicallyConsistent
+from exciter.identification.estimators.physical import PhysicallyConsistent
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.information.problem import Problem

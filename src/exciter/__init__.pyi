@@ -67,9 +67,9 @@ from exciter.identification.formulations.energy import Energy as Energy
 from exciter.identification.formulations.energy import Power as Power
 
 # Estimators: how they are solved
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares as OrdinaryLeastSquares
-from exciter.identification.estimators.weighted import WeightedLeastSquares as WeightedLeastSquares
+from exciter.identification.estimators.least_squares import OrdinaryLeastSquares as OrdinaryLeastSquares
+from exciter.identification.estimators.least_squares import WeightedLeastSquares as WeightedLeastSquares
 from exciter.identification.estimators.robust import Huber as Huber
-from exciter.identification.estimators.consistent import PhysicallyConsistent as PhysicallyConsistent
+from exciter.identification.estimators.physical import PhysicallyConsistent as PhysicallyConsistent
 
 __version__: str

@@ -17,7 +17,7 @@ from exciter.experiment.recording import About, Payload, Recording, read_recordi
 from exciter.identification.config.identify_settings import IdentifySettings
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
-from exciter.identification.uncertainty.correlated import StationaryErrors
+from exciter.identification.uncertainty.correlated_errors import StationaryErrors
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import embedded
 from exciter.settings import keys_of

@@ -16,7 +16,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.torque_bound import torque_range
-from exciter.identification.closed_loop.simulation import KERNELS, joint_forces
+from exciter.identification.closed_loop.closed_loop import CLOSED_LOOP_KERNELS, joint_forces
 from exciter.parameters import terms as t
 from exciter.parameters.identifiability import identifiability
 from exciter.parameters.terms import joint_terms
@@ -225,7 +225,7 @@ def test_the_closed_loop_is_simulated_with_ripple_beside_a_spring() -> None:
     chain, found = dynamics.chain, np.empty(ROBOT.n)
     arm = (chain.parent, chain.prismatic, chain.rotation, chain.origin, chain.gravity)
     state = (*arm, dynamics.chain_inertias(chi[: 10 * ROBOT.n]), joint_forces(model, chi))
-    assert kernels("forward", KERNELS).look(state, q, qd, torque, 1e-3, found)
+    assert kernels("forward", CLOSED_LOOP_KERNELS).look(state, q, qd, torque, 1e-3, found)
     np.testing.assert_allclose(model.torque(Motion.at(q[None], qd[None], found[None]), chi)[0], torque, atol=1e-9)
 
 

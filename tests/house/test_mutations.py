@@ -61,7 +61,7 @@ def test_a_mutant_that_no_longer_calls_super_takes_its_place_too(script: ModuleT
         loaded.Box(embedded.robot("panda"), "nowhere", np.zeros(3))
 
 
-@pytest.mark.parametrize("module", ["excitation/files/export.py", "identification/uncertainty/correlation.py"])
+@pytest.mark.parametrize("module", ["excitation/files/export.py", "identification/uncertainty/residual_correlation.py"])
 def test_every_mutant_is_code_that_python_takes(script: ModuleType, module: str) -> None:
     """One that Python refuses is noticed by no test, and yet ends as if it were."""
     found = script.mutants(module)

@@ -27,14 +27,15 @@ from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.automatic import Asked, Automatic, Chosen, choose_automatically, choose_settings
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.identify_settings import EquationFilter
-from exciter.identification.estimators.prior import Prior
-from exciter.identification.estimators.weighted import WeightedLeastSquares, bounded
+from exciter.identification.estimators.least_squares import WeightedLeastSquares, bounded
+from exciter.identification.estimators.physical import Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.cross_validation import Score
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.reference import PriorValues, Reference
+from exciter.identification.physical.prior_metric import Reference
+from exciter.identification.physical.prior_values import PriorValues
+from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.cutoff_choice import LOST, MULTIPLES, candidates, choose_route
 from exciter.identification.selection.friction_candidates import (
@@ -131,7 +132,7 @@ def test_what_is_within_chance_but_clearly_worse_is_not_as_good() -> None:
 class Fixed(PriorValues):
     links: np.ndarray
 
-    def reference(self, equations: Equations) -> Reference:
+    def reference(self, equations: StandardEquations) -> Reference:
         return Reference(self.links, np.zeros(len(equations.model.nominal) - self.links.size))
 
 

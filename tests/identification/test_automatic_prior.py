@@ -14,10 +14,10 @@ from exciter.errors import ParameterError
 from exciter.experiment.recording import About, Recording
 from exciter.identification.automatic import Automatic, choose_automatically
 from exciter.identification.config.identify_config import IdentifyConfig
-from exciter.identification.estimators.prior import Prior
+from exciter.identification.estimators.physical import Prior
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.reference import Described
+from exciter.identification.physical.prior_values import Described
+from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.prior_and_tilt_choice import FARTHEST, OFFSETS, choose_offset, choose_tilt
 from exciter.identification.selection.trial import Trial
@@ -99,7 +99,7 @@ def test_offsets_that_are_there_stay() -> None:
 
 def test_spread_of_offsets_is_a_part_of_the_torque() -> None:
     problem = trial_of(run_of(arm(), smooth_motion(arm(), TIME, 5))).problem
-    equations = Equations.of(problem)
+    equations = StandardEquations.of(problem)
     reference = Described().reference(equations).with_small_offsets(equations, 0.1)
     names = problem.model.standard[60:]
     assert reference.spread is not None

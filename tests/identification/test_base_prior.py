@@ -11,13 +11,13 @@ from scipy import linalg
 
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
-from exciter.identification.estimators.prior import Prior
+from exciter.identification.estimators.physical import Prior
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.metric import PseudoInertia, base_prior
-from exciter.identification.physical.objective import TRACE, Objective
-from exciter.identification.physical.reference import Reference, UniformRods
+from exciter.identification.physical.penalised_fit import TRACE_WEIGHT, PenalisedObjective
+from exciter.identification.physical.prior_metric import PseudoInertia, Reference, base_prior
+from exciter.identification.physical.prior_values import UniformRods
+from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.terms import Coulomb, GravitySpring, JointTerm, Offset, RotorInertia, Viscous
@@ -79,7 +79,7 @@ def problem(request: pytest.FixtureRequest) -> Problem:
 
 def reference_of(problem: Problem, offset: float | None = None) -> Reference:
     """Rods: nothing like the links that moved."""
-    equations = Equations.of(problem)
+    equations = StandardEquations.of(problem)
     found = UniformRods().reference(equations)
     return found if offset is None else found.with_small_offsets(equations, offset)
 
@@ -103,10 +103,10 @@ def test_the_minimum_is_that_over_all_standard_parameters(
 @pytest.mark.parametrize(("weight", "offset"), [(0.1, None), (100.0, 0.1)])
 def test_it_is_the_minimum_of_the_estimator(problem: Problem, weight: float, offset: float | None) -> None:
     """Which has a trace of the prior beside it, and of zero for the joint terms: that much they may differ."""
-    equations, reference = Equations.of(problem), reference_of(problem, offset)
+    equations, reference = StandardEquations.of(problem), reference_of(problem, offset)
     noise = 0.1 * equations.signal
-    chi, _ = Objective(equations, reference, PseudoInertia(), weight).minimum(equations.sides(noise))
-    rows = base_prior(problem.base, reference, weight + TRACE)
+    chi, _ = PenalisedObjective(equations, reference, PseudoInertia(), weight).minimum(equations.sides(noise))
+    rows = base_prior(problem.base, reference, weight + TRACE_WEIGHT)
     information = problem.compressed.information(noise).add(rows[:, :-1], rows[:, -1])
     error = information.r @ (solved(information) - problem.base.base_values(chi))
     assert np.linalg.norm(error) < 1e-3  # in standard deviations
@@ -167,7 +167,7 @@ def test_a_spring_that_looks_like_weight_takes_the_prior_with_it() -> None:
     model = DynamicModel(CASES["kuka-ir361"](), (GravitySpring("joint_2"),), NumpyEngine())
     motion = smooth_motion(model.robot, np.arange(50) / 20.0)
     problem = Problem(model, (Run.at(motion, model.torque(motion), 20.0),), folds=2)
-    reference = UniformRods(10.0).reference(Equations.of(problem))
+    reference = UniformRods(10.0).reference(StandardEquations.of(problem))
     free = [k for k in range(len(model.base)) if model.base.grouping[k, 30:].any()]
     assert free
     rows = base_prior(problem.base, reference)

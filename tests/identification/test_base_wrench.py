@@ -23,7 +23,7 @@ from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.processed import Processed, Route
 from exciter.experiment.signals.rows import ParallelFilter, Rows
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import EQUATIONS, BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem

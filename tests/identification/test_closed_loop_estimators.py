@@ -31,13 +31,15 @@ from exciter.experiment.virtual import (
     VirtualRobot,
     draw,
 )
-from exciter.identification.closed_loop.closed_loop import ClosedLoop
-from exciter.identification.closed_loop.coloured import Series, coloured_covariance
+from exciter.identification.closed_loop.closed_loop import CLOSED_LOOP_KERNELS, ClosedLoop, Unmovable, joint_forces
 from exciter.identification.closed_loop.simulated_problem import Loops
-from exciter.identification.closed_loop.simulation import KERNELS, Unmovable, joint_forces
-from exciter.identification.estimators.didim import DIDIM
-from exciter.identification.estimators.instrumental import InstrumentalVariables
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
+from exciter.identification.estimators.simulated_motion import (
+    DIDIM,
+    InstrumentalVariables,
+    InstrumentSeries,
+    coloured_covariance,
+)
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
@@ -80,7 +82,7 @@ def test_direct_dynamics_are_those_of_pinocchio(name):
     arm = (chain.parent, chain.prismatic, chain.rotation, chain.origin, chain.gravity)
     inertias = dynamics.chain_inertias(model.nominal)
     forces = joint_forces(model, model.nominal)
-    assert kernels("forward", KERNELS).look((*arm, inertias, forces), q, qd, torque, 1e-3, found)
+    assert kernels("forward", CLOSED_LOOP_KERNELS).look((*arm, inertias, forces), q, qd, torque, 1e-3, found)
     other = to_pinocchio(robot)
     assert_allclose(found, pin.aba(other, other.createData(), q, qd, torque), rtol=1e-8, atol=1e-8)
 
@@ -325,9 +327,11 @@ def test_coloured_covariance_is_that_of_coloured_errors():
         n = rng.standard_normal((count + 1, 2))
         e = n[1:] @ ahead.T + n[:-1] @ behind.T
         parts = [slice(0, 200), slice(200, 210), slice(210, None)]
-        found = coloured_covariance(lambda e=e, parts=parts: (Series(time[s], 50.0, z[s], e[s]) for s in parts), noise)
+        found = coloured_covariance(
+            lambda e=e, parts=parts: (InstrumentSeries(time[s], 50.0, z[s], e[s]) for s in parts), noise
+        )
         mean += found / draws
-    whole = coloured_covariance(lambda: [Series(time, 50.0, z, e)], noise)
+    whole = coloured_covariance(lambda: [InstrumentSeries(time, 50.0, z, e)], noise)
     assert_allclose(found, whole, rtol=1e-12, atol=1e-12 * whole.max())
     assert_allclose(mean, total, atol=0.12 * total.max())
     assert (white.diagonal() > 2.0 * total.diagonal()).all()

@@ -14,9 +14,9 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated import StationaryErrors, sandwich
-from exciter.identification.uncertainty.drift import Candidate, Drift, Drifting, candidates, find_drift
-from exciter.identification.uncertainty.equations import LinearFit
+from exciter.identification.uncertainty.correlated_errors import StationaryErrors, sandwich
+from exciter.identification.uncertainty.drift import Drift, DriftCandidate, Drifting, candidates, find_drift
+from exciter.identification.uncertainty.linear_equations import LinearFit
 from exciter.parameters.terms import Coulomb, CoupledSqrtViscous, GravitySpring, Offset, Viscous
 from exciter.robot import embedded
 from support.warming_robot import model, warming
@@ -96,7 +96,7 @@ def test_a_drift_of_fewer_equations_than_parameters_is_refused_in_one_line() -> 
 def test_every_candidate_gets_its_column_times_the_time_from_minus_to_plus_one_half(runs: int) -> None:
     """Runs follow each other, whatever their clocks say."""
     problem = warming(0.0, np.random.default_rng(0), runs=runs)
-    chosen = (Candidate(1, "Fv2", "", problem.names.index("Fv2")), Candidate(2, "off3", "N·m", -1))
+    chosen = (DriftCandidate(1, "Fv2", "", problem.names.index("Fv2")), DriftCandidate(2, "off3", "N·m", -1))
     drifting = Drifting(problem, chosen)
     plain = Rows.join([rows for _, rows in problem.rows()])
     more = Rows.join([rows for _, rows in drifting.rows()])
@@ -174,9 +174,9 @@ def problem_values(drifting: Drifting) -> np.ndarray:
 
 def test_a_change_that_the_motion_does_not_tell_is_left_out_and_no_other() -> None:
     problem = warming(0.2, np.random.default_rng(1))
-    fine = Candidate(2, "Fv3", "", problem.names.index("Fv3"))
+    fine = DriftCandidate(2, "Fv3", "", problem.names.index("Fv3"))
     same = replace(fine, parameter="Fv3 again")
-    offset = Candidate(0, "off1", "N·m", -1)
+    offset = DriftCandidate(0, "off1", "N·m", -1)
     found = Drifting(problem, (fine, same, offset)).changes(StationaryErrors(5))
     assert [c.parameter for c in found] == ["off1"]  # which of the two it was, nobody can tell
     assert [c.parameter for c in Drifting(problem, (offset, fine)).changes(StationaryErrors(5))] == ["off1", "Fv3"]

@@ -21,20 +21,20 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual import Encoder, Friction, Sampling, TorqueMeter, VirtualRobot, draw
-from exciter.identification.estimators.robust import Huber
-from exciter.identification.estimators.staged import LinkByLink
-from exciter.identification.estimators.total import TotalLeastSquares
-from exciter.identification.estimators.weighted import (
+from exciter.identification.estimators.least_squares import (
     NonNegative,
     OrdinaryLeastSquares,
     Sequential,
     WeightedLeastSquares,
 )
+from exciter.identification.estimators.robust import Huber
+from exciter.identification.estimators.staged import LinkByLink
+from exciter.identification.estimators.total_least_squares import TotalLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated import with_correlated_errors
+from exciter.identification.uncertainty.correlated_errors import with_correlated_errors
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import load
 from support.monte_carlo import Bench, Statistics, linear, repeat

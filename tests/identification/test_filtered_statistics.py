@@ -21,20 +21,24 @@ from exciter.experiment.recording import Payload
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter, Rows
 from exciter.identification.drive_gains import DriveGains, gains_of
-from exciter.identification.estimators.consistent import PhysicallyConsistent
-from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.estimator import Estimator
+from exciter.identification.estimators.least_squares import (
+    Essential,
+    NonNegative,
+    OrdinaryLeastSquares,
+    WeightedLeastSquares,
+)
+from exciter.identification.estimators.physical import PhysicallyConsistent
 from exciter.identification.estimators.robust import Huber, IterativelyReweighted
 from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, StaticThenDynamic, TwoStep
-from exciter.identification.estimators.total import TotalLeastSquares
-from exciter.identification.estimators.weighted import NonNegative, OrdinaryLeastSquares, WeightedLeastSquares
+from exciter.identification.estimators.total_least_squares import TotalLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import PayloadEstimate, load_effect, payload_of
 from exciter.identification.runs.run import Run, load_chi
-from exciter.identification.stages.stage import ConstantVelocity
+from exciter.identification.stages.stage import SteadyMotion
 from exciter.parameters import inertial
 from exciter.parameters.terms import Coulomb, Viscous
 from exciter.robot import Motion, load
@@ -87,7 +91,7 @@ def still_and_moving() -> tuple[Experiment, np.ndarray]:
         LinkByLink(),
         TwoStep(1),
         StaticThenDynamic(),
-        FrictionFirst(ConstantVelocity(acceleration=30.0)),
+        FrictionFirst(SteadyMotion(acceleration=30.0)),
     ],
     ids=lambda e: type(e).__name__ + ("" if getattr(e, "errors", None) is None else ", W exact"),
 )

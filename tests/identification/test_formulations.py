@@ -21,14 +21,14 @@ from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Chebyshev, SecondOrder
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, Rows
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
+from exciter.identification.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import one_thread
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated import with_correlated_errors
+from exciter.identification.uncertainty.correlated_errors import with_correlated_errors
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Spring, Viscous
 from exciter.robot import Motion, load
 from support.paths import ROBOTS

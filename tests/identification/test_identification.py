@@ -16,25 +16,24 @@ from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic_recording
-from exciter.identification.estimators.consistent import PhysicallyConsistent
-from exciter.identification.estimators.essential import Essential
-from exciter.identification.estimators.prior import Prior
-from exciter.identification.estimators.robust import Huber, IterativelyReweighted
-from exciter.identification.estimators.staged import LinkByLink, TwoStep
-from exciter.identification.estimators.total import TotalLeastSquares
-from exciter.identification.estimators.weighted import (
+from exciter.identification.estimators.least_squares import (
+    Essential,
     NonNegative,
     OrdinaryLeastSquares,
     Sequential,
     WeightedLeastSquares,
 )
+from exciter.identification.estimators.physical import PhysicallyConsistent, Prior
+from exciter.identification.estimators.robust import Huber, IterativelyReweighted
+from exciter.identification.estimators.staged import LinkByLink, TwoStep
+from exciter.identification.estimators.total_least_squares import TotalLeastSquares
 from exciter.identification.formulations.base_wrench import BaseWrench
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.identification import identify
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_torque
-from exciter.identification.uncertainty.correlated import with_correlated_errors
+from exciter.identification.uncertainty.correlated_errors import with_correlated_errors
 from exciter.parameters.terms import Coulomb, Dahl, RotorInertia, Viscous
 from exciter.robot import Motion, load
 

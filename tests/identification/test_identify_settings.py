@@ -23,20 +23,19 @@ from exciter.identification.config.identify_settings import (
     IdentifySettings,
     IndependentErrors,
 )
-from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator, told
-from exciter.identification.estimators.instrumental import InstrumentalVariables
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
-from exciter.identification.estimators.prior import AUTO, Prior
+from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.robust import LOSSES, Bisquare, Huber, IterativelyReweighted
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.simulated_motion import InstrumentalVariables
 from exciter.identification.formulations import FORMULATIONS, with_filter
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.physical.bounds import CentreBox, CentreSphere, MassBound
-from exciter.identification.physical.metric import METRICS, Entropic
-from exciter.identification.physical.reference import PRIOR_VALUES, UniformRods
+from exciter.identification.physical.prior_metric import METRICS, Entropic
+from exciter.identification.physical.prior_values import PRIOR_VALUES, UniformRods
 from exciter.parameters.terms import Coulomb, Dahl, Offset, Viscous
 from exciter.robot import embedded
 from exciter.settings import OneOf, Settings, fill, keys_of, written, yaml_text

@@ -17,7 +17,7 @@ from exciter.experiment.recording.recording import Recording
 from exciter.experiment.recording.recording_file import open_recording
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
+from exciter.identification.estimators.least_squares import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information import sequential as bierman
 from exciter.identification.information.compressed import Compressed, compress

@@ -22,11 +22,11 @@ from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual import Encoder, Sampling, TorqueMeter, VirtualRobot, draw
 from exciter.identification.estimators import maximum_likelihood
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
-from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
-from exciter.identification.maximum_likelihood.measured import Measured
+from exciter.identification.maximum_likelihood.measured_period import Measured
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Tanh, Viscous
@@ -319,6 +319,6 @@ def test_refused(monkeypatch):
         MaximumLikelihood(torque_noise=-1.0)
     with pytest.raises(ParameterError, match="noise must be one positive number"):
         MaximumLikelihood(position_noise=(1e-4, 1e-4)).estimate(good)
-    monkeypatch.setattr(maximum_likelihood, "LARGEST", 32)
+    monkeypatch.setattr(maximum_likelihood, "MOST_TRAJECTORY_COEFFICIENTS", 32)
     with pytest.raises(ParameterError, match=r"33 coefficients, and at most 32 .* fewer harmonics"):
         MaximumLikelihood().estimate(good)

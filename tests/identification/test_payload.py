@@ -17,7 +17,7 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual import Encoder, Sampling, VirtualRobot, draw
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.problem import Problem

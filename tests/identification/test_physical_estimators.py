@@ -11,20 +11,24 @@ from scipy.stats import chi2
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ParameterError
-from exciter.identification.estimators.consistent import PhysicallyConsistent
-from exciter.identification.estimators.prior import Prior
-from exciter.identification.estimators.weighted import NonNegative, WeightedLeastSquares, bounded
+from exciter.identification.estimators.least_squares import NonNegative, WeightedLeastSquares, bounded
+from exciter.identification.estimators.physical import PhysicallyConsistent, Prior
 from exciter.identification.information.compressed import Residuals
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.bounds import CentreBox, CentreSphere, MassBound
-from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.metric import Entropic, PseudoInertia
-from exciter.identification.physical.objective import TRACE, Objective
-from exciter.identification.physical.physics import coefficient_matrix, nonnegative_base, physics, rotor_matrices
-from exciter.identification.physical.reference import BestKnown, Described, Reference, UniformRods, uniform_rods
-from exciter.identification.physical.settle import unconstrained
-from exciter.identification.physical.whitening import svec, whitened_links
+from exciter.identification.physical.bounds import (
+    CentreBox,
+    CentreSphere,
+    MassBound,
+    coefficient_matrix,
+    nonnegative_base,
+    physics,
+    rotor_matrices,
+)
+from exciter.identification.physical.penalised_fit import TRACE_WEIGHT, PenalisedObjective, unconstrained
+from exciter.identification.physical.prior_metric import Entropic, PseudoInertia, Reference, svec, whitened_links
+from exciter.identification.physical.prior_values import BestKnown, Described, UniformRods, uniform_rods
+from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
 from exciter.notes import texts
 from exciter.parameters import inertial
@@ -113,7 +117,7 @@ def test_exact_data_on_the_edge_of_what_can_exist():
     found = PhysicallyConsistent(Prior(values=UniformRods(), weight=0.0), margin=1e-7).estimate(problem_of(model, chi))
     true = model.base.base_values(chi)
     assert_allclose(found.values, true, atol=1e-5 * np.abs(true).max())
-    reference = UniformRods().reference(Equations.of(problem_of(model, chi)))
+    reference = UniformRods().reference(StandardEquations.of(problem_of(model, chi)))
     bodies = np.linalg.eigvalsh(whitened_links(links_of(model, found.standard), reference.lower))
     assert bodies.min() >= 1e-7 * (1.0 - 1e-6)  # the margin itself, not the solver's idea of it
 
@@ -134,7 +138,7 @@ def test_every_posture_of_a_poorly_excited_panda_has_a_positive_inertia():
     matrices = model.dynamics.inertia_matrix(q, found.standard[:70]) + rotors
     assert (np.linalg.eigvalsh(matrices)[:, 0] > 0.0).all()
 
-    free = unconstrained(Equations.of(problem), BestKnown().reference(Equations.of(problem)))
+    free = unconstrained(StandardEquations.of(problem), BestKnown().reference(StandardEquations.of(problem)))
     rotors = np.einsum("t,tij->ij", free.chi[70:], rotor_matrices(problem.model))
     wrong = np.linalg.eigvalsh(model.dynamics.inertia_matrix(q[:500], free.chi[:70]) + rotors)[:, 0]
     assert (wrong <= 0.0).any()
@@ -175,11 +179,11 @@ def test_the_solver_agrees_with_an_independent_one():
     """Least squares over factors, J = X Xᵀ, in which every number is a body, and squares for what is ≥ 0."""
     model = model_of(random_robot(11, 2, prismatic=0.0), (RotorInertia(), Viscous()))
     problem = problem_of(model, true_chi(model, 0.01), 0.3, part=SLOW, samples=100)
-    equations = Equations.of(problem)
+    equations = StandardEquations.of(problem)
     reference = UniformRods().reference(equations)
     weights = equations.weights(unconstrained(equations, reference).noise)
     sides = equations.sides(weights)
-    objective = Objective(equations, reference, PseudoInertia(), 0.1)
+    objective = PenalisedObjective(equations, reference, PseudoInertia(), 0.1)
     chi, factor = objective.minimum(sides, physics(equations, reference, 1e-9))
     free, _ = objective.minimum(sides)
     assert objective.value(sides, chi) > objective.value(sides, free) + 0.5  # bounds do hold it
@@ -198,7 +202,9 @@ def test_the_solver_agrees_with_an_independent_one():
         links = (x - reference.chi)[:20].reshape(2, 10)
         pull = np.einsum("nij,nj->ni", reference.whitening, links).ravel()
         terms = (x - reference.chi)[20:] / equations.term_scale
-        return np.concatenate([sides[0] @ x - sides[1], np.sqrt(0.1 + TRACE) * pull, np.sqrt(TRACE) * terms])
+        return np.concatenate(
+            [sides[0] @ x - sides[1], np.sqrt(0.1 + TRACE_WEIGHT) * pull, np.sqrt(TRACE_WEIGHT) * terms]
+        )
 
     start = np.concatenate([np.tile(np.eye(4)[rows, columns], 2), np.full(4, 0.1)])
     other = least_squares(residuals, start, max_nfev=150, xtol=1e-14, ftol=1e-14, gtol=1e-14)
@@ -213,19 +219,19 @@ def test_the_solver_is_optimal(size):
     and none that was used leads up (it is at right angles to the answer)."""
     model = model_of(scaled(load("panda"), size))
     problem = problem_of(model, model.nominal, 0.03, part=SLOW)
-    equations = Equations.of(problem)
+    equations = StandardEquations.of(problem)
     reference = UniformRods().reference(equations)
     sides = equations.sides(equations.weights(unconstrained(equations, reference).noise))
-    objective = Objective(equations, reference, PseudoInertia())
+    objective = PenalisedObjective(equations, reference, PseudoInertia())
     chi, _ = objective.minimum(sides, physics(equations, reference, 0.0))
     gradient = sides[0].T @ (sides[0] @ chi - sides[1])
     gradient[:70] += (
-        TRACE
+        TRACE_WEIGHT
         * np.einsum(
             "nji,njk,nk->ni", reference.whitening, reference.whitening, links_of(model, chi - reference.chi)
         ).ravel()
     )
-    gradient[70:] += TRACE * (chi - reference.chi)[70:] / equations.term_scale**2
+    gradient[70:] += TRACE_WEIGHT * (chi - reference.chi)[70:] / equations.term_scale**2
     pulls = reference.lower.swapaxes(1, 2) @ coefficient_matrix(links_of(model, gradient)) @ reference.lower
     scale = np.abs(pulls).max()
     assert scale > 0.1  # bounds do hold it
@@ -245,7 +251,7 @@ def test_coupled_rotors_are_positive_together():
     names = list(model.standard)
     chi[names.index("Iam6")] = 1.2 * chi[names.index("Ia6")]
     problem = problem_of(model, chi, 0.02)
-    equations = Equations.of(problem)
+    equations = StandardEquations.of(problem)
     found = PhysicallyConsistent().estimate(problem)
     matrix = np.einsum("t,tij->ij", found.standard[60:], rotor_matrices(equations.model))
     assert np.linalg.eigvalsh(matrix)[0] >= -1e-9 * np.abs(matrix).max()
@@ -415,7 +421,7 @@ def test_intervals_cover_when_the_prior_is_as_wrong_as_it_says():
     """Robots drawn from the prior itself: the reported covariance is that of the errors."""
     model = model_of("kuka-ir361-asme")
     problem = problem_of(model, true_chi(model), folds=1, part=0.6, samples=150)
-    equations = Equations.of(problem)
+    equations = StandardEquations.of(problem)
     reference = Described().reference(equations)
     weight, sigma, runs = 400.0, 8.0, 150
     rng = np.random.default_rng(3)
@@ -445,10 +451,10 @@ def test_intervals_cover_when_the_prior_is_as_wrong_as_it_says():
 def test_entropic_objective_against_finite_differences():
     model = model_of("kuka-ir361-asme")
     problem = problem_of(model, true_chi(model), 0.3, part=SLOW)
-    equations = Equations.of(problem)
+    equations = StandardEquations.of(problem)
     reference = Described().reference(equations)
     sides = equations.sides(equations.signal)
-    objective = Objective(equations, reference, Entropic(), 3.0)
+    objective = PenalisedObjective(equations, reference, Entropic(), 3.0)
     rng = np.random.default_rng(0)
 
     def random_direction():
@@ -522,9 +528,9 @@ def test_a_prior_within_bounds_of_physics():
         found = PhysicallyConsistent(prior, bounds=heavy).estimate(problem)
         assert consistency(links_of(model, found.standard), tolerance=0.0).consistent
         assert_allclose(found.standard[20], 40.0, rtol=1e-6)
-        equations = Equations.of(problem)
+        equations = StandardEquations.of(problem)
         reference = BestKnown().reference(equations)
-        objective = Objective(equations, reference, metric, 10.0)
+        objective = PenalisedObjective(equations, reference, metric, 10.0)
         sides = equations.sides(equations.weights(unconstrained(equations, reference).noise))
         value = objective.value(sides, found.standard)
         rng = np.random.default_rng(0)
@@ -570,7 +576,7 @@ def test_rods_get_their_mass_from_the_data():
     model = model_of(replace(robot, joints=tuple(replace(j, inertia=dummy) for j in robot.joints)))
     problem = problem_of(truth, true_chi(truth), 0.02)
     problem = replace(problem, model=model)
-    reference = BestKnown().reference(Equations.of(problem))
+    reference = BestKnown().reference(StandardEquations.of(problem))
     assert "placeholders" in reference.notes[0].text
     assert 0.5 < reference.links[:, 0].sum() / robot.inertias[:, 0].sum() < 2.0
 
@@ -587,7 +593,7 @@ def test_masses_in_wrong_units_are_noticed(factor):
     assert Residuals.of(problem.compressed, found.values).total_percent < 4.0
     assert 0.3 < links_of(truth, found.standard)[:, 0].sum() / links_of(truth, truth.nominal)[:, 0].sum() < 3.0
     assert "are they in kg" not in " ".join(
-        texts(Described().reference(Equations.of(replace(problem, model=truth))).notes)
+        texts(Described().reference(StandardEquations.of(replace(problem, model=truth))).notes)
     )
 
 
@@ -595,7 +601,7 @@ def test_impossible_descriptions_become_bodies():
     """Papers' tables give base parameters; the links behind them need not exist."""
     model = model_of("gautier-khalil")
     assert not consistency(links_of(model, model.nominal)).consistent
-    reference = Described().reference(Equations.of(problem_of(model, model.nominal)))
+    reference = Described().reference(StandardEquations.of(problem_of(model, model.nominal)))
     assert (np.linalg.eigvalsh(whitened_links(reference.links, reference.lower)) > 0.0).all()
     assert "can exist" in reference.notes[1].text
 

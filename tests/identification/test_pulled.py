@@ -14,15 +14,20 @@ from scipy import signal
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.identification.estimators.prior import Prior
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
+from exciter.identification.estimators.physical import Prior
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.reference import Described, PriorValues, Reference
+from exciter.identification.physical.prior_metric import Reference
+from exciter.identification.physical.prior_values import Described, PriorValues
+from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated import StationaryErrors, with_correlated_errors
-from exciter.identification.uncertainty.pulled import _off, with_correlated_errors_and_prior
+from exciter.identification.uncertainty.correlated_errors import (
+    StationaryErrors,
+    _off,
+    with_correlated_errors,
+    with_correlated_errors_and_prior,
+)
 from exciter.notes import in_one_line
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot import load
@@ -39,7 +44,7 @@ class Fixed(PriorValues):
 
     given: Reference
 
-    def reference(self, equations: Equations) -> Reference:
+    def reference(self, equations: StandardEquations) -> Reference:
         return self.given
 
 
@@ -60,7 +65,7 @@ class Arms:
         motion = motion_of(Fourier(10.0, 5), delta, np.arange(round(SECONDS * RATE)) / RATE)
         chi = np.append(model.nominal[:30], np.abs(model.nominal[30:]) + 5.0)
         problem = Problem(model, (Run.at(motion, model.torque(motion, chi), RATE),), folds=1)
-        reference = Described().reference(Equations.of(problem))
+        reference = Described().reference(StandardEquations.of(problem))
         chi[:30] = reference.links.ravel()
         return cls(problem, reference, chi, np.concatenate([rows.w for _, rows in problem.rows()]))
 

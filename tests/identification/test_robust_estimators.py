@@ -7,17 +7,20 @@ from scipy import linalg, stats
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.estimators.essential import Essential
+from exciter.identification.estimators.least_squares import Essential, WeightedLeastSquares
 from exciter.identification.estimators.robust import (
-    GAUSSIAN,
+    GAUSSIAN_ABSOLUTE_MEDIAN,
     AbsoluteMedian,
     Bisquare,
     Huber,
     HuberLoss,
     IterativelyReweighted,
 )
-from exciter.identification.estimators.total import TotalLeastSquares, total_covariance, total_least_squares
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.total_least_squares import (
+    TotalLeastSquares,
+    total_covariance,
+    total_least_squares,
+)
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.problem import Problem
@@ -160,7 +163,7 @@ def test_the_median_of_a_stream():
     median = AbsoluteMedian.around(np.ones(3) * 7.0)
     for piece in np.array_split(residuals, 13, axis=1):
         median.see(piece)
-    assert_allclose(median.value, np.median(np.abs(residuals), axis=1) / GAUSSIAN, rtol=2e-3)
+    assert_allclose(median.value, np.median(np.abs(residuals), axis=1) / GAUSSIAN_ABSOLUTE_MEDIAN, rtol=2e-3)
 
 
 # -- total least squares -----------------------------------------------------------------------------------------------

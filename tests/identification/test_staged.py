@@ -11,21 +11,29 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.low_pass import Butterworth, SecondOrder
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, Staged, StaticThenDynamic, TwoStep
-from exciter.identification.estimators.weighted import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.stages.cells import cells_of
-from exciter.identification.stages.instants import rows_with_motion
-from exciter.identification.stages.stage import ActingAtRest, AtRest, ConstantVelocity, Friction, Named, Stage, Unused
+from exciter.identification.stages.stage import (
+    ActingAtRest,
+    AtRest,
+    FrictionParameters,
+    Named,
+    Stage,
+    SteadyMotion,
+    Unused,
+    rows_with_motion,
+)
 from exciter.notes import in_one_line, texts
 from exciter.robot import Motion
 from support.given_rows import Experiment, moving, with_poses
 
 SIGMA = np.array([1.0, 2.0, 0.5])
-STEADY = ConstantVelocity(0.05, 0.8)
+STEADY = SteadyMotion(0.05, 0.8)
 SEQUENCES = (LinkByLink(), TwoStep(1), StaticThenDynamic(), FrictionFirst(STEADY))
 
 
@@ -263,8 +271,8 @@ def test_parameters_by_rule(experiment):
         return [name for name, chosen in zip(problem.names, rule.chosen(problem), strict=True) if chosen]
 
     assert names(ActingAtRest()) == ["MXR2", "MY2", "MX3", "MY3"]
-    assert names(Friction((1,))) == ["Fv2", "Fs2"]
-    assert len(names(Friction())) == 6
+    assert names(FrictionParameters((1,))) == ["Fv2", "Fs2"]
+    assert len(names(FrictionParameters())) == 6
 
 
 def test_poses_count_once_each():
@@ -383,7 +391,7 @@ def test_stages_that_cannot_work_are_refused(experiment):
     with pytest.raises(ParameterError, match="unknown parameter 'ZZ9'"):
         Staged((Stage("a", Named(("ZZ9",))),)).estimate(problem)
     with pytest.raises(ParameterError, match=r"stage 'friction of joint_1' has \d equations for"):
-        FrictionFirst(ConstantVelocity(0.05, 0.05)).estimate(problem)
+        FrictionFirst(SteadyMotion(0.05, 0.05)).estimate(problem)
     nothing = experiment.exact * [1.0, 0.0, 1.0]
     for estimator in SEQUENCES:
         with pytest.raises(RecordingError, match="torque of 'joint_2' is zero throughout"):

@@ -13,27 +13,24 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.estimators import weighted
-from exciter.identification.estimators.essential import Essential
+from exciter.identification.estimators import least_squares as weighted
+from exciter.identification.estimators.least_squares import Essential, OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.estimators.robust import Huber
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import compress
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty import correlated
-from exciter.identification.uncertainty.band import torque_band
-from exciter.identification.uncertainty.conditioning import explain
-from exciter.identification.uncertainty.correlated import (
+from exciter.identification.uncertainty import correlated_errors as correlated
+from exciter.identification.uncertainty.conditioning import explain, torque_band
+from exciter.identification.uncertainty.correlated_errors import (
     HeteroscedasticErrors,
     StationaryErrors,
     sandwich,
     with_correlated_errors,
 )
-from exciter.identification.uncertainty.correlation import Taper, correlations, fading
 from exciter.identification.uncertainty.drift import find_drift
-from exciter.identification.uncertainty.equations import LinearFit, blocked, linear_fit
-from exciter.identification.uncertainty.whiteness import whiteness
+from exciter.identification.uncertainty.linear_equations import LinearFit, blocked, linear_fit
+from exciter.identification.uncertainty.residual_correlation import Taper, correlations, fading, whiteness
 from exciter.robot import Motion, load
 from support.monte_carlo import Bench, Redrawn, linear, repeat
 from support.warming_robot import NOISE, ROBOT, coloured, model, moved, warming
@@ -183,8 +180,8 @@ def test_long_logs_in_blocks_give_the_same(monkeypatch):
         estimate = WeightedLeastSquares().estimate(problem)
         whole = with_correlated_errors(problem, estimate)
         with monkeypatch.context() as patched:
-            patched.setattr(correlated, "LONG", 1000)
-            patched.setattr(correlated, "BLOCK", block)
+            patched.setattr(correlated, "LONG_LOG_ROWS", 1000)
+            patched.setattr(correlated, "LONG_LOG_BLOCK_S", block)
             in_blocks = with_correlated_errors(problem, estimate)
         np.testing.assert_allclose(in_blocks.std, whole.std, rtol=0.12)
 
@@ -200,8 +197,8 @@ def test_rest_in_blocks_gives_the_same(monkeypatch):
     np.testing.assert_allclose(c.rows, problem.compressed.rows.sum(axis=0))
     np.testing.assert_allclose(np.sqrt(c.covariance[0].diagonal()), NOISE, rtol=0.06)
     whole = sandwich(problem, fit, StationaryErrors(0))
-    monkeypatch.setattr(correlated, "LONG", 1000)
-    monkeypatch.setattr(correlated, "BLOCK", 0.1)
+    monkeypatch.setattr(correlated, "LONG_LOG_ROWS", 1000)
+    monkeypatch.setattr(correlated, "LONG_LOG_BLOCK_S", 0.1)
     residuals = StationaryErrors(0).residuals(problem, fit)
     np.testing.assert_allclose(np.sqrt(residuals.fast), NOISE, rtol=0.06)
     in_blocks = sandwich(problem, fit, StationaryErrors(0))
@@ -317,7 +314,7 @@ def test_estimates_that_are_not_least_squares_are_refused():
 
 def test_weights_that_do_not_settle_are_still_those_of_the_values(monkeypatch):
     """Few equations can take more rounds than there are; the estimate is least squares by the noise it tells."""
-    monkeypatch.setattr(weighted, "ROUNDS", 1)
+    monkeypatch.setattr(weighted, "MOST_NOISE_ROUNDS", 1)
     problem = autoregressive(seconds=2.0).draw(3)
     found = WeightedLeastSquares().estimate(problem)
     assert LinearFit.of(problem.compressed, found.values, found.noise, np.arange(len(found.values))).is_least_squares

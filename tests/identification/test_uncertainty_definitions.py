@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.information.estimate import Estimate
-from exciter.identification.uncertainty import correlated
-from exciter.identification.uncertainty import correlation as correlation_module
-from exciter.identification.uncertainty.correlated import (
+from exciter.identification.uncertainty import correlated_errors as correlated
+from exciter.identification.uncertainty import residual_correlation as correlation_module
+from exciter.identification.uncertainty.correlated_errors import (
     CorrelatedErrors,
     HeteroscedasticErrors,
     Sandwich,
@@ -22,9 +22,10 @@ from exciter.identification.uncertainty.correlated import (
     sandwich,
     with_correlated_errors,
 )
-from exciter.identification.uncertainty.correlation import (
-    LEAST,
-    LONGEST,
+from exciter.identification.uncertainty.linear_equations import LinearFit, blocked, linear_fit, stretches
+from exciter.identification.uncertainty.residual_correlation import (
+    LEAST_POWER_SHARE,
+    MOST_CORRELATION_LAGS,
     Correlation,
     Fading,
     Taper,
@@ -33,7 +34,6 @@ from exciter.identification.uncertainty.correlation import (
     fading,
     most_lags,
 )
-from exciter.identification.uncertainty.equations import LinearFit, blocked, linear_fit, stretches
 from exciter.notes import texts
 from support.dense_example import (
     JOINTS,
@@ -95,7 +95,7 @@ def test_tapers_are_their_formulas_and_sums_go_to_both_sides(lags: int) -> None:
 
 
 def test_lags_looked_at_are_an_eighth_of_the_rows() -> None:
-    assert [most_lags(rows) for rows in (3, 8, 800, 807, 10**9)] == [1, 1, 100, 100, LONGEST]
+    assert [most_lags(rows) for rows in (3, 8, 800, 807, 10**9)] == [1, 1, 100, 100, MOST_CORRELATION_LAGS]
 
 
 def test_fading_is_bartletts_standard_error_to_the_letter() -> None:
@@ -198,12 +198,12 @@ def test_what_the_fit_took_and_the_inflation_are_their_sums(small: tuple[Plain, 
         left, inflation = np.empty((2, 2))
         for j in range(2):
             a, rho = c.leverage[:8, j], c.covariance[:8, j, j] / c.covariance[0, j, j]
-            left[j] = max(1.0 - both_sides(weights, a**2) / (c.rows[j] * a[0]), LEAST)
+            left[j] = max(1.0 - both_sides(weights, a**2) / (c.rows[j] * a[0]), LEAST_POWER_SHARE)
             inflation[j] = max(both_sides(weights, rho * a) / a[0], 0.0) / left[j]
         assert_allclose(c.left(Taper.parzen(7)), left)
         assert_allclose(c.inflation(Taper.parzen(7)), inflation)
     nearly = replace(c, leverage=c.leverage * 1e6)
-    assert nearly.left(Taper.parzen(7)).tolist() == [LEAST, LEAST]  # a fit of everything
+    assert nearly.left(Taper.parzen(7)).tolist() == [LEAST_POWER_SHARE, LEAST_POWER_SHARE]  # a fit of everything
     swinging = replace(
         c, covariance=c.covariance * np.where(np.arange(len(c.covariance)) == 0, 1e-9, -1)[:, None, None]
     )
@@ -260,7 +260,9 @@ def stationary(parts: list[Dense], block: float, beta: Array, lags: int, across:
         used = min(lags, int(least) // 8)
         weights = parzen(np.arange(used + 1), used)
         left = [
-            max(1.0 - both_sides(weights, leverage[: used + 1, j] ** 2) / (count[j] * leverage[0, j]), LEAST)
+            max(
+                1.0 - both_sides(weights, leverage[: used + 1, j] ** 2) / (count[j] * leverage[0, j]), LEAST_POWER_SHARE
+            )
             for j in range(2)
         ]
         for d in mine:
@@ -303,8 +305,8 @@ def test_the_sandwich_of_two_rates_is_the_dense_one(
     """In blocks: the errors of blocks, and what W has within them times errors that are white there."""
     equations, parts = example()
     fit = fitted(equations)
-    monkeypatch.setattr(correlated, "LONG", 207 if block else 208)  # there are 207 rows of each joint
-    monkeypatch.setattr(correlated, "BLOCK", block or 0.1)
+    monkeypatch.setattr(correlated, "LONG_LOG_ROWS", 207 if block else 208)  # there are 207 rows of each joint
+    monkeypatch.setattr(correlated, "LONG_LOG_BLOCK_S", block or 0.1)
     for lags in (0, 5, 1000):
         errors = StationaryErrors(lags, across)
         meat, expected = stationary(parts, block, fit.values, lags, across)
@@ -330,17 +332,17 @@ def test_twenty_columns_are_stood_for_by_random_combinations(monkeypatch: pytest
     assert_allclose((whitened**2).sum(axis=1), 20.0 / 16.0, rtol=0.9)
     assert np.trace(whitened.T @ whitened) == pytest.approx(20.0)  # signs have the size one
     assert np.abs(np.mean(np.sign(fit.inverse_root.T @ np.linalg.inv(bread) @ probes.T))) < 0.3
-    monkeypatch.setattr(correlation_module, "LONG", 400)
+    monkeypatch.setattr(correlation_module, "FEW_PROBES_ROWS", 400)
     assert _probes(fit).shape == (2, 20)
-    monkeypatch.setattr(correlation_module, "LONG", 401)
+    monkeypatch.setattr(correlation_module, "FEW_PROBES_ROWS", 401)
     assert _probes(fit).shape == (16, 20)
 
 
 @pytest.mark.parametrize("long", [1, 10**9], ids=["blocks", "rows"])
 def test_units_do_not_matter(long: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Torques in MN·m: the same covariance, in its units."""
-    monkeypatch.setattr(correlated, "LONG", long)
-    monkeypatch.setattr(correlated, "BLOCK", 0.1)
+    monkeypatch.setattr(correlated, "LONG_LOG_ROWS", long)
+    monkeypatch.setattr(correlated, "LONG_LOG_BLOCK_S", 0.1)
     equations, _ = example()
     small = Plain(tuple((run, Rows.of(r.time, r.w, 1e-6 * r.y, r.rate, JOINTS, NAMES)) for run, r in equations.pieces))
     one, other = (sandwich(e, fitted(e), StationaryErrors()) for e in (equations, small))

@@ -10,11 +10,15 @@ from scipy import stats
 
 from exciter.errors import ParameterError
 from exciter.identification.information.estimate import Estimate
-from exciter.identification.uncertainty.band import Band
-from exciter.identification.uncertainty.conditioning import explain
-from exciter.identification.uncertainty.correlation import Correlation, correlations
-from exciter.identification.uncertainty.equations import linear_fit
-from exciter.identification.uncertainty.whiteness import Whiteness, _of_joint, whiteness
+from exciter.identification.uncertainty.conditioning import Band, explain
+from exciter.identification.uncertainty.linear_equations import linear_fit
+from exciter.identification.uncertainty.residual_correlation import (
+    Correlation,
+    Whiteness,
+    _of_joint,
+    correlations,
+    whiteness,
+)
 from exciter.notes import texts
 from support.dense_example import JOINTS, NAMES, WEIGHTS, Array, example, fitted, parzen
 

@@ -25,13 +25,13 @@ from exciter.experiment.recording import About, Recording, open_recording, write
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs import long_run
 from exciter.identification.runs.long_run import LongLog
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated import with_correlated_errors
+from exciter.identification.uncertainty.correlated_errors import with_correlated_errors
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
 from exciter.robot import load

@@ -20,8 +20,8 @@ from exciter.errors import ExciterError
 from exciter.experiment.quality.quality import Quality
 from exciter.experiment.recording import Payload
 from exciter.identification.config.identify_config import IdentifyConfig
+from exciter.identification.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.estimators.registry import ESTIMATORS
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
 from exciter.identification.identified_model import IdentifiedModel

@@ -10,7 +10,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.quality.quality import Quality
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.identification import Identification, identify
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run

@@ -18,13 +18,13 @@ from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, filtered_pair
 from exciter.experiment.synthetic import synthetic_recording
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import Residuals, one_thread
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_torque
-from exciter.identification.uncertainty.band import torque_band
+from exciter.identification.uncertainty.conditioning import torque_band
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import Motion, load
 from exciter.validation.baselines import DESCRIPTION, GRAVITY, ZERO, baselines

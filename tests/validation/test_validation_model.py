@@ -19,7 +19,7 @@ from exciter.experiment.recording import Payload
 from exciter.experiment.virtual import ComputedTorque, Encoder, Sampling, TorqueMeter, VirtualRobot, draw
 from exciter.identification.closed_loop.closed_loop import ClosedLoop
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares, WeightedLeastSquares
+from exciter.identification.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.energy import Energy

@@ -27,7 +27,7 @@ from exciter.errors import ParameterError, unseen
 from exciter.export.text_files import require_suffix, write_texts
 from exciter.files import json_text
 from exciter.identification.information.estimate import Estimate
-from exciter.identification.physical.physics import physical_problems
+from exciter.identification.physical.bounds import physical_problems
 from exciter.notes import in_one_line
 from exciter.parameters.inertial import inertia_matrix, mass_com_inertia
 from exciter.robot.robot import BASE

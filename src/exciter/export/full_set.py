@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import FRICTION_KEYS, DynamicModel
 from exciter.errors import ParameterError
-from exciter.identification.physical.physics import physical_problems
+from exciter.identification.physical.bounds import physical_problems
 from exciter.parameters.consistency import presentable
 from exciter.robot.robot import Robot
 from exciter.typing import Array

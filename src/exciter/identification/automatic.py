@@ -25,17 +25,16 @@ from exciter.experiment.signals.processed import motion_band
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.config.identify_config import IdentifyConfig
 from exciter.identification.config.identify_settings import AS_GIVEN, CHOOSE, EquationFilter
-from exciter.identification.estimators.consistent import PhysicallyConsistent
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.prior import AUTO, Prior
+from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import one_thread
 from exciter.identification.information.cross_validation import simplest_within_error
 from exciter.identification.information.problem import FOLDS, Problem
-from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.metric import PseudoInertia
-from exciter.identification.physical.objective import Objective
-from exciter.identification.physical.reference import BestKnown, PriorValues
+from exciter.identification.physical.penalised_fit import PenalisedObjective
+from exciter.identification.physical.prior_metric import PseudoInertia
+from exciter.identification.physical.prior_values import BestKnown, PriorValues
+from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.identification.runs.run import Run, common_side
 from exciter.identification.selection.cutoff_choice import Remake, choose_equation_filter, choose_route
 from exciter.identification.selection.friction_candidates import (
@@ -209,8 +208,8 @@ def _friction_and_weight(
 
 def _full_set(trial: Trial, weight: float) -> Array:
     """χ (p,) of all equations and the prior."""
-    equations = Equations.of(trial.problem)
-    objective = Objective(equations, trial.reference, PseudoInertia(), weight)
+    equations = StandardEquations.of(trial.problem)
+    objective = PenalisedObjective(equations, trial.reference, PseudoInertia(), weight)
     return objective.minimum(equations.sides(equations.weights(trial.noise(WEAK))))[0]
 
 

@@ -15,7 +15,7 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import Residuals, one_thread
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.physics import physical_problems
+from exciter.identification.physical.bounds import physical_problems
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.conditioning import Conditioning, explain
 from exciter.notes import Note

@@ -20,9 +20,8 @@ from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import TINY, WHITE, Estimate, assumed
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.bounds import Cone
-from exciter.identification.physical.cone_program import nearest
-from exciter.identification.physical.whitening import svec
+from exciter.identification.physical.cone_program import Cone, nearest
+from exciter.identification.physical.prior_metric import svec
 from exciter.identification.runs.run import Run
 from exciter.notes import Note, done, in_one_line, note, texts, warning
 from exciter.parameters import inertial

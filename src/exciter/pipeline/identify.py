@@ -15,7 +15,7 @@ from exciter.identification.automatic import Automatic, choose_automatically
 from exciter.identification.config.identify_config import IdentifyConfig, terms_of, with_uncertainty
 from exciter.identification.config.identify_settings import IdentifySettings
 from exciter.identification.drive_gains import DriveGains, identify_gains
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.identification import Identification, judging
 from exciter.identification.information.problem import Problem

@@ -9,7 +9,7 @@ from exciter.errors import ExciterError, shown
 from exciter.identification.config.identify_config import IdentifyConfig, with_uncertainty
 from exciter.identification.config.identify_settings import Errors, word_of
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED
+from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED_ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identification import Identification, Uncertainty
@@ -41,10 +41,10 @@ class ComparedMethod:
             return cls(told(given), estimator=given)
         parts = given.split("/") if isinstance(given, str) else [given]
         formulation = next((part for part in parts if part in FORMULATIONS), None)
-        estimator = next((part for part in parts if part in ESTIMATORS and part not in SIMULATED), None)
+        estimator = next((part for part in parts if part in ESTIMATORS and part not in SIMULATED_ESTIMATORS), None)
         if len(parts) != sum(word is not None for word in (formulation, estimator)) or formulation == "base-wrench":
             kinds = [word for word in FORMULATIONS.words if word != "base-wrench"]
-            solved = [word for word in ESTIMATORS.words if word not in SIMULATED]
+            solved = [word for word in ESTIMATORS.words if word not in SIMULATED_ESTIMATORS]
             raise ExciterError(
                 f"{shown(given)} cannot be compared; give formulations ({', '.join(kinds)}), estimators "
                 f"({', '.join(solved)}), or both, as in energy/ols"

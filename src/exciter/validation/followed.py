@@ -22,8 +22,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.virtual.control import Law
-from exciter.identification.closed_loop.closed_loop import ClosedLoop
-from exciter.identification.closed_loop.simulation import Simulated, Simulation, Ticks, Unmovable
+from exciter.identification.closed_loop.closed_loop import ClosedLoop, SimulatedRun, Simulation, Ticks, Unmovable
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.runs.run import Run
 from exciter.notes import Note, texts
@@ -202,7 +201,7 @@ def usual_bandwidth(motion: Motion) -> float:
     return float(np.clip(FASTER * own, SLOWEST, PER_TICK * TICKS))
 
 
-def follow(arm: SimulatedArm, motion: Motion, rate: float, bandwidth: float, damping: float = 1.0) -> Simulated:
+def follow(arm: SimulatedArm, motion: Motion, rate: float, bandwidth: float, damping: float = 1.0) -> SimulatedRun:
     """The arm under computed torque along a recorded motion at ``rate`` [Hz], seen at its samples."""
     between = max(1, int(np.ceil(TICKS / rate - 1e-9)))
     reference = _between_samples(motion, between, rate)
@@ -266,7 +265,9 @@ class _Sums:
         self._squares, self._counts, self._count, self.seconds = np.zeros((4, n)), np.zeros((4, n)), 0, 0.0
         self._kept: list[tuple[Array, Array, Array]] = [(np.zeros(0), np.zeros((0, n)), np.zeros((0, n)))]
 
-    def add(self, part: Processed, found: Simulated, beside: Array, predicted: Array, moves: NDArray[np.bool_]) -> None:
+    def add(
+        self, part: Processed, found: SimulatedRun, beside: Array, predicted: Array, moves: NDArray[np.bool_]
+    ) -> None:
         """moves (N, n): where torques are compared."""
         simulated, motion = found.torque + beside, found.motion
         errors = (simulated - part.torque, predicted - part.torque, part.torque)

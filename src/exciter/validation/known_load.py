@@ -20,7 +20,7 @@ from exciter.errors import ParameterError
 from exciter.experiment.recording import Payload
 from exciter.identification.config.identify_config import with_uncertainty
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.weighted import WeightedLeastSquares
+from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identification import Uncertainty
@@ -37,7 +37,7 @@ from exciter.identification.payload import (
     payload_between,
 )
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated import StationaryErrors
+from exciter.identification.uncertainty.correlated_errors import StationaryErrors
 from exciter.notes import Note, note, texts
 from exciter.parameters import inertial
 from exciter.typing import Array

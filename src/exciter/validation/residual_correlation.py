@@ -13,7 +13,7 @@ from scipy import fft
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.estimate import Estimate
-from exciter.identification.uncertainty.whiteness import Whiteness, whiteness
+from exciter.identification.uncertainty.residual_correlation import Whiteness, whiteness
 from exciter.typing import Array
 from exciter.validation.prediction import Prediction
 

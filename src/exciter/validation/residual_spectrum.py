@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import signal
 
-from exciter.identification.uncertainty.equations import GAP
+from exciter.identification.uncertainty.linear_equations import ERROR_GAP_INTERVALS
 from exciter.typing import Array
 from exciter.validation.prediction import Prediction
 
@@ -67,5 +67,9 @@ def density(time: Array, rate: float, *series: Array) -> tuple[Density, ...]:
 
 def stretches(time: Array, rate: float) -> list[slice]:
     """Parts of a series without a gap."""
-    cuts = [0, *(np.flatnonzero(np.abs(np.diff(time) * rate - 1.0) > GAP - 1.0) + 1).tolist(), len(time)]
+    cuts = [
+        0,
+        *(np.flatnonzero(np.abs(np.diff(time) * rate - 1.0) > ERROR_GAP_INTERVALS - 1.0) + 1).tolist(),
+        len(time),
+    ]
     return [slice(a, b) for a, b in itertools.pairwise(cuts)]

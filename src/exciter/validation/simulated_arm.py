@@ -12,8 +12,8 @@ from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording import Payload
+from exciter.identification.closed_loop.closed_loop import CLOSED_LOOP_KERNELS, TERM_FORCE_ROWS, joint_forces
 from exciter.identification.closed_loop.simulated_problem import dry_friction
-from exciter.identification.closed_loop.simulation import KERNELS, PLACES, joint_forces
 from exciter.identification.runs.run import load_chi
 from exciter.notes import Note, note, warning
 from exciter.parameters.terms import JointTerm, Sign
@@ -37,7 +37,7 @@ class SimulatedArm:
     @classmethod
     def of(cls, model: DynamicModel, chi: Array, payload: Payload | None = None) -> SimulatedArm:
         """Standard parameters χ (p,) of ``model``, and a known load on top of them."""
-        terms = tuple(_with_sign(term) for term in model.terms if type(term) in PLACES)
+        terms = tuple(_with_sign(term) for term in model.terms if type(term) in TERM_FORCE_ROWS)
         simulated = DynamicModel(model.robot, terms, model.engine)
         known = dict(zip(model.standard, chi, strict=True))
         own = np.array([known[name] for name in simulated.standard])
@@ -60,7 +60,7 @@ class SimulatedArm:
         inertias = dynamics.chain_inertias(self.chi[: 10 * self.model.n])
         fixed = writable(chain.rotation, chain.origin, chain.gravity, inertias)
         arm = (chain.parent, chain.prismatic, *fixed, *writable(joint_forces(self.model, self.chi)))
-        return kernels("forward", KERNELS), arm
+        return kernels("forward", CLOSED_LOOP_KERNELS), arm
 
 
 def _with_sign(term: JointTerm) -> JointTerm:
@@ -69,11 +69,11 @@ def _with_sign(term: JointTerm) -> JointTerm:
 
 def _notes(model: DynamicModel, negative: NDArray[np.bool_], simulated: DynamicModel) -> tuple[Note, ...]:
     said = list[Note]()
-    other = [type(term).__name__ for term in model.terms if type(term) not in PLACES]
+    other = [type(term).__name__ for term in model.terms if type(term) not in TERM_FORCE_ROWS]
     if other:
         text = f"the simulator does not have {', '.join(other)}: their torque is taken along the recorded motion"
         said.append(note("joint terms", text))
-    shaped = {type(t.shape).__name__ for t in model.terms if isinstance(t, DryFriction) and type(t) in PLACES}
+    shaped = {type(t.shape).__name__ for t in model.terms if isinstance(t, DryFriction) and type(t) in TERM_FORCE_ROWS}
     if shaped - {"Sign"}:
         text = (
             f"dry friction with {', '.join(sorted(shaped - {'Sign'}))} is simulated with the true sign of the "

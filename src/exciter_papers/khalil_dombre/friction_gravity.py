@@ -112,7 +112,7 @@ def separate_friction(effort: Effort) -> Part:
         return _friction_then_rest(problem, cruising)
 
     true, weighted = set_up.true_values(), estimator(ex.WeightedLeastSquares())
-    sequence = FrictionFirst(stage.ConstantVelocity(0.01, 1e-6))
+    sequence = FrictionFirst(stage.SteadyMotion(0.01, 1e-6))
     methods = {PRINTED: printed, CARRIED: estimator(sequence), SAME_LOGS: weighted}
     found = repeat(partial(drawn, cold), methods, true, times)
     for seconds in (second, first + second):

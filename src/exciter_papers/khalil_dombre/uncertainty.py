@@ -12,11 +12,11 @@ from scipy import stats
 import exciter as ex
 from exciter.experiment.signals.low_pass import Chebyshev, SecondOrder
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.identification.estimators.essential import Essential
+from exciter.identification.estimators.least_squares import Essential
 from exciter.identification.information.estimate import POORLY, Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated import with_correlated_errors
+from exciter.identification.uncertainty.correlated_errors import with_correlated_errors
 from exciter.typing import Array
 from exciter_papers.khalil_dombre import set_up
 from exciter_papers.khalil_dombre.four_models import DECIMATE, GIVEN, SAID, estimate

@@ -13,8 +13,7 @@ from exciter.errors import ParameterError
 from exciter.experiment.signals.local_routes import FilteredDifferences, first_difference, second_difference
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
-from exciter.identification.closed_loop.closed_loop import ClosedLoop
-from exciter.identification.closed_loop.simulation import Simulated, Unmovable
+from exciter.identification.closed_loop.closed_loop import ClosedLoop, SimulatedRun, Unmovable
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run, load_chi
 from exciter.notes import Note, done, note, warning
@@ -22,11 +21,11 @@ from exciter.parameters.terms.dry_friction import DryFriction
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
-SHORTEST = 0.02  # part of a step towards parameters that no arm can be simulated with
-BLOCKED = 4  # steps in a row that had to be shortened
-NOTHING = 1e-9  # of the torque: a change this small is none
-WANDERS = 0.3  # σ: a smaller change that does not fall is accepted,
-EARLY = 3  # but not in the first rounds
+SHORTEST_STEP_FRACTION = 0.02  # part of a step towards parameters that no arm can be simulated with
+MOST_SHORTENED_STEPS = 4  # steps in a row that had to be shortened
+NEGLIGIBLE_CHANGE_FRACTION = 1e-9  # of the torque: a change this small is none
+WANDERING_CHANGE_SIGMAS = 0.3  # σ: a smaller change that does not fall is accepted,
+FIRST_SIMULATIONS = 3  # but not in the first rounds
 
 
 class SimulatedPieces:
@@ -97,9 +96,9 @@ class _Overlapping:
 
     def __init__(self, loop: ClosedLoop, model: DynamicModel, chi: Array) -> None:
         self._simulation, self._offset = loop.simulation(model, chi), loop.offset
-        self._last: Simulated | None = None
+        self._last: SimulatedRun | None = None
 
-    def around(self, time: Array, rate: float, edge: int) -> Simulated:
+    def around(self, time: Array, rate: float, edge: int) -> SimulatedRun:
         """At ``time`` (N,) [s] of the recording and ``edge`` samples before and after; on the simulation's clock."""
         beyond = np.arange(1, edge + 1) / rate
         at = np.maximum(np.concatenate([time[0] - beyond[::-1], time, time[-1] + beyond]) - self._offset, 0.0)
@@ -112,7 +111,7 @@ class _Overlapping:
         old, more = last.motion[kept], new.motion
         parts = ((getattr(old, name), getattr(more, name)) for name in ("time", "q", "qd", "qdd"))
         motion = Motion(*(np.concatenate(both) for both in parts))
-        self._last = Simulated(motion, np.concatenate([last.torque[kept], new.torque]))
+        self._last = SimulatedRun(motion, np.concatenate([last.torque[kept], new.torque]))
         return self._last
 
 
@@ -164,12 +163,12 @@ class Loops:
         """(p,) base parameters of the description."""
         return self.problem.base.base_values(self.problem.model.nominal)
 
-    def settle(self, start: Array, update: Update, rounds: int, tolerance: float, exact: bool) -> Settled:
+    def settle(self, start: Array, update: Update, rounds: int, tolerance: float, exact: bool) -> SimulatedFit:
         """Simulate, update, and again, until the parameters change by less than ``tolerance`` σ.
 
         start (p,): where to begin; where that leads to parameters no arm can be simulated with, at the nominal values.
         A step to such parameters is halved. exact: whether the answer must be one that can be simulated; otherwise it
-        is accepted after BLOCKED halved steps in a row, since instruments of nearby parameters serve as well.
+        is accepted after several halved steps in a row, since instruments of nearby parameters serve as well.
 
         A joint that rests in one simulation and creeps in the next changes sides of its dry friction: such a change
         need not fall to nothing, and is accepted when it is small beside σ.
@@ -181,7 +180,7 @@ class Loops:
             text = f"started from nominal values: from those of least squares, {error.why}"
             return replace(found, notes=(note("start", text), *found.notes))
 
-    def _settle(self, start: Array, update: Update, rounds: int, tolerance: float, exact: bool) -> Settled:
+    def _settle(self, start: Array, update: Update, rounds: int, tolerance: float, exact: bool) -> SimulatedFit:
         before, blocked, moved = np.inf, 0, np.inf
         along = self.simulated(start)
         for number in range(1, rounds + 1):
@@ -189,11 +188,11 @@ class Loops:
             change = found.values - start
             moved = float(np.abs(change / found.std).max())
             size = float(np.linalg.norm(found.factor @ change) / np.linalg.norm(found.factor @ found.values))
-            wanders = number > EARLY and not blocked and 0.5 * before < moved < WANDERS
-            if moved <= tolerance or size <= NOTHING or wanders:
+            wanders = number > FIRST_SIMULATIONS and not blocked and 0.5 * before < moved < WANDERING_CHANGE_SIGMAS
+            if moved <= tolerance or size <= NEGLIGIBLE_CHANGE_FRACTION or wanders:
                 told = f"settled after {number} simulations, the last changed parameters by {moved:.1g} σ"
                 return replace(found, notes=(done("iterations", told),))
-            if blocked >= BLOCKED and not exact:
+            if blocked >= MOST_SHORTENED_STEPS and not exact:
                 told = f"instruments are those of values {moved:.2g} σ away: with the estimated ones no arm moves"
                 return replace(found, notes=(warning("instruments", told),))
             part, along = self._towards(start, change)
@@ -210,13 +209,13 @@ class Loops:
             try:
                 return part, self.simulated(start + part * change)
             except Unmovable:
-                if part < SHORTEST:
+                if part < SHORTEST_STEP_FRACTION:
                     raise
                 part *= 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class SimulatedFit:
     """values, std (p,), noise (J,) per equation; factor (…, p): weighted rows, or what stands for them; along: the
     simulated problem they come from; notes: how it went."""
 
@@ -228,4 +227,4 @@ class Settled:
     notes: tuple[Note, ...] = ()
 
 
-Update = Callable[[Problem], Settled]
+Update = Callable[[Problem], SimulatedFit]

@@ -26,24 +26,31 @@ from exciter.identification.config.identify_settings import (
     word_of,
 )
 from exciter.identification.drive_gains import KnownParameter
-from exciter.identification.estimators.consistent import PhysicallyConsistent
-from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.estimator import Estimator, told
+from exciter.identification.estimators.least_squares import (
+    Essential,
+    OrdinaryLeastSquares,
+    Sequential,
+    WeightedLeastSquares,
+)
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
-from exciter.identification.estimators.prior import AUTO
+from exciter.identification.estimators.physical import AUTO, PhysicallyConsistent
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.estimators.staged import StaticThenDynamic
-from exciter.identification.estimators.weighted import OrdinaryLeastSquares, Sequential, WeightedLeastSquares
 from exciter.identification.formulations import FORMULATIONS, with_filter
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.settle import PhysicalEstimate
+from exciter.identification.physical.penalised_fit import PhysicalEstimate
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.cutoff_choice import usual_filter
-from exciter.identification.uncertainty.correlated import CorrelatedErrors, StationaryErrors, with_correlated_errors
-from exciter.identification.uncertainty.pulled import with_correlated_errors_and_prior
+from exciter.identification.uncertainty.correlated_errors import (
+    CorrelatedErrors,
+    StationaryErrors,
+    with_correlated_errors,
+    with_correlated_errors_and_prior,
+)
 from exciter.notes import note
 from exciter.parameters.terms import Coulomb, JointTerm, ListOfTerms, Offset, RotorInertia, Viscous
 from exciter.parameters.terms.term import PerJoint, per_joint

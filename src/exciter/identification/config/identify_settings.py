@@ -46,7 +46,7 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.problem import FOLDS
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.correlated import (
+from exciter.identification.uncertainty.correlated_errors import (
     CorrelatedErrors,
     HeteroscedasticErrors,
     StationaryErrors,

@@ -17,19 +17,19 @@ from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.maximum_likelihood.levenberg_marquardt import Linearised, Point, Solved, minimise
-from exciter.identification.maximum_likelihood.measured import Measured
+from exciter.identification.maximum_likelihood.levenberg_marquardt import LinearisedLikelihood, Point, Solved, minimise
+from exciter.identification.maximum_likelihood.measured_period import Measured
 from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms.term import PerJoint, per_joint
 from exciter.settings import PerJointNumber
 from exciter.typing import Array
 
-LARGE, LARGEST = 300, 2000  # coefficients of a trajectory
-ROUNDS = 20  # of noise from residuals
-ROUGHLY = 3  # iterations, after which residuals tell the noise
-AGREE = 5e-3  # relative change of noise, which thousands of samples tell to a per cent
-CHANCE = 1e-3  # residuals larger than noise makes this often are model errors
-ASSUMPTIONS = assumed(
+THREADED_COEFFICIENTS, MOST_TRAJECTORY_COEFFICIENTS = 300, 2000  # coefficients of a trajectory
+MOST_LIKELIHOOD_NOISE_ROUNDS = 20  # of noise from residuals
+ROUGH_FIT_ITERATIONS = 3  # iterations, after which residuals tell the noise
+AGREED_NOISE_CHANGE = 5e-3  # relative change of noise, which thousands of samples tell to a per cent
+MODEL_ERROR_PROBABILITY = 1e-3  # residuals larger than noise makes this often are model errors
+LIKELIHOOD_ASSUMPTIONS = assumed(
     "errors of angles and torques are independent, with the noise stated",
     "the motion is the finite Fourier series and the model is right: Cramér–Rao bound",
 )
@@ -52,7 +52,9 @@ class MaximumLikelihood(Estimator):
     def estimate(self, problem: Problem) -> Estimate:
         measured = self._measured(problem)
         most = max(len(one.delta) for one in measured)
-        with threadpool_limits(1 if most < LARGE else None):  # small matrices: threads would wait for each other
+        with threadpool_limits(
+            1 if most < THREADED_COEFFICIENTS else None
+        ):  # small matrices: threads would wait for each other
             start = _Start.of(problem, measured)
             found = self._agreed(start)
         at = found.at
@@ -68,7 +70,7 @@ class MaximumLikelihood(Estimator):
             problem.joints,
             np.sqrt((rows * variance).sum(axis=0) / rows.sum(axis=0)),
             float(rows.sum() - len(at.point.beta)),
-            ASSUMPTIONS,
+            LIKELIHOOD_ASSUMPTIONS,
             regressor.condition_number,
             regressor.condition_number_normalized,
             notes=(*_solution_notes(found), *start.notes, *_noise_notes(problem, at.measured, start.stated)),
@@ -92,10 +94,11 @@ class MaximumLikelihood(Estimator):
         measured = [
             Measured.of(model, columns, run, piece, angles, torques) for run in problem.runs for piece in run.parts
         ]
-        if (most := max(len(one.delta) for one in measured)) > LARGEST:
+        if (most := max(len(one.delta) for one in measured)) > MOST_TRAJECTORY_COEFFICIENTS:
             raise ParameterError(
-                f"a motion was fitted with {most} coefficients, and at most {LARGEST} are estimated together; give "
-                "fewer harmonics (route: {method: fourier, harmonics: 20}), or use another estimator"
+                f"a motion was fitted with {most} coefficients, and at most {MOST_TRAJECTORY_COEFFICIENTS} are "
+                "estimated together; give fewer harmonics (route: {method: fourier, harmonics: 20}), or use another "
+                "estimator"
             )
         have, p = sum(int(one.rows.sum()) for one in measured), len(columns)
         if have <= p:
@@ -105,17 +108,17 @@ class MaximumLikelihood(Estimator):
     def _agreed(self, start: _Start) -> Solved:
         """With noise that residuals do not contradict; from small to large, for torque errors that another trajectory
         explains are none."""
-        found = minimise(Linearised.at(start.point, start.measured), ROUGHLY)
+        found = minimise(LinearisedLikelihood.at(start.point, start.measured), ROUGH_FIT_ITERATIONS)
         iterations = found.iterations
-        for _ in range(ROUNDS if self.torque_noise is None else 0):
+        for _ in range(MOST_LIKELIHOOD_NOISE_ROUNDS if self.torque_noise is None else 0):
             noise = [
                 np.where(np.isnan(old) | (residual > limit * old), residual, old)
                 for (residual, limit), old in zip(_residuals(found), start.stated, strict=True)
             ]
             before = [one.noise for one in found.at.measured]
-            if all((np.abs(a - b) <= AGREE * b).all() for a, b in zip(noise, before, strict=True)):
+            if all((np.abs(a - b) <= AGREED_NOISE_CHANGE * b).all() for a, b in zip(noise, before, strict=True)):
                 break
-            found = minimise(found.at.with_noise(noise), ROUGHLY)
+            found = minimise(found.at.with_noise(noise), ROUGH_FIT_ITERATIONS)
             iterations += found.iterations
         found = minimise(found.at)
         return replace(found, iterations=iterations + found.iterations)
@@ -185,7 +188,7 @@ def _residuals(found: Solved) -> list[tuple[Array, Array]]:
     for k, (one, delta, gram) in enumerate(zip(at.measured, at.point.deltas, at.grams, strict=True)):
         freedom = np.maximum(one.rows - found.newton.taken(k, gram, one.noise), 1.0)
         residual = np.sqrt(one.squares(delta, at.point.beta) / freedom)
-        limit = np.sqrt(stats.f.isf(CHANCE, freedom, one.noise_freedom))
+        limit = np.sqrt(stats.f.isf(MODEL_ERROR_PROBABILITY, freedom, one.noise_freedom))
         all_of_them.append((np.maximum(residual, one.floor), limit))
     return all_of_them
 
@@ -197,7 +200,9 @@ def _solution_notes(found: Solved) -> list[Note]:
     at = found.at
     freedom = sum(int(one.rows.sum()) for one in at.measured) - len(at.point.beta)
     known = len(at.measured[0].noise) * sum(one.noise_freedom for one in at.measured)
-    low, high = freedom * stats.f.ppf([0.5 * CHANCE, 1.0 - 0.5 * CHANCE], freedom, known)
+    low, high = freedom * stats.f.ppf(
+        [0.5 * MODEL_ERROR_PROBABILITY, 1.0 - 0.5 * MODEL_ERROR_PROBABILITY], freedom, known
+    )
     verdict = "more than" if found.cost > high else "less than" if found.cost < low else "as"
     text = (
         f"maximum likelihood: {found.iterations} iterations"
@@ -215,7 +220,7 @@ def _solution_notes(found: Solved) -> list[Note]:
         text = f"torques moved the trajectory by up to {relative[j]:.2g} of its noise ('{joint}', {moved[j]:.2g} rms)"
         notes.append(done("trajectory", text, joint))
         squares = float(((one.root @ (delta - one.delta)) ** 2).sum())
-        if squares > stats.chi2.isf(CHANCE, len(delta)):
+        if squares > stats.chi2.isf(MODEL_ERROR_PROBABILITY, len(delta)):
             text = (
                 "that is more than its noise allows: the model has errors, or the noise of the angles is larger than "
                 "stated; give position_noise or torque_noise"

@@ -12,22 +12,20 @@ estimator: didim                           # iv: the controlled robot is simulat
 
 from __future__ import annotations
 
-from exciter.identification.estimators.consistent import PhysicallyConsistent
-from exciter.identification.estimators.didim import DIDIM
-from exciter.identification.estimators.essential import Essential
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.instrumental import InstrumentalVariables
-from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
-from exciter.identification.estimators.prior import Prior
-from exciter.identification.estimators.robust import Huber, IterativelyReweighted
-from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, StaticThenDynamic, TwoStep
-from exciter.identification.estimators.total import TotalLeastSquares
-from exciter.identification.estimators.weighted import (
+from exciter.identification.estimators.least_squares import (
+    Essential,
     NonNegative,
     OrdinaryLeastSquares,
     Sequential,
     WeightedLeastSquares,
 )
+from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
+from exciter.identification.estimators.physical import PhysicallyConsistent, Prior
+from exciter.identification.estimators.robust import Huber, IterativelyReweighted
+from exciter.identification.estimators.simulated_motion import DIDIM, InstrumentalVariables
+from exciter.identification.estimators.staged import FrictionFirst, LinkByLink, StaticThenDynamic, TwoStep
+from exciter.identification.estimators.total_least_squares import TotalLeastSquares
 from exciter.settings import Registry
 
 ESTIMATORS = Registry[Estimator](
@@ -51,4 +49,4 @@ ESTIMATORS = Registry[Estimator](
     DIDIM,
 )
 #: words of those that need the controller
-SIMULATED = tuple(cls.word for cls in ESTIMATORS if "loop" in cls.inner)
+SIMULATED_ESTIMATORS = tuple(cls.word for cls in ESTIMATORS if "loop" in cls.inner)

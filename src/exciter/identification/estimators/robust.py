@@ -23,7 +23,7 @@ from scipy import stats
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.weighted import WeightedLeastSquares, reweighted
+from exciter.identification.estimators.least_squares import WeightedLeastSquares, reweighted
 from exciter.identification.information.compressed import Compressed, Labelled, compress
 from exciter.identification.information.estimate import FILTERED, TINY, Estimate, assumed, enough_rows
 from exciter.identification.information.estimate import taken as taken_of
@@ -33,8 +33,8 @@ from exciter.settings import OneOf, Positive, Registry, Settings
 from exciter.settings.fill import adapter
 from exciter.typing import Array
 
-DECADES, PER_DECADE = 6, 250  # on both sides of a guess; the median is interpolated within its bin
-GAUSSIAN = float(stats.norm.ppf(0.75))  #: median of |e| of Gaussian errors with σ = 1
+MEDIAN_DECADES, MEDIAN_BINS_PER_DECADE = 6, 250  # on both sides of a guess; the median is interpolated within its bin
+GAUSSIAN_ABSOLUTE_MEDIAN = float(stats.norm.ppf(0.75))  #: median of |e| of Gaussian errors with σ = 1
 
 
 class Loss(Settings, ABC):
@@ -121,12 +121,15 @@ class AbsoluteMedian:
 
     @classmethod
     def around(cls, guess: Array) -> AbsoluteMedian:
-        return cls(np.asarray(guess, dtype=float), np.zeros((len(guess), 2 * DECADES * PER_DECADE), dtype=np.int64))
+        return cls(
+            np.asarray(guess, dtype=float),
+            np.zeros((len(guess), 2 * MEDIAN_DECADES * MEDIAN_BINS_PER_DECADE), dtype=np.int64),
+        )
 
     def see(self, residuals: Array) -> None:
         """Count residuals (J, N)."""
-        size = np.maximum(np.abs(residuals) / self.guess[:, None], 10.0**-DECADES)
-        bins = ((np.log10(size) + DECADES) * PER_DECADE).astype(np.int64)
+        size = np.maximum(np.abs(residuals) / self.guess[:, None], 10.0**-MEDIAN_DECADES)
+        bins = ((np.log10(size) + MEDIAN_DECADES) * MEDIAN_BINS_PER_DECADE).astype(np.int64)
         last = self.counts.shape[1] - 1
         for row, found in zip(self.counts, np.minimum(bins, last), strict=True):
             row += np.bincount(found, minlength=last + 1)
@@ -134,22 +137,22 @@ class AbsoluteMedian:
     @property
     def value(self) -> Array:
         """(J,) median / 0.6745: σ where errors are Gaussian."""
-        edges = np.arange(self.counts.shape[1] + 1) / PER_DECADE - DECADES
+        edges = np.arange(self.counts.shape[1] + 1) / MEDIAN_BINS_PER_DECADE - MEDIAN_DECADES
         cumulated = np.pad(np.cumsum(self.counts, axis=1), ((0, 0), (1, 0)))
         median = [np.interp(0.5 * row[-1], row, 10.0**edges) for row in cumulated]
-        return np.asarray(self.guess * np.array(median) / GAUSSIAN)
+        return np.asarray(self.guess * np.array(median) / GAUSSIAN_ABSOLUTE_MEDIAN)
 
 
-TOLERANCE = 0.01  #: of a standard deviation of each parameter
-STEADY = 0.01  # relative change of a scale, below which it stays
-RESCALED, PASSES = 10, 50
-ROUNDING = 1e-10  # of the torque
-NEAR = 0.1  # tolerance of Huber's answer where it is only a start
-ASSUMPTIONS = assumed(
+STEP_TOLERANCE_SIGMAS = 0.01  #: of a standard deviation of each parameter
+STEADY_SCALE_CHANGE = 0.01  # relative change of a scale, below which it stays
+RESCALING_PASSES, MOST_REWEIGHTING_PASSES = 10, 50
+ROUNDING_TORQUE_FRACTION = 1e-10  # of the torque
+STARTING_TOLERANCE_SIGMAS = 0.1  # tolerance of Huber's answer where it is only a start
+ROBUST_ASSUMPTIONS = assumed(
     "every equation has an error of its own, symmetric about zero and of one distribution per joint, outliers "
     "included, and W is exact: covariance E[ψ²]/E[ψ′]² of M-estimators"
 )
-SMEARED = assumed("a filter smears outliers")
+FILTERED_OUTLIERS = assumed("a filter smears outliers")
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,7 @@ class IterativelyReweighted(Estimator):
 
     word, title = "irls", "iteratively reweighted least squares"
     loss: Annotated[Loss | None, OneOf(LOSSES)] = field(default_factory=Bisquare)
-    tolerance: Positive = TOLERANCE
+    tolerance: Positive = STEP_TOLERANCE_SIGMAS
 
     @classmethod
     def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
@@ -192,9 +195,9 @@ class IterativelyReweighted(Estimator):
         convex = isinstance(self.loss, HuberLoss)
         passes = 0
         if not convex:
-            near = max(self.tolerance, NEAR)
-            state, _, passes = _settled(state, HuberLoss(), near, RESCALED)
-        state, seen, more = _settled(state, self.loss, self.tolerance, RESCALED if convex else 0)
+            near = max(self.tolerance, STARTING_TOLERANCE_SIGMAS)
+            state, _, passes = _settled(state, HuberLoss(), near, RESCALING_PASSES)
+        state, seen, more = _settled(state, self.loss, self.tolerance, RESCALING_PASSES if convex else 0)
         return _estimate(state, seen, self.loss, passes + more)
 
 
@@ -208,7 +211,7 @@ class Huber(Estimator):
 
     word, title = "huber", "least squares with Huber's weights"
     k: Positive = 1.345
-    tolerance: Positive = TOLERANCE
+    tolerance: Positive = STEP_TOLERANCE_SIGMAS
 
     def estimate(self, problem: Problem) -> Estimate:
         return IterativelyReweighted(HuberLoss(self.k), self.tolerance).estimate(problem)
@@ -225,11 +228,11 @@ class _Pass:
     @property
     def sigma(self) -> Array:
         """(p,) standard deviations that steps are compared with; of exact data, what rounding may move."""
-        scale = _floored(self.problem, self.scale, ROUNDING)
+        scale = _floored(self.problem, self.scale, ROUNDING_TORQUE_FRACTION)
         _, covariance = self.problem.compressed.information(scale).solve(self.problem.names)
         return np.sqrt(covariance.diagonal())
 
-    def through(self, loss: Loss) -> _Seen:
+    def through(self, loss: Loss) -> _ReweightedEquations:
         """Once through all rows: the equations reweighted, and what their residuals say."""
         n = len(self.problem.joints)
         median = AbsoluteMedian.around(self.scale)
@@ -248,11 +251,11 @@ class _Pass:
 
         problem = self.problem
         weighted = compress(labelled(), problem.names, problem.joints, len(problem.runs), 1, problem.jobs)
-        return _Seen(self, weighted, sums, median.value)
+        return _ReweightedEquations(self, weighted, sums, median.value)
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class _ReweightedEquations:
     """What a pass found; sums (4, J), median (J,) of |e|."""
 
     state: _Pass
@@ -295,24 +298,26 @@ class _Seen:
         return np.asarray(half.T @ half)
 
 
-def _settled(state: _Pass, loss: Loss, tolerance: float, rescaled: int) -> tuple[_Pass, _Seen, int]:
+def _settled(state: _Pass, loss: Loss, tolerance: float, rescaled: int) -> tuple[_Pass, _ReweightedEquations, int]:
     """rescaled: how many passes may change the scales."""
-    for count in range(1, PASSES + 1):
+    for count in range(1, MOST_REWEIGHTING_PASSES + 1):
         seen = state.through(loss)
         moved = float((np.abs(seen.values - state.values) / state.sigma).max())
         change = float(np.abs(seen.scale / state.scale - 1.0).max())
-        if count > rescaled or (change <= STEADY and count > 1):  # the first pass sees residuals it has the scale of
+        if count > rescaled or (
+            change <= STEADY_SCALE_CHANGE and count > 1
+        ):  # the first pass sees residuals it has the scale of
             rescaled = 0
         if moved <= tolerance and not rescaled:
             return state, seen, count
         state = replace(state, values=seen.values, scale=seen.scale if rescaled else state.scale)
     raise ParameterError(
-        f"reweighting did not settle in {PASSES} passes (last step: {moved:.2g} σ, allowed {tolerance:g}); "
-        "use the Huber loss, which has one answer, or raise the tolerance"
+        f"reweighting did not settle in {MOST_REWEIGHTING_PASSES} passes (last step: {moved:.2g} σ, allowed "
+        f"{tolerance:g}); use the Huber loss, which has one answer, or raise the tolerance"
     )
 
 
-def _estimate(state: _Pass, seen: _Seen, loss: Loss, passes: int) -> Estimate:
+def _estimate(state: _Pass, seen: _ReweightedEquations, loss: Loss, passes: int) -> Estimate:
     problem, compressed = state.problem, state.problem.compressed
     information = compressed.information()
     filtered = compressed.inflation.max() > 1.0 + 1e-9
@@ -324,14 +329,14 @@ def _estimate(state: _Pass, seen: _Seen, loss: Loss, passes: int) -> Estimate:
         compressed.joints,
         state.scale,
         float(compressed.independent.sum() - len(state.values)),
-        (*ASSUMPTIONS, *FILTERED, *SMEARED) if filtered else ASSUMPTIONS,
+        (*ROBUST_ASSUMPTIONS, *FILTERED, *FILTERED_OUTLIERS) if filtered else ROBUST_ASSUMPTIONS,
         information.condition_number,
         information.condition_number_normalized,
         notes=_notes(seen, loss, passes),
     )
 
 
-def _notes(seen: _Seen, loss: Loss, passes: int) -> tuple[Note, ...]:
+def _notes(seen: _ReweightedEquations, loss: Loss, passes: int) -> tuple[Note, ...]:
     first = (
         f"{type(loss).__name__}: settled after {passes} passes, {100 * loss.efficiency:.0f} % as efficient as least "
         "squares where errors are Gaussian; noise is that of the bulk of equations (median of residuals)"

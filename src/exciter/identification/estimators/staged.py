@@ -18,18 +18,18 @@ from exciter.identification.information.estimate import FILTERED, Estimate, assu
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.stages.cells import Cells, cells_of
-from exciter.identification.stages.propagation import State, Step, refuse_few_rows
-from exciter.identification.stages.stage import ActingAtRest, AtRest, ConstantVelocity, Friction, Stage, Unused
+from exciter.identification.stages.error_propagation import StageSolver, State, refuse_few_rows
+from exciter.identification.stages.stage import ActingAtRest, AtRest, FrictionParameters, Stage, SteadyMotion, Unused
 from exciter.notes import Note, done
 from exciter.settings import Whole
 from exciter.settings.kinds import ListOfTexts
 from exciter.typing import Array
 
-ASSUMPTIONS = assumed(
+STAGE_ASSUMPTIONS = assumed(
     "every equation has an error of its own, of one variance per joint and stage, and W is exact",
     "what earlier stages leave uncertain is carried into later ones",
 )
-USUAL_WRIST = 3  #: joints
+USUAL_WRIST_JOINTS = 3  #: joints
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _through(problem: Problem, cells: Cells, state: State, k: int, stage: Stage)
             f"motion for it{_hint(cells, stage)}"
         )
     chosen = stage.parameters.chosen(problem)
-    step = Step.of(cells, state, k, chosen, stage.alone)
+    step = StageSolver.of(cells, state, k, chosen, stage.alone)
     refuse_few_rows(step, stage.name, _hint(cells, stage))
     wanted = chosen[step.unknown] & step.determined
     left = [problem.names[i] for i in step.unknown[chosen[step.unknown] & ~wanted]]
@@ -135,7 +135,7 @@ def _assumptions(cells: Cells, stages: tuple[Stage, ...]) -> tuple[Note, ...]:
         for stage in stages
         if stage.alone
     )
-    return (*ASSUMPTIONS, *assumed(*alone), *(FILTERED if cells.inflation.max() > 1.0 + 1e-9 else ()))
+    return (*STAGE_ASSUMPTIONS, *assumed(*alone), *(FILTERED if cells.inflation.max() > 1.0 + 1e-9 else ()))
 
 
 def _pooled_noise(cells: Cells, state: State, joints: int) -> Array:
@@ -171,7 +171,7 @@ class TwoStep(Estimator):
 
     def stages(self, problem: Problem) -> tuple[Stage, ...]:
         n = problem.model.n
-        wrist = min(USUAL_WRIST, max(1, n // 2)) if self.wrist is None else self.wrist
+        wrist = min(USUAL_WRIST_JOINTS, max(1, n // 2)) if self.wrist is None else self.wrist
         if not 0 < wrist < n:
             raise ParameterError(f"a wrist of {wrist} joints; the robot has {n}: give 1 … {n - 1}")
         first = n - wrist
@@ -218,13 +218,13 @@ class FrictionFirst(Estimator):
 
     word, title = "friction-first", "least squares with the friction first"
     flat = ("steady",)
-    steady: ConstantVelocity = field(default_factory=ConstantVelocity)
+    steady: SteadyMotion = field(default_factory=SteadyMotion)
 
     def stages(self, problem: Problem) -> tuple[Stage, ...]:
         axes = tuple(
-            Stage(f"friction of {name}", Friction((j,)), joints=(j,), selection=self.steady)
+            Stage(f"friction of {name}", FrictionParameters((j,)), joints=(j,), selection=self.steady)
             for j, name in enumerate(problem.model.robot.joint_names)
-            if Friction((j,)).chosen(problem).any()
+            if FrictionParameters((j,)).chosen(problem).any()
         )
         return (*axes, Stage("rest", selection=Unused()))
 

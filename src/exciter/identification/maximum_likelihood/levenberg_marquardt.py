@@ -14,13 +14,13 @@ from scipy import linalg
 
 from exciter.errors import ParameterError
 from exciter.identification.information.information import Information
-from exciter.identification.maximum_likelihood.measured import Measured
+from exciter.identification.maximum_likelihood.measured_period import Measured
 from exciter.typing import Array
 
-ROUNDS = 60
-SETTLED, NEARLY = 1e-10, 1e-3  # squared length of a Gauss–Newton step, in σ of the estimate
-FIRST, FACTOR, MOST = 1e-4, 10.0, 1e10  # damping
-ROUNDING = 1e-12  # of the cost
+MOST_LIKELIHOOD_ITERATIONS = 60
+SETTLED_STEP_LENGTH, ACCEPTED_STEP_LENGTH = 1e-10, 1e-3  # squared length of a Gauss–Newton step, in σ of the estimate
+FIRST_DAMPING, DAMPING_FACTOR, LARGEST_DAMPING = 1e-4, 10.0, 1e10  # damping
+COST_ROUNDING_FRACTION = 1e-12  # of the cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
-class Linearised:
+class LinearisedLikelihood:
     """Criterion (4) around a point: Gram matrices of every period (see ``Measured.gram``)."""
 
     point: Point
@@ -43,11 +43,11 @@ class Linearised:
     grams: tuple[Array, ...]
 
     @classmethod
-    def at(cls, point: Point, measured: tuple[Measured, ...]) -> Linearised:
+    def at(cls, point: Point, measured: tuple[Measured, ...]) -> LinearisedLikelihood:
         both = zip(measured, point.deltas, strict=True)
         return cls(point, measured, tuple(one.gram(delta, point.beta) for one, delta in both))
 
-    def with_noise(self, noise: Sequence[Array]) -> Linearised:
+    def with_noise(self, noise: Sequence[Array]) -> LinearisedLikelihood:
         """Around the same point, torques of every period with another σ (n,)."""
         both = zip(self.measured, noise, strict=True)
         return replace(self, measured=tuple(replace(one, noise=sigma) for one, sigma in both))
@@ -104,7 +104,7 @@ class Eliminated:
 class Solved:
     """at: criterion at the solution; cost: twice (4), without what no δ explains; settled: whether it is a minimum."""
 
-    at: Linearised
+    at: LinearisedLikelihood
     newton: Eliminated
     cost: float
     iterations: int
@@ -120,26 +120,28 @@ def cost(point: Point, measured: tuple[Measured, ...]) -> float:
     return total
 
 
-def minimise(at: Linearised, rounds: int = ROUNDS) -> Solved:
+def minimise(at: LinearisedLikelihood, rounds: int = MOST_LIKELIHOOD_ITERATIONS) -> Solved:
     """From a point to a minimum, in so many iterations at most; Gauss–Newton where its steps lower the cost, damped
     where they do not."""
     now, damping = cost(at.point, at.measured), 0.0
     newton = at.eliminated()
     for iteration in range(rounds):
-        if newton.length <= SETTLED:
+        if newton.length <= SETTLED_STEP_LENGTH:
             return Solved(at, newton, now, iteration, True)
         while True:
             trial = at.point.moved(*(at.eliminated(damping) if damping else newton).step())
             then = cost(trial, at.measured)
-            if then <= now * (1.0 + ROUNDING):
+            if then <= now * (1.0 + COST_ROUNDING_FRACTION):
                 break
-            damping = max(FACTOR * damping, FIRST)
-            if newton.length <= NEARLY or damping > MOST:  # a jump of the model (sign of q̇) is in the way
-                return Solved(at, newton, now, iteration, newton.length <= NEARLY)
-        at, now = Linearised.at(trial, at.measured), then
+            damping = max(DAMPING_FACTOR * damping, FIRST_DAMPING)
+            if (
+                newton.length <= ACCEPTED_STEP_LENGTH or damping > LARGEST_DAMPING
+            ):  # a jump of the model (sign of q̇) is in the way
+                return Solved(at, newton, now, iteration, newton.length <= ACCEPTED_STEP_LENGTH)
+        at, now = LinearisedLikelihood.at(trial, at.measured), then
         newton = at.eliminated()
-        damping = 0.0 if damping <= FIRST else damping / FACTOR
-    return Solved(at, newton, now, rounds, newton.length <= NEARLY)
+        damping = 0.0 if damping <= FIRST_DAMPING else damping / DAMPING_FACTOR
+    return Solved(at, newton, now, rounds, newton.length <= ACCEPTED_STEP_LENGTH)
 
 
 def _cholesky(normal: Array) -> Array:

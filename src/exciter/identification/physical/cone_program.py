@@ -7,20 +7,35 @@ reference, and a gram-sized robot looks like one of half a tonne.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import clarabel  # type: ignore[import-untyped]
 import numpy as np
 from scipy import linalg, sparse
 
 from exciter.errors import ParameterError
-from exciter.identification.physical.bounds import Cone
 from exciter.typing import Array
 
-TOLERANCE = 1e-9
-OUTSIDE = 1e-6  #: scaled violation that is put right afterwards; more means that the solver failed
-FAR = 1e3  # units of noise
-BLAMED = 1e-3  #: share in a proof of infeasibility, over the largest, of bounds that are named
+CONE_SOLVER_TOLERANCE = 1e-9
+LARGEST_CONE_VIOLATION = 1e-6  #: scaled violation that is put right afterwards; more means that the solver failed
+FARTHEST_NOISE_UNITS = 1e3  # units of noise
+BLAMED_PROOF_SHARE = 1e-3  #: share in a proof of infeasibility, over the largest, of bounds that are named
+
+
+ConeKind = Literal["nonnegative", "second-order", "semidefinite"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cone:
+    """G χ + h in a cone: entries ≥ 0, first entry ≥ norm of the others, or svec of a matrix ⪰ 0. name: in words;
+    given: whether a user gave it (physics otherwise)."""
+
+    kind: ConeKind
+    g: Array
+    h: Array
+    name: str
+    given: bool = False
 
 
 def nearest(best: Array, factor: Array, cones: Sequence[Cone], known: Array) -> Array:
@@ -35,7 +50,7 @@ def nearest(best: Array, factor: Array, cones: Sequence[Cone], known: Array) -> 
         return best
     a = -linalg.solve_triangular(factor, g.T, trans="T").T
     u, solution = _in_units(1.0, a, value, cones)
-    if not np.linalg.norm(u) <= FAR:  # not found, or so far that its own size is the better unit
+    if not np.linalg.norm(u) <= FARTHEST_NOISE_UNITS:  # not found, or so far that its own size is the better unit
         u, solution = _in_units(float(np.linalg.norm(factor @ (known - best))), a, value, cones)
         if "PrimalInfeasible" in str(solution.status):
             raise ParameterError(_contradiction(np.array(solution.z), cones))
@@ -59,7 +74,7 @@ def _in_units(unit: float, a: Array, value: Array, cones: Sequence[Cone]) -> tup
         return np.full(a.shape[1], np.nan), None
     solution = _solve(unit * a, value, cones)
     u = unit * np.array(solution.x)
-    inside = np.isfinite(u).all() and _inside(value - a @ u, cones, OUTSIDE)
+    inside = np.isfinite(u).all() and _inside(value - a @ u, cones, LARGEST_CONE_VIOLATION)
     return (u if inside else np.full_like(u, np.nan)), solution
 
 
@@ -68,7 +83,7 @@ def _solve(a: Array, b: Array, cones: Sequence[Cone]) -> Any:
     p = a.shape[1]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = CONE_SOLVER_TOLERANCE
     settings.max_threads = 1
     kinds = [_clarabel(cone) for cone in cones]
     identity = sparse.identity(p, format="csc")
@@ -115,6 +130,8 @@ def _inside(value: Array, cones: Sequence[Cone], tolerance: float = 0.0) -> bool
 def _contradiction(proof: Array, cones: Sequence[Cone]) -> str:
     cuts = np.cumsum([len(cone.h) for cone in cones])[:-1]
     shares = np.array([np.linalg.norm(part) for part in np.split(proof, cuts)])
-    blamed = [c.name for c, share in zip(cones, shares, strict=True) if c.given and share > BLAMED * shares.max()]
+    blamed = [
+        c.name for c, share in zip(cones, shares, strict=True) if c.given and share > BLAMED_PROOF_SHARE * shares.max()
+    ]
     named = "; ".join(dict.fromkeys(blamed)) or "bounds"
     return f"no robot satisfies all bounds; these clash: {named}; widen or remove one of them"

@@ -17,7 +17,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.information.cross_validation import Score, simplest_within_error
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.reference import Reference
+from exciter.identification.physical.prior_metric import Reference
 from exciter.identification.selection.friction_candidates import FrictionCandidate, on_joints, usual_candidates
 from exciter.identification.selection.friction_equations import FrictionEquations, friction_equations
 from exciter.notes import Note, done, note, texts

@@ -20,8 +20,7 @@ from exciter.identification.information.compressed import compress
 from exciter.identification.information.cross_validation import Score
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.metric import base_prior
-from exciter.identification.physical.reference import Reference
+from exciter.identification.physical.prior_metric import Reference, base_prior
 from exciter.identification.selection.friction_candidates import FrictionCandidate, on_joints
 from exciter.parameters.terms import (
     BoundTerm,

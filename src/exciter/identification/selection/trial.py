@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.identification.estimators.weighted import bounded
+from exciter.identification.estimators.least_squares import bounded
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.cross_validation import Score, cross_validate
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.metric import base_prior
-from exciter.identification.physical.physics import nonnegative_base
-from exciter.identification.physical.reference import PriorValues, Reference
+from exciter.identification.physical.bounds import nonnegative_base
+from exciter.identification.physical.prior_metric import Reference, base_prior
+from exciter.identification.physical.prior_values import PriorValues
+from exciter.identification.physical.standard_equations import StandardEquations
 from exciter.typing import Array
 
 ROUNDS = 4  # of weights and residuals
@@ -60,7 +60,7 @@ class Trial:
 
     @cached_property
     def reference(self) -> Reference:
-        equations = Equations.of(self.problem)
+        equations = StandardEquations.of(self.problem)
         found = self.values.reference(equations)
         return found if self.offset is None else found.with_small_offsets(equations, self.offset)
 

@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.information.problem import Problem
-from exciter.identification.stages.instants import Instants, rows_with_motion
-from exciter.identification.stages.stage import Everything, Stage, Unused
+from exciter.identification.stages.stage import Everything, Instants, Stage, Unused, rows_with_motion
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-STEP = 0.01  # [rad or m] a joint moved from one instant to the next: another pose, without the way there
-FEW = 2.0  # independent equations of a pose, below which their spread tells nothing
+NEW_POSE_DISTANCE = 0.01  # [rad or m] a joint moved from one instant to the next: another pose, without the way there
+FEWEST_POSE_EQUATIONS = 2.0  # independent equations of a pose, below which their spread tells nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +61,7 @@ def _of_compressed(problem: Problem, stages: Sequence[Stage]) -> Cells:
 def _of_rows(problem: Problem, stages: Sequence[Stage]) -> Cells:
     collected = _Collected(len(problem.names))
     averaged = sum(1 << k for k, stage in enumerate(stages) if stage.mean)
-    stretches: dict[tuple[int, int, int], _Stretch] = {}
+    stretches: dict[tuple[int, int, int], _PoseMean] = {}
     reach = 0.0
     for index, rows, there in rows_with_motion(problem):
         rows[:0].equations()  # refuses what must not be used
@@ -74,7 +73,7 @@ def _of_rows(problem: Problem, stages: Sequence[Stage]) -> Cells:
                 key = index, j, int(label)
                 chosen = labels[:, j] == label
                 if label & averaged:
-                    for pose in stretches.setdefault(key, _Stretch()).through(rows, there.motion, j, chosen):
+                    for pose in stretches.setdefault(key, _PoseMean()).through(rows, there.motion, j, chosen):
                         collected.add(key, pose.mean[None], 1, 1.0, pose.variance)
                 elif label:
                     count = int(chosen.sum())
@@ -148,7 +147,7 @@ class _Pose:
 
 
 @dataclass(eq=False)
-class _Stretch:
+class _PoseMean:
     """Sum of the equations of a pose that is going on, and Σ (y − first)²; how many, and how many are independent;
     where and when its last instant was."""
 
@@ -166,7 +165,7 @@ class _Stretch:
         if self.q is None:
             self.q = motion.q[at[0]]
         time, q = np.append(self.time, rows.time[at]), np.vstack([self.q, motion.q[at]])
-        new = (np.diff(time) > 1.5 / rows.rate) | (np.abs(np.diff(q, axis=0)).max(axis=1) > STEP)
+        new = (np.diff(time) > 1.5 / rows.rate) | (np.abs(np.diff(q, axis=0)).max(axis=1) > NEW_POSE_DISTANCE)
         starts = np.unique(np.append(0, np.flatnonzero(new)))
         for start, sides in zip(starts, np.split(rows.sides[at, joint], starts[1:]), strict=True):
             if new[start]:
@@ -187,5 +186,5 @@ class _Stretch:
             mean = self.total / self.count
             spread = max(self.squares / self.count - float(mean[-1] - self.first) ** 2, 0.0)
             # of m independent errors of variance v, the spread is v (1 − 1/m) and the mean's variance v / m
-            yield _Pose(mean, spread / (self.independent - 1.0) if self.independent >= FEW else 0.0)
+            yield _Pose(mean, spread / (self.independent - 1.0) if self.independent >= FEWEST_POSE_EQUATIONS else 0.0)
         self.total, self.squares, self.count, self.independent = None, 0.0, 0, 0.0

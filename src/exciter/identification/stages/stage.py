@@ -1,11 +1,16 @@
 """A stage: some parameters from some of the equations.
 
 Small rules name both: columns of a problem, and equations by what the motion does at their instants.
+
+The motion at and around the instants of equations: filters drop instants, so both are matched by time, piece by
+piece.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -13,14 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, ParameterError, unknown_name
+from exciter.errors import ExciterError, ParameterError, RecordingError, unknown_name
+from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.rows import ParallelFilter, Rows
+from exciter.identification.formulations.dynamic import FilteredDynamic, InverseDynamic
+from exciter.identification.formulations.formulation import REACH, Formulation
 from exciter.identification.information.problem import Problem
 from exciter.robot.motion import Motion
 from exciter.settings import NonNegative, Settings
+from exciter.typing import Array
 
 BoolArray = NDArray[np.bool_]
-POSES = 100  # random ones, to see which columns act at rest
-NOTHING = 1e-9  # of the largest entry
+RANDOM_REST_POSES = 100  # random ones, to see which columns act at rest
+ACTING_COLUMN_FRACTION = 1e-9  # of the largest entry
 
 
 class Parameters(ABC):
@@ -53,7 +63,7 @@ class Named(Parameters):
 
 
 @dataclass(frozen=True)
-class Friction(Parameters):
+class FrictionParameters(Parameters):
     """Of joint terms that store no energy, of some joints (numbers from 0), all unless given."""
 
     joints: tuple[int, ...] | None = None
@@ -76,9 +86,9 @@ class ActingAtRest(Parameters):
 
     def chosen(self, problem: Problem) -> BoolArray:
         model = problem.model
-        poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (POSES, model.n))
+        poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (RANDOM_REST_POSES, model.n))
         size = np.abs(model.regressor(Motion.at(poses))).max(axis=(0, 1))
-        acting = size > NOTHING * size.max()
+        acting = size > ACTING_COLUMN_FRACTION * size.max()
         return np.asarray((acting & ~_friction(model))[problem.base.independent])
 
 
@@ -125,7 +135,7 @@ class AtRest(Selection):
 
 
 @dataclass(frozen=True)
-class ConstantVelocity(Selection):
+class SteadyMotion(Selection):
     """The joint moves, faster than ``slowest`` [rad/s or m/s], and is accelerated by less than ``acceleration``
     [rad/s² or m/s²]; whatever the other joints do."""
 
@@ -155,3 +165,116 @@ class Stage:
     runs: tuple[str, ...] | None = None
     alone: bool = False
     mean: bool = False
+
+
+FORGOTTEN_FILTER_SHARE = 1e-5  # share of what lies further away that may still come in
+LONGEST_FILTER_BANDWIDTHS = 45.0  # over the noise bandwidth: the filter of ``decimate``, which remembers longest
+LARGEST_MISS_INTERVALS = 0.51  # of a sampling interval, by which equations may miss a sample
+SEGMENT_GAP_INTERVALS = (
+    1.5  # sampling intervals: what follows within belongs to the same segment, beyond it a filter starts anew
+)
+
+
+def reach(formulation: Formulation, piece: Processed, bandwidth: float) -> float:
+    """[s] to both sides. piece: the first of a run. bandwidth [Hz]: of its rows, where no more is known of them."""
+    if isinstance(formulation, InverseDynamic):
+        both = formulation.parallel_filter
+        return 0.0 if both is None else _remembered(both, piece) / piece.rate
+    if isinstance(formulation, FilteredDynamic):
+        return (_remembered(formulation.parallel_filter, piece) + REACH) / piece.rate
+    return LONGEST_FILTER_BANDWIDTHS / bandwidth
+
+
+def _remembered(both: ParallelFilter, piece: Processed) -> int:
+    low_pass, _ = both.at(piece.rate, piece.torque_bandwidth)
+    return low_pass.settle(piece.rate, FORGOTTEN_FILTER_SHARE)
+
+
+@dataclass(frozen=True, eq=False)
+class Instants:
+    """motion: at the instants of N equations. around: all samples within ``reach`` [s] of them, at ``rate`` [Hz]."""
+
+    motion: Motion
+    around: Motion
+    reach: float
+    rate: float
+
+    def chosen(self, selection: Selection) -> BoolArray:
+        """(N, n) by what the motion does at the instant itself."""
+        return selection.chosen(self.motion)
+
+    def chosen_throughout(self, selection: Selection) -> BoolArray:
+        """(N, n) by what the motion does at the instant and at all samples that the equation looks at."""
+        if not self.reach:
+            return self.chosen(selection)
+        time, at = self.around.time, self.motion.time
+        others = np.zeros((len(time) + 1, self.motion.n), dtype=np.int64)
+        np.cumsum(~selection.chosen(self.around), axis=0, out=others[1:])
+        edges = np.concatenate(
+            [[0], np.flatnonzero(np.diff(time) > SEGMENT_GAP_INTERVALS / self.rate) + 1, [len(time)]]
+        )
+        segment = np.searchsorted(edges, nearest(time, at), side="right")
+        low = np.maximum(np.searchsorted(time, at - self.reach), edges[segment - 1])
+        high = np.minimum(np.searchsorted(time, at + self.reach, side="right"), edges[segment])
+        return np.asarray(others[high] == others[low])
+
+
+def rows_with_motion(problem: Problem) -> Iterator[tuple[int, Rows, Instants]]:
+    """(number of the run, equations, motion at their instants), as ``Problem.rows``; runs are read twice at once."""
+    current, follower = -1, None
+    for index, rows in problem.rows():
+        if not len(rows):
+            continue
+        if follower is None or index != current:
+            current, follower = index, _Follower.of(problem, index, rows)
+        yield index, rows, follower.at(rows.time)
+
+
+class _Follower:
+    """Keeps only the pieces of a motion that equations may still ask for."""
+
+    def __init__(self, parts: Iterable[Processed], reach: float, rate: float) -> None:
+        self._parts = iter(parts)
+        self._held: deque[Motion] = deque()
+        self._reach, self._rate = reach, rate
+        self._margin = reach + 1.0 / rate
+
+    @classmethod
+    def of(cls, problem: Problem, index: int, rows: Rows) -> _Follower:
+        first = next(piece for piece in problem.runs[index].parts if len(piece))
+        return cls(problem.runs[index].parts, reach(problem.formulation, first, rows.bandwidth), first.rate)
+
+    def at(self, time: Array) -> Instants:
+        """Instants (N,) that increase, also from one call to the next."""
+        around = self._within(time[0] - self._margin, time[-1] + self._margin)
+        if around is None:
+            raise RecordingError(f"there is no motion at {time[0]:.6g} s, where there are equations")
+        near = nearest(around.time, time)
+        miss = np.abs(around.time[near] - time).max(initial=0.0)
+        if miss > LARGEST_MISS_INTERVALS / self._rate:
+            raise RecordingError(f"equations are {miss:.3g} s from the nearest sample of the motion")
+        motion = Motion(time, around.q[near], around.qd[near], around.qdd[near])
+        return Instants(motion, around, self._reach, self._rate)
+
+    def _within(self, first: float, last: float) -> Motion | None:
+        """Samples from one instant [s] to another, of pieces however long, without a copy of the others."""
+        while not self._held or self._held[-1].time[-1] < last:
+            piece = next(self._parts, None)
+            if piece is None:
+                break
+            if len(piece):
+                self._held.append(piece.motion)
+        while self._held and self._held[0].time[-1] < first:
+            self._held.popleft()
+        parts = [(held, slice(*np.searchsorted(held.time, (first, last)))) for held in self._held]
+        if not any(part.start < part.stop for _, part in parts):
+            return None
+        signals = (np.concatenate([getattr(m, s)[part] for m, part in parts]) for s in ("time", "q", "qd", "qdd"))
+        return Motion(*signals)
+
+
+def nearest(known: Array, time: Array) -> NDArray[np.int64]:
+    """(N,) index of the instant of ``known``, which increases, that is nearest to each of ``time`` (N,)."""
+    after = np.clip(np.searchsorted(known, time), 0, len(known) - 1)
+    before = np.maximum(after - 1, 0)
+    return np.where(time - known[before] <= known[after] - time, before, after)

@@ -17,19 +17,19 @@ from scipy import stats
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.estimators.weighted import reweighted
+from exciter.identification.estimators.least_squares import reweighted
 from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.estimate import enough_rows
 from exciter.identification.information.problem import Problem
-from exciter.identification.uncertainty.correlated import CorrelatedErrors, StationaryErrors, sandwich
-from exciter.identification.uncertainty.equations import LinearFit
+from exciter.identification.uncertainty.correlated_errors import CorrelatedErrors, StationaryErrors, sandwich
+from exciter.identification.uncertainty.linear_equations import LinearFit
 from exciter.notes import Note, warning
 from exciter.typing import Array
 
-LEVEL = 0.01  #: chance of a false alarm, of all parameters together
-KINDS = {"Fv": "viscous friction", "Fs": "Coulomb friction", "off": "offset"}
-OFFSET = "off"
-NO_COLUMNS, NOTHING = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
+DRIFT_FALSE_ALARM_LEVEL = 0.01  #: chance of a false alarm, of all parameters together
+DRIFT_KINDS = {"Fv": "viscous friction", "Fs": "Coulomb friction", "off": "offset"}
+OFFSET_SYMBOL = "off"
+NO_COLUMNS, NO_CONSTANT = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Drift:
         """Friction that would be negative at one end did not change: the motion at both ends was too different, and
         too little, to tell."""
         below = 0.5 * abs(self.change) - abs(self.value)
-        return self.parameter.startswith(OFFSET) or below <= 2.0 * self.std
+        return self.parameter.startswith(OFFSET_SYMBOL) or below <= 2.0 * self.std
 
     @property
     def sentence(self) -> str:
@@ -66,15 +66,17 @@ class Drift:
     @property
     def kind(self) -> str:
         """What changes, in a word or two."""
-        return KINDS.get(self.parameter.rstrip("0123456789"), self.parameter)
+        return DRIFT_KINDS.get(self.parameter.rstrip("0123456789"), self.parameter)
 
     @property
     def _change(self) -> str:
         size = f"{abs(self.change):.3g} {self.unit}".strip()
         if abs(self.value) > abs(self.change):
             size = f"{100.0 * abs(self.change / self.value):.3g} %"
-        way = "falls" if self.change * (self.value if self.kind != KINDS[OFFSET] else 1.0) < 0.0 else "rises"
-        why = ": warming up?" if self.kind == KINDS["Fv"] and way == "falls" else ""
+        way = (
+            "falls" if self.change * (self.value if self.kind != DRIFT_KINDS[OFFSET_SYMBOL] else 1.0) < 0.0 else "rises"
+        )
+        why = ": warming up?" if self.kind == DRIFT_KINDS["Fv"] and way == "falls" else ""
         if self.doubtful:
             why = ", unless the model misses something that the motion shows at one end more than at the other"
         sure = f"{abs(self.change) / self.std:.1f} σ"
@@ -82,7 +84,7 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class DriftCandidate:
     """A column (−1: a constant) that may change, in the equations of a joint (by number)."""
 
     joint: int
@@ -91,7 +93,9 @@ class Candidate:
     column: int
 
 
-def find_drift(problem: Problem, level: float = LEVEL, errors: CorrelatedErrors | None = None) -> tuple[Drift, ...]:
+def find_drift(
+    problem: Problem, level: float = DRIFT_FALSE_ALARM_LEVEL, errors: CorrelatedErrors | None = None
+) -> tuple[Drift, ...]:
     """Changes that are beyond chance, the surest first; runs count as done one after the other, in their order.
 
     level: chance that anything is found where nothing changes (Bonferroni). Three passes over the rows.
@@ -104,20 +108,20 @@ def find_drift(problem: Problem, level: float = LEVEL, errors: CorrelatedErrors 
     return tuple(sorted(found, key=lambda change: change.p_value))
 
 
-def candidates(problem: Problem) -> tuple[Candidate, ...]:
+def candidates(problem: Problem) -> tuple[DriftCandidate, ...]:
     """Friction of any kind that acts on one joint, and the offset of every joint where equations are torques."""
-    model, found = problem.model, list[Candidate]()
+    model, found = problem.model, list[DriftCandidate]()
     columns = {int(standard): k for k, standard in enumerate(problem.base.independent)}
     at = 10 * model.n
     for term in model.bound:
         for k, (name, unit) in enumerate(zip(term.names, term.units, strict=True)):
             joints = {joint for joint, column in term.rows if column == k}
             if len(joints) == 1 and not term.columns.conservative[k] and at + k in columns:
-                found.append(Candidate(joints.pop(), name, unit, columns[at + k]))
+                found.append(DriftCandidate(joints.pop(), name, unit, columns[at + k]))
         at += len(term.names)
     if problem.joints == model.robot.joint_names:
         for j, joint in enumerate(model.robot.joints):
-            found.append(Candidate(j, f"{OFFSET}{j + 1}", "N" if joint.is_prismatic else "N·m", -1))
+            found.append(DriftCandidate(j, f"{OFFSET_SYMBOL}{j + 1}", "N" if joint.is_prismatic else "N·m", -1))
     return tuple(found)
 
 
@@ -126,7 +130,7 @@ class Drifting:
     """The equations of a problem with one more column for every candidate."""
 
     problem: Problem
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[DriftCandidate, ...]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -169,7 +173,7 @@ class Drifting:
         without meaning where no offset is asked for."""
         problem = self.problem
         if all(candidate.column >= 0 for candidate in self.candidates):
-            yield from repeat(NOTHING)
+            yield from repeat(NO_CONSTANT)
         for run, scales in zip(problem.runs, problem.scales, strict=True):
             ones = (replace(piece, torque=np.ones_like(piece.torque)) for piece in problem.pieces(run))
             for rows in problem.formulation.rows(problem.model, ones, NO_COLUMNS):

@@ -10,7 +10,7 @@ import numpy as np
 from exciter.identification.identification import Identification
 from exciter.identification.information.estimate import INSIGNIFICANT, POOR, WELL, Estimate
 from exciter.identification.information.problem import Problem
-from exciter.identification.uncertainty.conditioning import CORRELATED_PAIR
+from exciter.identification.uncertainty.conditioning import LISTED_PAIR_CORRELATION
 from exciter.notes import texts
 from exciter.parameters.parameter_names import meaning, reading_order
 from exciter.report.markup import Markup, element, number, percent
@@ -105,6 +105,6 @@ def conditioning_section(found: Identification) -> Section:
     )
     matrix = HeatMap("Correlation of the estimates", estimate.names, estimate.correlation)
     caption = "Estimates" if pairs else "No two estimates are"
-    caption = f"{caption} correlated by more than {CORRELATED_PAIR:g}"
+    caption = f"{caption} correlated by more than {LISTED_PAIR_CORRELATION:g}"
     table = Table(caption, ("parameter", "and", "correlation"), pairs)
     return Section("conditioning", "Conditioning", text, (plot.html(), matrix.html(), table.html()))

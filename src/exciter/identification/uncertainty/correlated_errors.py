@@ -2,6 +2,13 @@
 
 θ̂ = A⁻¹ Wᵀ Σ⁻¹ y has the covariance A⁻¹ B A⁻¹ with B = Wᵀ Σ⁻¹ C Σ⁻¹ W, whatever the errors' covariance C is. What C is,
 is an assumption: one object for each (``StationaryErrors``; ``HeteroscedasticErrors``).
+
+The covariance of an estimate that is pulled to a prior, errors correlated in time and between joints.
+
+β̂ = A⁻¹ (Wᵀ Σ⁻¹ y + Sᵀ t) with A = Wᵀ Σ⁻¹ W + Sᵀ S, the prior being ‖S β − t‖². Its covariance is A⁻¹ (B + s² Sᵀ S) A⁻¹:
+B is that of correlated errors, and s how far off the prior is, in units of what its weight says. The
+weight may have been chosen stronger than the prior is good, for the sake of prediction; how far the data pulled β̂ from
+the prior tells: S β̂ − t has the covariance S A⁻¹ B A⁻¹ Sᵀ + s² (1 − H)² with H = S A⁻¹ Sᵀ.
 """
 
 from __future__ import annotations
@@ -13,20 +20,27 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
+from scipy import fft, linalg, optimize
 
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.resample import Margin, Piece, overlapped
 from exciter.experiment.signals.rows import Rows
 from exciter.identification.information.estimate import Estimate, assumed
-from exciter.identification.uncertainty.correlation import Correlation, Taper, correlations
-from exciter.identification.uncertainty.equations import Equations, LinearFit, by_time, linear_fit, stretches
+from exciter.identification.physical.penalised_fit import PhysicalEstimate
+from exciter.identification.uncertainty.linear_equations import (
+    LinearEquations,
+    LinearFit,
+    by_time,
+    linear_fit,
+    stretches,
+)
+from exciter.identification.uncertainty.residual_correlation import Correlation, Taper, correlations
 from exciter.notes import Note, done, warning
 from exciter.settings import Settings, Switch, Whole
 from exciter.typing import Array
 
-BLOCK = 0.01  # s: rows within it are put together where there are many, for W does not change so fast
-LONG = 20_000  # rows of a joint that are many
+LONG_LOG_BLOCK_S = 0.01  # s: rows within it are put together where there are many, for W does not change so fast
+LONG_LOG_ROWS = 20_000  # rows of a joint that are many
 Complex = NDArray[np.complex128]
 
 
@@ -44,7 +58,7 @@ class Sandwich:
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals:
+class CorrelatedResiduals:
     """What is known before B is summed: the fit, blocks [s] of rows, their correlation and the lags to be summed, and
     fast (J,): σ² of what is within blocks."""
 
@@ -72,13 +86,13 @@ class CorrelatedErrors(Settings, ABC):
         """Weights of the lags."""
 
     @abstractmethod
-    def meat(self, equations: Equations, residuals: Residuals) -> Array:
+    def meat(self, equations: LinearEquations, residuals: CorrelatedResiduals) -> Array:
         """B for the free columns, (J, J, f, f) by pairs of joints or (1, 1, f, f) in all; in one pass over the rows."""
 
-    def residuals(self, equations: Equations, fit: LinearFit) -> Residuals:
+    def residuals(self, equations: LinearEquations, fit: LinearFit) -> CorrelatedResiduals:
         """In one pass over the rows."""
         rows = fit.compressed.rows.sum(axis=0)
-        block = BLOCK if rows.min() >= LONG else 0.0
+        block = LONG_LOG_BLOCK_S if rows.min() >= LONG_LOG_ROWS else 0.0
         tapered = []
         for c in correlations(equations, fit, block):
             lags = c.lags(self.taper) if self.lags is None else min(self.lags, len(c.covariance) - 1)
@@ -87,7 +101,7 @@ class CorrelatedErrors(Settings, ABC):
         slow = sum(c.rows * c.covariance[0].diagonal() for c, _ in tapered)
         within = rows - sum(c.rows for c, _ in tapered)
         fast = np.where(within >= 1.0, np.maximum(squares - slow, 0.0) / np.maximum(within, 1.0), 0.0)
-        return Residuals(fit, block, tuple(tapered), fast)
+        return CorrelatedResiduals(fit, block, tuple(tapered), fast)
 
 
 @dataclass(frozen=True)
@@ -109,7 +123,7 @@ class StationaryErrors(CorrelatedErrors):
     def taper(self, lags: int) -> Taper:
         return Taper.parzen(lags)
 
-    def meat(self, equations: Equations, residuals: Residuals) -> Array:
+    def meat(self, equations: LinearEquations, residuals: CorrelatedResiduals) -> Array:
         """That of blocks, and what W has within blocks times the errors there, taken as white: W is slow, there is
         next to nothing of it."""
         fit = residuals.fit
@@ -166,7 +180,7 @@ def _response(kernel: Array, size: int) -> Complex:
 # -- the sandwich ------------------------------------------------------------------------------------------------------
 
 
-def sandwich(equations: Equations, fit: LinearFit, errors: CorrelatedErrors) -> Sandwich:
+def sandwich(equations: LinearEquations, fit: LinearFit, errors: CorrelatedErrors) -> Sandwich:
     """A⁻¹ B A⁻¹, in two passes over the rows: residuals, then B."""
     residuals = errors.residuals(equations, fit)
     meat = errors.meat(equations, residuals)
@@ -195,7 +209,7 @@ def _worth(fit: LinearFit, meat: Array) -> Array:
 
 
 def with_correlated_errors(
-    equations: Equations, estimate: Estimate, errors: CorrelatedErrors | None = None
+    equations: LinearEquations, estimate: Estimate, errors: CorrelatedErrors | None = None
 ) -> Estimate:
     """The same values with a covariance that holds where errors are alike: rows that were filtered, or taken more often
     than they change; a model that leaves something out. ``StationaryErrors`` unless given.
@@ -242,7 +256,7 @@ class HeteroscedasticErrors(CorrelatedErrors):
     def taper(self, lags: int) -> Taper:
         return Taper.bartlett(lags)
 
-    def meat(self, equations: Equations, residuals: Residuals) -> Array:
+    def meat(self, equations: LinearEquations, residuals: CorrelatedResiduals) -> Array:
         fit = residuals.fit
         f = len(fit.free)
         total = np.zeros((f, f))
@@ -271,3 +285,50 @@ def _windows(scores: Iterator[Array], width: int, f: int) -> Iterator[Array]:
         before = np.concatenate([before, piece], axis=1)[:, piece.shape[1] :]
     whole = np.cumsum(before, axis=1)
     yield whole[:, -1:] - whole[:, :-1]
+
+
+UNINFORMED_SHARE = 1e-6  # 1 − H: there the data say nothing
+
+
+def with_correlated_errors_and_prior(
+    equations: LinearEquations, estimate: PhysicalEstimate, errors: CorrelatedErrors
+) -> PhysicalEstimate:
+    """For estimates that know their weights and their prior; bounds do not count, which is on the safe side."""
+    assert estimate.weights is not None
+    assert estimate.prior is not None
+    compressed, prior = equations.compressed, estimate.prior
+    information = compressed.information(estimate.weights).add(prior[:, :-1], prior[:, -1])
+    root = np.asarray(linalg.solve_triangular(information.r, np.eye(len(estimate.values))))
+    every = np.arange(len(estimate.values))
+    found = sandwich(equations, LinearFit(compressed, estimate.values, estimate.weights, every, root), errors)
+    reach = root.T @ prior[:, :-1].T  # (b, m)
+    free = root @ information.z  # without bounds, which would pull from the prior as well
+    off = _off(prior, free, found.covariance, reach)
+    share = root @ reach
+    further = f"the prior is off by {off**0.5:.2g} times that: so far the data pulled the estimate from it"
+    return replace(
+        estimate,
+        covariance=found.covariance + off * share @ share.T,
+        freedom=found.freedom,
+        assumptions=(*errors.assumptions, *estimate.pulled, *(assumed(further) if off != 1.0 else ())),
+    )
+
+
+def _off(prior: Array, values: Array, covariance: Array, reach: Array) -> float:
+    """s² ≥ 1, with which what the data pulled is as large as expected in every direction of H on average (Paule &
+    Mandel 1982). values (b,): β̂ without bounds; reach (b, m) with reachᵀ reach = H."""
+    taken, directions = np.linalg.eigh(reach.T @ reach)
+    seen, along = 1.0 - taken, directions.T @ prior
+    told = seen > UNINFORMED_SHARE
+    seen, along = seen[told], along[told]
+    if not told.any():
+        return 1.0
+    squares = (along[:, :-1] @ values - along[:, -1]) ** 2
+    noise = np.einsum("mb,bc,mc->m", along[:, :-1], covariance, along[:, :-1])
+    noise = np.maximum(noise, seen * (1.0 - seen))  # errors as independent as the weights say, at least
+
+    def too_large(s: float) -> float:
+        return float((squares / (noise + s * seen**2)).sum() - len(squares))
+
+    most = float((squares / seen**2).mean())
+    return 1.0 if most <= 1.0 or too_large(1.0) <= 0.0 else float(optimize.brentq(too_large, 1.0, most, rtol=1e-6))

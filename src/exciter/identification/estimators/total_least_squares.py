@@ -28,7 +28,7 @@ from scipy import linalg, optimize
 
 from exciter.errors import ParameterError, unknown_name
 from exciter.identification.estimators.estimator import Estimator
-from exciter.identification.estimators.weighted import reweighted
+from exciter.identification.estimators.least_squares import reweighted
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import FILTERED, Estimate, assumed, enough_rows, noise_of
 from exciter.identification.information.problem import Problem
@@ -37,8 +37,8 @@ from exciter.parameters.parameter_names import split_name
 from exciter.settings import ByName, Names, Number
 from exciter.typing import Array
 
-ROUNDS, SETTLED = 100, 1e-9
-ASSUMPTIONS = assumed(
+MOST_NOISE_ROUNDS, SETTLED_TOTAL_NOISE_CHANGE = 100, 1e-9
+TOTAL_ASSUMPTIONS = assumed(
     "the errors of every row of [W y], W included, are independent and Gaussian, and compare with each other as stated",
     "asymptotic covariance",
 )
@@ -64,11 +64,11 @@ class TotalLeastSquares(Estimator):
         sizes = self.sizes(compressed)
         _, sigma = reweighted(compressed, problem.names)
         values = total_least_squares(_stacked(compressed.factors / sigma[:, None, None]), _pooled(sizes, compressed))
-        for _ in range(ROUNDS):
+        for _ in range(MOST_NOISE_ROUNDS):
             values = _minimised(compressed, sizes, sigma, values)
             residual = noise_of(compressed, values, sigma * np.sqrt(_amplified(sizes, values)))
             before, sigma = sigma, residual / np.sqrt(_amplified(sizes, values))
-            if (np.abs(sigma - before) <= SETTLED * sigma).all():
+            if (np.abs(sigma - before) <= SETTLED_TOTAL_NOISE_CHANGE * sigma).all():
                 break
         information = compressed.information()
         return Estimate(
@@ -79,7 +79,7 @@ class TotalLeastSquares(Estimator):
             compressed.joints,
             sigma * np.sqrt(_amplified(sizes, values)),
             float(compressed.independent.sum() - len(values)),
-            ASSUMPTIONS + (FILTERED if compressed.inflation.max() > 1.0 + 1e-9 else ()),
+            TOTAL_ASSUMPTIONS + (FILTERED if compressed.inflation.max() > 1.0 + 1e-9 else ()),
             information.condition_number,
             information.condition_number_normalized,
             notes=(done("errors in W", self._sentence(sizes, compressed, sigma)),),

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.identification.physical.equations import Equations
-from exciter.identification.physical.whitening import whitened_links, whitening
-from exciter.notes import Note, done, note, warning
+from exciter.identification.physical.prior_metric import Reference, whitened_links
+from exciter.identification.physical.standard_equations import StandardEquations
+from exciter.notes import done, note, warning
 from exciter.parameters import inertial
 from exciter.parameters.consistency import dummies
-from exciter.parameters.terms import Offset
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, rotation_to, transform_inertia
 from exciter.settings import Number, Registry, Settings
 from exciter.typing import Array
 
-THICK = 1.0 / 3.0  #: radius of a rod over the mean length of the links
-STUB = 0.5  #: shortest rod over the mean length: axes that cross leave no length, but there is a body
-UNKNOWN = 0.1  # [m] mean length of a robot whose axes all cross in one point
+ROD_RADIUS_FRACTION = 1.0 / 3.0  #: radius of a rod over the mean length of the links
+SHORTEST_ROD_FRACTION = 0.5  #: shortest rod over the mean length: axes that cross leave no length, but there is a body
+UNKNOWN_LENGTH_M = 0.1  # [m] mean length of a robot whose axes all cross in one point
 
 
 def uniform_rods(robot: Robot) -> Array:
@@ -35,14 +33,14 @@ def uniform_rods(robot: Robot) -> Array:
     """
     ends = np.array([_end(robot, j) for j in range(robot.n)])
     lengths = np.linalg.norm(ends, axis=1)
-    mean = float(lengths.sum()) / robot.n or UNKNOWN
-    masses = np.maximum(lengths, STUB * mean)
+    mean = float(lengths.sum()) / robot.n or UNKNOWN_LENGTH_M
+    masses = np.maximum(lengths, SHORTEST_ROD_FRACTION * mean)
     masses /= masses.sum()
     rods = []
     for joint, end, length, mass in zip(robot.joints, ends, lengths, masses, strict=True):
         stub = length < 1e-6 * mean
         direction = joint.axis if stub else end / length
-        inertia = _cylinder(mass, THICK * mean, max(float(length), STUB * mean))
+        inertia = _cylinder(mass, ROD_RADIUS_FRACTION * mean, max(float(length), SHORTEST_ROD_FRACTION * mean))
         turn = rotation_to(direction)
         rods.append(inertial.from_mass_com_inertia(float(mass), 0.5 * end, turn @ inertia @ turn.T))
     return np.array(rods)
@@ -63,47 +61,13 @@ def _cylinder(mass: float, radius: float, length: float) -> Array:
     return np.diag([across, across, 0.5 * mass * radius**2])
 
 
-OFF = 10.0  #: masses that are wrong by more than this factor are scaled
-WORSE = 2.0  # times the residuals, which a wrong factor must cause
-LEAST = 1e-3  # of the torque: a smaller share of the links is not believed
-THIN = 1e-2  #: of a rod in its place: a body with less in any direction is repaired
-REPAIRED = 0.1  #: of that rod: what it then has at least; a prior must not be sure of directions nobody described
-
-
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """links (n, 10): φ in modified-DH frames, J ≻ 0. terms (t,): joint-term parameters. notes: where from. spread (t,):
-    σ with which terms are known, infinite of those that are free; None: all are."""
-
-    links: Array
-    terms: Array
-    notes: tuple[Note, ...] = ()
-    spread: Array | None = None
-
-    @property
-    def chi(self) -> Array:
-        return np.concatenate([self.links.ravel(), self.terms])
-
-    @cached_property
-    def lower(self) -> Array:
-        """(n, 4, 4) L with J₀ = L Lᵀ."""
-        return np.asarray(np.linalg.cholesky(pseudo_inertia(self.links)))
-
-    @cached_property
-    def whitening(self) -> Array:
-        """(n, 10, 10) φ ↦ svec(L⁻¹ J L⁻ᵀ)."""
-        return whitening(self.lower)
-
-    def with_small_offsets(self, equations: Equations, part: float) -> Reference:
-        """Offsets known to be as here, zero unless described, to ``part`` of the rms torque of their joint."""
-        offsets = [
-            isinstance(term, Offset)
-            for term, bound in zip(equations.model.terms, equations.model.bound, strict=True)
-            for _ in bound.names
-        ]
-        text = f"offsets of torques are taken to be within about {100.0 * part:.3g} % of the torque of their joint"
-        spread = np.where(offsets, part * equations.term_scale, np.inf)
-        return replace(self, spread=spread, notes=(*self.notes, done("offsets", text)) if any(offsets) else self.notes)
+WRONG_MASS_FACTOR = 10.0  #: masses that are wrong by more than this factor are scaled
+WRONG_MASS_RESIDUAL_RATIO = 2.0  # times the residuals, which a wrong factor must cause
+LEAST_LINK_TORQUE_FRACTION = 1e-3  # of the torque: a smaller share of the links is not believed
+THINNEST_BODY_FRACTION = 1e-2  #: of a rod in its place: a body with less in any direction is repaired
+REPAIRED_BODY_FRACTION = (
+    0.1  #: of that rod: what it then has at least; a prior must not be sure of directions nobody described
+)
 
 
 class PriorValues(Settings, ABC):
@@ -112,7 +76,7 @@ class PriorValues(Settings, ABC):
     refusal: ClassVar[type[ExciterError]] = ParameterError
 
     @abstractmethod
-    def reference(self, equations: Equations) -> Reference: ...
+    def reference(self, equations: StandardEquations) -> Reference: ...
 
 
 @dataclass(frozen=True)
@@ -125,7 +89,7 @@ class Described(PriorValues):
 
     word, title = "description", "the inertias of the description"
 
-    def reference(self, equations: Equations) -> Reference:
+    def reference(self, equations: StandardEquations) -> Reference:
         nominal = equations.model.nominal
         links = nominal[: equations.links].reshape(-1, 10)
         mass = float(np.maximum(links[:, 0], 0.0).sum())
@@ -134,7 +98,7 @@ class Described(PriorValues):
                 f"no link of '{equations.model.robot.name}' has a mass; give inertias, or use UniformRods"
             )
         factor, worse = fitted_mass(equations, links)
-        wrong = worse > WORSE and not 1.0 / OFF < factor < OFF
+        wrong = worse > WRONG_MASS_RESIDUAL_RATIO and not 1.0 / WRONG_MASS_FACTOR < factor < WRONG_MASS_FACTOR
         links = links * (factor if wrong else 1.0)
         links, repaired = _thickened(links, mass * (factor if wrong else 1.0) * _rods(equations))
         names = [equations.model.robot.joints[j].name for j in repaired]
@@ -156,7 +120,7 @@ class UniformRods(PriorValues):
     word, title = "rods", "uniform rods"
     mass: Annotated[float | None, Number(above=0.0, unit="kg")] = None
 
-    def reference(self, equations: Equations) -> Reference:
+    def reference(self, equations: StandardEquations) -> Reference:
         rods = _rods(equations)
         mass = fitted_mass(equations, rods)[0] if self.mass is None else self.mass
         origin = "fitted to the data" if self.mass is None else "as given"
@@ -170,7 +134,7 @@ class BestKnown(PriorValues):
 
     word, title = "best-known", "the best that is known"
 
-    def reference(self, equations: Equations) -> Reference:
+    def reference(self, equations: StandardEquations) -> Reference:
         why = dummies(equations.model.robot)
         if not why:
             return Described().reference(equations)
@@ -182,7 +146,7 @@ class BestKnown(PriorValues):
 PRIOR_VALUES = Registry[PriorValues]("prior", BestKnown, Described, UniformRods)
 
 
-def fitted_mass(equations: Equations, links: Array) -> tuple[float, float]:
+def fitted_mass(equations: StandardEquations, links: Array) -> tuple[float, float]:
     """By what to multiply links (n, 10) so that their torques fit best, joint terms of any size beside them; and how
     many times larger the residuals are when they are left as they are."""
     a, z = equations.sides(np.maximum(equations.signal, 1e-300))
@@ -190,7 +154,9 @@ def fitted_mass(equations: Equations, links: Array) -> tuple[float, float]:
     torque = a[:, : equations.links] @ links.ravel()
     factor, left = _nonnegative_factor(terms, torque, z)
     most = float(np.linalg.norm(z) / max(float(np.linalg.norm(torque)), 1e-300))
-    factor = factor if factor > LEAST * most else most  # torques that ask for no mass at all: at most as large as they
+    factor = (
+        factor if factor > LEAST_LINK_TORQUE_FRACTION * most else most
+    )  # torques that ask for no mass at all: at most as large as they
     _, as_given = _nonnegative_factor(terms, np.zeros_like(z), z - torque)
     return factor, as_given / max(left, 1e-300)
 
@@ -199,12 +165,14 @@ def _nonnegative_factor(terms: Array, torque: Array, z: Array) -> tuple[float, f
     """x ≥ 0 of ‖x · torque + terms · anything − z‖ at its least, and that least."""
     q, _ = np.linalg.qr(terms / np.maximum(np.linalg.norm(terms, axis=0), 1e-300))
     along, right = (v - q @ (q.T @ v) for v in (torque, z))
-    seen = float(along @ along) > LEAST**2 * float(torque @ torque)  # or terms can do all that the links do
+    seen = float(along @ along) > LEAST_LINK_TORQUE_FRACTION**2 * float(
+        torque @ torque
+    )  # or terms can do all that the links do
     factor = max(float(along @ right) / float(along @ along), 0.0) if seen else 0.0
     return factor, float(np.linalg.norm(right - factor * along))
 
 
-def _rods(equations: Equations) -> Array:
+def _rods(equations: StandardEquations) -> Array:
     """(n, 10) of 1 kg, in modified-DH frames."""
     model = equations.model
     placed = zip(uniform_rods(model.robot), model.mdh.rotations, model.mdh.translations, strict=True)
@@ -215,17 +183,17 @@ def _thickened(links: Array, rods: Array) -> tuple[Array, list[int]]:
     """Links with nothing thinner than a part of the rods, and which of them were."""
     lower: Array = np.asarray(np.linalg.cholesky(pseudo_inertia(rods)))
     values, vectors = np.linalg.eigh(whitened_links(links, lower))
-    thin = values[:, 0] < THIN
-    thicker = vectors * np.maximum(values, REPAIRED)[:, None, :] @ vectors.swapaxes(1, 2)
+    thin = values[:, 0] < THINNEST_BODY_FRACTION
+    thicker = vectors * np.maximum(values, REPAIRED_BODY_FRACTION)[:, None, :] @ vectors.swapaxes(1, 2)
     repaired = from_pseudo_inertia(lower @ thicker @ lower.swapaxes(1, 2))
     return np.where(thin[:, None], repaired, links), [int(k) for k in np.flatnonzero(thin)]
 
 
-def _terms(equations: Equations) -> Array:
+def _terms(equations: StandardEquations) -> Array:
     terms = equations.model.nominal[equations.links :]
     return np.where(nonnegative_terms(equations), np.maximum(terms, 0.0), terms)
 
 
-def nonnegative_terms(equations: Equations) -> NDArray[np.bool_]:
+def nonnegative_terms(equations: StandardEquations) -> NDArray[np.bool_]:
     """(t,) which joint-term parameters physics wants ≥ 0."""
     return np.array([flag for term in equations.model.bound for flag in term.nonnegative], dtype=bool)

@@ -1,6 +1,8 @@
 """How residuals of neighbouring instants and of joints are alike, in one pass over the rows, in constant memory.
 
 How far correlation reaches, and with which weights lags are summed so that no variance becomes negative.
+
+Whether residuals are white: what noise alone leaves; anything else is a filter, or a model that misses something.
 """
 
 from __future__ import annotations
@@ -9,26 +11,32 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import fft
+from scipy import fft, stats
 
+from exciter.errors import ParameterError
 from exciter.experiment.signals.rows import Rows
-from exciter.identification.uncertainty.equations import Equations, LinearFit, by_time, stretches
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.uncertainty.linear_equations import LinearEquations, LinearFit, by_time, stretches
 from exciter.typing import Array
 
-LONGEST = 2048  #: lags that are looked at; errors that are alike for longer are said to be so
-SHARE = 8  #: and at most so many of the rows
-REACH = 6  #: times the lag where correlation has faded, that the taper reaches at least
-ERRORS = 3.0  #: standard errors within which a correlation counts as faded
-BEYOND = 5  #: lags, and as many again as before, for which it must stay faded
-STILL = 0.3  #: a correlation this large, in the second half of the lags looked at, has not faded
-PROBES = 16  # random combinations of columns that stand for all of them; fewer columns than this stand for themselves
-LONG = 100_000  # rows of a joint, from which on two are enough: they average over more frequencies, and matter less
-LEAST = 0.1  # of the noise's power: that much is always taken as left by the fit
+MOST_CORRELATION_LAGS = 2048  #: lags that are looked at; errors that are alike for longer are said to be so
+ROWS_PER_LAG = 8  #: and at most so many of the rows
+TAPER_FADING_RATIO = 6  #: times the lag where correlation has faded, that the taper reaches at least
+FADED_STANDARD_ERRORS = 3.0  #: standard errors within which a correlation counts as faded
+FADED_EXTRA_LAGS = 5  #: lags, and as many again as before, for which it must stay faded
+LASTING_CORRELATION = 0.3  #: a correlation this large, in the second half of the lags looked at, has not faded
+COLUMN_PROBES = (
+    16  # random combinations of columns that stand for all of them; fewer columns than this stand for themselves
+)
+FEW_PROBES_ROWS = (
+    100_000  # rows of a joint, from which on two are enough: they average over more frequencies, and matter less
+)
+LEAST_POWER_SHARE = 0.1  # of the noise's power: that much is always taken as left by the fit
 
 
 def most_lags(rows: int) -> int:
     """Lags worth looking at in so many rows of a joint."""
-    return int(min(LONGEST, max(rows // SHARE, 1)))
+    return int(min(MOST_CORRELATION_LAGS, max(rows // ROWS_PER_LAG, 1)))
 
 
 @dataclass(frozen=True)
@@ -48,10 +56,10 @@ def fading(correlation: Array, rows: float) -> Fading:
     """
     squares = np.cumsum(np.append(0.0, correlation[1:] ** 2))
     small, most = np.abs(correlation), len(correlation) - 1
-    faded = most < 2 * BEYOND or bool(small[most // 2 :].max() <= STILL)
+    faded = most < 2 * FADED_EXTRA_LAGS or bool(small[most // 2 :].max() <= LASTING_CORRELATION)
     for m in range(1, most + 1):
-        limit = ERRORS * np.sqrt((1.0 + 2.0 * squares[m - 1]) / max(rows, 1.0))
-        if (small[m : 2 * m + BEYOND + 1] <= limit).all():
+        limit = FADED_STANDARD_ERRORS * np.sqrt((1.0 + 2.0 * squares[m - 1]) / max(rows, 1.0))
+        if (small[m : 2 * m + FADED_EXTRA_LAGS + 1] <= limit).all():
             return Fading(m, faded)
     return Fading(most, False)
 
@@ -129,7 +137,7 @@ class Correlation:
         is taken with which all longer ones agree within their standard errors √(2/ν) (Lepski).
         """
         most = len(self.covariance) - 1
-        lags = min(max(REACH * f.lag for f in self.fading), most)
+        lags = min(max(TAPER_FADING_RATIO * f.lag for f in self.fading), most)
         choices = [lags]
         while lags < most:
             lags = min(2 * lags, most)
@@ -154,10 +162,10 @@ class Correlation:
             taper.both_sides(column**2) / max(column[0] * rows, 1e-300)
             for column, rows in zip(a.T, self.rows, strict=True)
         ]
-        return np.asarray(np.maximum(1.0 - np.array(took), LEAST))
+        return np.asarray(np.maximum(1.0 - np.array(took), LEAST_POWER_SHARE))
 
 
-def correlations(equations: Equations, fit: LinearFit, block: float = 0.0) -> tuple[Correlation, ...]:
+def correlations(equations: LinearEquations, fit: LinearFit, block: float = 0.0) -> tuple[Correlation, ...]:
     """Of the residuals of a fit, one for every rate among the rows; block [s]: of blocks of rows, see ``stretches``."""
     combinations = np.vstack([np.pad(_probes(fit), ((0, 0), (0, 1))), np.append(-fit.values, 1.0)])
     most = most_lags(int(fit.compressed.rows.sum(axis=0).min()))
@@ -194,7 +202,7 @@ def _pairs(rows: Array) -> Array:
 def _probes(fit: LinearFit) -> Array:
     """(m, p) combinations v of columns with Σ v vᵀ = A⁻¹ on average, A⁻¹ being the inverse Gram matrix."""
     root, p = fit.inverse_root, len(fit.values)
-    enough = PROBES if fit.compressed.rows.sum(axis=0).min() < LONG else 2
+    enough = COLUMN_PROBES if fit.compressed.rows.sum(axis=0).min() < FEW_PROBES_ROWS else 2
     if root.shape[1] > enough:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (root.shape[1], enough))
         root = root @ signs / np.sqrt(enough)
@@ -235,3 +243,74 @@ def _products(before: Array | None, now: Array, most: int) -> tuple[Sums, Array]
     covariance = fft.irfft(pairs, size)[..., : most + 1].transpose(2, 0, 1)
     leverage = fft.irfft(own, size)[..., : most + 1].T
     return (covariance, leverage), whole[..., max(0, whole.shape[2] - most) :]
+
+
+WHITENESS_TEST_LAGS = 20  # that the test looks at
+WHITENESS_TEST_LEVEL = 0.01  # of the test
+SLOW_BAND_SHARE = 0.1  # of the band: the share of power there is told
+COLOURED_POWER_RATIO = (
+    1.5  # times the power of white residuals, from which on a part of the band is said to have too much
+)
+
+
+@dataclass(frozen=True)
+class Whiteness:
+    """Of one joint's residuals. neighbour: correlation of samples that follow each other. p_value: of the test of Ljung
+    and Box over 20 lags. fades [s]: after which no correlation is seen, infinite where it is as far as was looked.
+    slow: share of the power in the lowest tenth of the band, 0.1 when white. interval [s] between samples."""
+
+    joint: str
+    neighbour: float
+    p_value: float
+    fades: float
+    slow: float
+    interval: float
+
+    @property
+    def white(self) -> bool:
+        return self.p_value >= WHITENESS_TEST_LEVEL
+
+    @property
+    def sentence(self) -> str:
+        if self.white:
+            return f"{self.joint}: residuals look like white noise"
+        text = f"{self.joint}: residuals {self.interval:.3g} s apart correlate by {self.neighbour:.2f}"
+        if np.isfinite(self.fades):
+            text += f", gone after {self.fades:.3g} s"
+        else:
+            text += ", and are alike for as long as was looked at"
+        if self.slow > COLOURED_POWER_RATIO * SLOW_BAND_SHARE:
+            text += f"; {100 * self.slow:.0f} % of their power is in the lowest tenth of the band: filtered rows, or a "
+            text += "model that misses something"
+        return text
+
+
+def whiteness(equations: LinearEquations, estimate: Estimate) -> tuple[Whiteness, ...]:
+    """Of every joint, in one pass over the rows; of rows at the rate that most of them have."""
+    if estimate.names != equations.names:
+        raise ParameterError("the estimate is of other parameters than the equations")
+    everything = np.arange(len(estimate.values))
+    fit = LinearFit.of(equations.compressed, estimate.values, np.asarray(estimate.noise, dtype=float), everything)
+    found = max(correlations(equations, fit), key=lambda c: float(c.rows.sum()))
+    return tuple(_of_joint(found, j, joint) for j, joint in enumerate(equations.joints))
+
+
+def _of_joint(found: Correlation, j: int, joint: str) -> Whiteness:
+    rho, n = found.autocorrelation[:, j], float(found.rows[j])
+    lags = min(WHITENESS_TEST_LAGS, len(rho) - 1, int(n) - 1)
+    k = np.arange(1, lags + 1)
+    statistic = n * (n + 2.0) * (rho[1 : lags + 1] ** 2 / (n - k)).sum()
+    taper = Taper.parzen(len(rho) - 1)
+    k = np.arange(1, len(rho))
+    slow = (
+        SLOW_BAND_SHARE + 2.0 * (taper.weights[1:] * rho[1:] * np.sin(SLOW_BAND_SHARE * np.pi * k) / (np.pi * k)).sum()
+    )
+    fading = found.fading[j]
+    return Whiteness(
+        joint,
+        float(rho[1]),
+        float(stats.chi2.sf(statistic, lags)) if lags > 0 else 1.0,  # nothing to compare
+        fading.lag / found.rate if fading.faded else float("inf"),
+        float(np.clip(slow, 0.0, 1.0)),
+        1.0 / found.rate,
+    )

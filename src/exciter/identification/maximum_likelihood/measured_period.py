@@ -26,11 +26,11 @@ from exciter.robot.motion import Motion
 from exciter.typing import Array
 
 IntArray = NDArray[np.int64]
-SIZE = 2048  # instants at a time
-TINY = 1e-9  # of a signal: noise below it is rounding
-EXACTLY = 1e9  # degrees of freedom of a noise that was given
-REACH = 4.0  # σ of q̇ within which joint terms must change as their derivative says,
-UNSURE = 0.5  # to this part of their size
+INSTANTS_PER_PART = 2048  # instants at a time
+LEAST_NOISE_FRACTION = 1e-9  # of a signal: noise below it is rounding
+GIVEN_NOISE_FREEDOM = 1e9  # degrees of freedom of a noise that was given
+UNCERTAIN_SPEED_SIGMAS = 4.0  # σ of q̇ within which joint terms must change as their derivative says,
+NONSMOOTH_COLUMN_FRACTION = 0.5  # to this part of their size
 
 
 def torque_derivatives(model: DynamicModel, motion: Motion, chi: ArrayLike) -> Array:
@@ -50,7 +50,7 @@ def torque_derivatives(model: DynamicModel, motion: Motion, chi: ArrayLike) -> A
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class TorqueSpectrum:
     """weights (L,): what lines 0 … L − 1 of a period of ``samples`` are multiplied by. gain: σ of the torque as it is,
     freed of the filter, over that of a recorded sample."""
 
@@ -59,7 +59,7 @@ class Spectrum:
     gain: float
 
     @classmethod
-    def below(cls, bandwidth: float, period: float, samples: int, analog: AnalogFilter | None) -> Spectrum:
+    def below(cls, bandwidth: float, period: float, samples: int, analog: AnalogFilter | None) -> TorqueSpectrum:
         """Lines up to ``bandwidth`` [Hz]; white noise of σ per sample of the torque as it is becomes σ per row.
 
         analog: the filter that was undone; None: unknown, noise within the band is taken as even.
@@ -105,7 +105,7 @@ class Measured:
     noise: Array
     noise_freedom: float
     load: Array
-    spectrum: Spectrum | None
+    spectrum: TorqueSpectrum | None
     kept: NDArray[np.bool_]
 
     @classmethod
@@ -129,11 +129,13 @@ class Measured:
             )
         _refuse_zero_torque(model, run, piece)
         count, periods = len(piece), series.samples / len(piece)
-        angles = np.maximum(series.noise if angles is None else angles, TINY * piece.motion.q.std(axis=0).max())
+        angles = np.maximum(
+            series.noise if angles is None else angles, LEAST_NOISE_FRACTION * piece.motion.q.std(axis=0).max()
+        )
         spectrum = None
         if np.isfinite(piece.torque_bandwidth):
             analog = None if run.recording is None else run.recording.about.filter
-            spectrum = Spectrum.below(piece.torque_bandwidth, series.period, count, analog)
+            spectrum = TorqueSpectrum.below(piece.torque_bandwidth, series.period, count, analog)
         if torques is not None:
             noise = torques / np.sqrt(periods) * (1.0 if spectrum is None else spectrum.gain)
         else:
@@ -144,8 +146,8 @@ class Measured:
             replace(series, noise=angles),
             piece.motion.time,
             piece.torque,
-            np.maximum(noise, TINY * _size(piece.torque)),
-            EXACTLY if torques is not None else max((periods - 1.0) * count, 1.0),
+            np.maximum(noise, LEAST_NOISE_FRACTION * _size(piece.torque)),
+            GIVEN_NOISE_FREEDOM if torques is not None else max((periods - 1.0) * count, 1.0),
             np.zeros(len(model.standard)) if run.payload is None else load_chi(model, run.payload),
             spectrum,
             np.ones(piece.torque.shape[::-1], dtype=bool),
@@ -154,7 +156,7 @@ class Measured:
     @property
     def floor(self) -> Array:
         """(n,) the least noise that torques are believed to have."""
-        return TINY * _size(self.torque)
+        return LEAST_NOISE_FRACTION * _size(self.torque)
 
     # -- the trajectory ----------------------------------------------------------------------------------------------
 
@@ -249,7 +251,7 @@ class Measured:
                 yield j, self.compared(j, np.concatenate([of_delta[used], phi[j], left[j : j + 1]]), part)
 
     def _parts(self, motion: Motion) -> Iterator[tuple[slice, Motion]]:
-        size = SIZE if self.spectrum is None else len(motion)  # a line has all instants in it
+        size = INSTANTS_PER_PART if self.spectrum is None else len(motion)  # a line has all instants in it
         for start in range(0, len(motion), size):
             part = slice(start, start + size)
             yield part, motion[part]
@@ -266,7 +268,7 @@ class Measured:
         if self.spectrum is not None:
             return self
         motion, model = self.motion(self.delta), self.model
-        reach = REACH * self.series.noise_of_derivatives[1]
+        reach = UNCERTAIN_SPEED_SIGMAS * self.series.noise_of_derivatives[1]
         up, down = (
             model.term_values(Motion(motion.time, motion.q, motion.qd + sign * reach, motion.qdd)) for sign in (1, -1)
         )
@@ -276,7 +278,7 @@ class Measured:
             seeds = np.zeros_like(up)
             seeds[entry] = 1.0
             slope = model.terms_pullback(motion, seeds).qd @ reach
-            kept[row] &= np.abs(up[entry] - down[entry] - 2.0 * slope) <= UNSURE * size[entry]
+            kept[row] &= np.abs(up[entry] - down[entry] - 2.0 * slope) <= NONSMOOTH_COLUMN_FRACTION * size[entry]
         return replace(self, kept=kept)
 
 

@@ -14,12 +14,14 @@ from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.problem import Problem
 from exciter.typing import Array
 
-EXACT = 1e-6  #: of the torque: less noise than this is not believed, so that numbers stay within what solvers bear
-TINY = 1e-13  # of the torque: what rounding leaves of exact data
+LEAST_WEIGHT_FRACTION = (
+    1e-6  #: of the torque: less noise than this is not believed, so that numbers stay within what solvers bear
+)
+EXACT_NOISE_FRACTION = 1e-13  # of the torque: what rounding leaves of exact data
 
 
 @dataclass(frozen=True, eq=False)
-class Equations:
+class StandardEquations:
     """compressed: for base parameters β; grouping (b, p): β = P χ with χ = ``model.standard``."""
 
     model: DynamicModel
@@ -27,7 +29,7 @@ class Equations:
     grouping: Array
 
     @classmethod
-    def of(cls, problem: Problem) -> Equations:
+    def of(cls, problem: Problem) -> StandardEquations:
         base, standard = problem.base, problem.model.standard
         foreign = set(base.standard) - set(standard)
         if foreign:
@@ -39,7 +41,7 @@ class Equations:
         grouping[:, [standard.index(name) for name in base.standard]] = base.grouping
         return cls(problem.model, problem.compressed, grouping)
 
-    def where(self, compressed: Compressed) -> Equations:
+    def where(self, compressed: Compressed) -> StandardEquations:
         """Other equations of the same parameters: some folds, for example."""
         return replace(self, compressed=compressed)
 
@@ -69,7 +71,7 @@ class Equations:
 
     def weights(self, noise: Array) -> Array:
         """(J,) σ to divide rows by: the noise, where it can be told from none."""
-        return np.maximum(noise, EXACT * self.signal)
+        return np.maximum(noise, LEAST_WEIGHT_FRACTION * self.signal)
 
     def sides(self, weights: Array) -> tuple[Array, Array]:
         """R P (b, p) and z (b,), rows divided by weights (J,)."""
@@ -97,7 +99,7 @@ class Equations:
         took = self.taken(factor, weights)
         rows = whole.rows.sum(axis=0)
         sigma = np.sqrt(whole.squares(self.grouping @ chi).sum(axis=0) / np.maximum(rows - took, 1.0))
-        return np.asarray(np.maximum(sigma, np.maximum(TINY * self.signal, 1e-300)))
+        return np.asarray(np.maximum(sigma, np.maximum(EXACT_NOISE_FRACTION * self.signal, 1e-300)))
 
     def taken(self, factor: Array, weights: Array) -> Array:
         """(J,) degrees of freedom that each joint's rows gave to the fit."""

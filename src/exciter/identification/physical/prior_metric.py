@@ -1,4 +1,10 @@
-"""Distances between robots: how far a full set of inertias is from what is known, whatever the units and frames.
+"""Pseudo-inertias seen from a reference body: J ↦ L⁻¹ J L⁻ᵀ with J₀ = L Lᵀ, so that the reference is the identity.
+
+Grams and tonnes, millimetres and metres become numbers near one. The same ten numbers per link serve as coordinates of
+the metric (their sum of squares is tr(J₀⁻¹ dJ J₀⁻¹ dJ)) and as the triangle that a solver wants to be a positive
+semidefinite matrix.
+
+Distances between robots: how far a full set of inertias is from what is known, whatever the units and frames.
 
 PseudoInertia: ½ Σ tr(J₀⁻¹ dJ J₀⁻¹ dJ), the affine-invariant metric at the prior, held constant (Lee, Wensing & Park
 2020): a quadratic form. Entropic: Σ −log det(J₀⁻¹J) + tr(J₀⁻¹J) − 4, the log-det divergence: convex, infinite where a
@@ -14,19 +20,89 @@ over the dependent χ_D is least squares in β again: rows in which χ_D does no
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from exciter.identification.physical.reference import Reference
-from exciter.identification.physical.whitening import svec, whitened_links, whitening
+from exciter.identification.physical.standard_equations import StandardEquations
+from exciter.notes import Note, done
 from exciter.parameters.base import BaseParameters
+from exciter.parameters.terms import Offset
 from exciter.robot.spatial import pseudo_inertia
 from exciter.settings import Registry, Settings
 from exciter.typing import Array
 
-FLAT = 1e-12  # of the reference: beyond it rounding decides whether a body is one
+FLATTEST_BODY_FRACTION = 1e-12  # of the reference: beyond it rounding decides whether a body is one
+UNIT_PSEUDO_INERTIAS = pseudo_inertia(np.eye(10))  # (10, 4, 4): J of each of the ten parameters
+
+
+@cache
+def triangle(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns of the upper triangle of a matrix, column by column."""
+    columns, rows = np.tril_indices(size)
+    return rows, columns
+
+
+def svec(matrix: ArrayLike) -> Array:
+    """(…, k(k+1)/2) upper triangle of symmetric (…, k, k), off-diagonal entries times √2: keeps the inner product."""
+    array = np.asarray(matrix, dtype=float)
+    rows, columns = triangle(array.shape[-1])
+    return np.asarray(array[..., rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0)))
+
+
+def whitened(matrices: Array, lower: Array) -> Array:
+    """L⁻¹ M L⁻ᵀ of (…, 4, 4) matrices with (…, 4, 4) factors."""
+    half: Array = np.asarray(np.linalg.solve(lower, matrices))
+    return np.asarray(np.linalg.solve(lower, half.swapaxes(-1, -2)))
+
+
+def whitening(lower: Array) -> Array:
+    """(n, 10, 10) matrices φ ↦ svec(L⁻¹ J(φ) L⁻ᵀ) of factors (n, 4, 4)."""
+    return np.asarray(svec(whitened(UNIT_PSEUDO_INERTIAS, lower[:, None])).swapaxes(-1, -2))
+
+
+def whitened_links(links: ArrayLike, lower: Array) -> Array:
+    """(n, 4, 4) L⁻¹ J L⁻ᵀ of links (n, 10)."""
+    return whitened(pseudo_inertia(links), lower)
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """links (n, 10): φ in modified-DH frames, J ≻ 0. terms (t,): joint-term parameters. notes: where from. spread (t,):
+    σ with which terms are known, infinite of those that are free; None: all are."""
+
+    links: Array
+    terms: Array
+    notes: tuple[Note, ...] = ()
+    spread: Array | None = None
+
+    @property
+    def chi(self) -> Array:
+        return np.concatenate([self.links.ravel(), self.terms])
+
+    @cached_property
+    def lower(self) -> Array:
+        """(n, 4, 4) L with J₀ = L Lᵀ."""
+        return np.asarray(np.linalg.cholesky(pseudo_inertia(self.links)))
+
+    @cached_property
+    def whitening(self) -> Array:
+        """(n, 10, 10) φ ↦ svec(L⁻¹ J L⁻ᵀ)."""
+        return whitening(self.lower)
+
+    def with_small_offsets(self, equations: StandardEquations, part: float) -> Reference:
+        """Offsets known to be as here, zero unless described, to ``part`` of the rms torque of their joint."""
+        offsets = [
+            isinstance(term, Offset)
+            for term, bound in zip(equations.model.terms, equations.model.bound, strict=True)
+            for _ in bound.names
+        ]
+        text = f"offsets of torques are taken to be within about {100.0 * part:.3g} % of the torque of their joint"
+        spread = np.where(offsets, part * equations.term_scale, np.inf)
+        return replace(self, spread=spread, notes=(*self.notes, done("offsets", text)) if any(offsets) else self.notes)
 
 
 class Metric(Settings, ABC):
@@ -70,7 +146,7 @@ class Entropic(Metric):
     def value(self, links: Array, reference: Reference) -> float:
         seen = whitened_links(links, reference.lower)
         values = np.linalg.eigvalsh(seen)
-        if not (values > FLAT).all():
+        if not (values > FLATTEST_BODY_FRACTION).all():
             return float("inf")
         return float((values - np.log(values) - 1.0).sum())
 

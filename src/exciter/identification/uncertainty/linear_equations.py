@@ -22,12 +22,12 @@ from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import Estimate
 from exciter.typing import Array
 
-GAP = 1.5  #: intervals between samples, beyond which errors have nothing to do with each other
-SAME = 0.01  # σ: an estimate this close to that of least squares is the one of least squares
-ROUNDING = 1e-9  # of the parameters over their σ: the same for data without noise
+ERROR_GAP_INTERVALS = 1.5  #: intervals between samples, beyond which errors have nothing to do with each other
+SAME_ESTIMATE_SIGMAS = 0.01  # σ: an estimate this close to that of least squares is the one of least squares
+ESTIMATE_ROUNDING_FRACTION = 1e-9  # of the parameters over their σ: the same for data without noise
 
 
-class Equations(Protocol):
+class LinearEquations(Protocol):
     """W χ = y of J ``joints`` for p parameters ``names``: a ``Problem``, or one with further columns."""
 
     @property
@@ -43,7 +43,7 @@ class Equations(Protocol):
 
 
 def stretches(
-    equations: Equations, block: float = 0.0, combinations: Array | None = None
+    equations: LinearEquations, block: float = 0.0, combinations: Array | None = None
 ) -> Iterator[tuple[float, Iterator[Rows]]]:
     """(rate [Hz], rows piece by piece) of every stretch without a gap; a run is at least one. A stretch is gone when
     the next one is asked for.
@@ -55,7 +55,7 @@ def stretches(
         first, parts = peeked((rows for _, rows in numbered), 1, Rows.join)
         if first is not None:
             size = max(1, int(block * first.rate + 1e-9))
-            for segment in segments(parts, GAP / first.rate):
+            for segment in segments(parts, ERROR_GAP_INTERVALS / first.rate):
                 chosen = segment if combinations is None else (_combined(rows, combinations) for rows in segment)
                 yield first.rate / size, blocked(chosen, size)
 
@@ -128,10 +128,13 @@ class LinearFit:
         scaled = self.compressed.factors[..., self.free] / self.weights[:, None, None]
         score = np.einsum("gjrf,gjr->f", scaled, left)
         size = np.linalg.norm(self.compressed.factors[..., -1] / self.weights[:, None])
-        return bool(np.linalg.norm(self.inverse_root.T @ score) <= max(SAME, ROUNDING * float(size)))
+        return bool(
+            np.linalg.norm(self.inverse_root.T @ score)
+            <= max(SAME_ESTIMATE_SIGMAS, ESTIMATE_ROUNDING_FRACTION * float(size))
+        )
 
 
-def linear_fit(equations: Equations, estimate: Estimate) -> LinearFit:
+def linear_fit(equations: LinearEquations, estimate: Estimate) -> LinearFit:
     """Of an estimate that was ordinary or weighted (by its noise) least squares, perhaps of some parameters only.
 
     Parameters without any variance count as given. Any other estimate is refused: its covariance is another one.

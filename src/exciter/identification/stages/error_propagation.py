@@ -27,9 +27,9 @@ from exciter.identification.stages.cells import Cells
 from exciter.typing import Array
 
 BoolArray = NDArray[np.bool_]
-ROUNDS, SETTLED = 100, 1e-10
-UNCLEAR = 1e-6  # share of a parameter in directions the equations say nothing of
-ALIKE = 2.0  # poses, that it counts for that all joints are alike
+MOST_NOISE_ROUNDS, SETTLED_NOISE_CHANGE = 100, 1e-10
+UNDETERMINED_SHARE = 1e-6  # share of a parameter in directions the equations say nothing of
+POOLED_POSE_FREEDOM = 2.0  # poses, that it counts for that all joints are alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class State:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class StageSolver:
     """A stage at work: unknown (u,) and known (e,) parameters that its cells speak of; rows of the cells stacked."""
 
     cells: Cells
@@ -85,7 +85,7 @@ class Step:
     known: NDArray[np.int64]
 
     @classmethod
-    def of(cls, cells: Cells, state: State, stage: int, chosen: BoolArray, alone: bool) -> Step:
+    def of(cls, cells: Cells, state: State, stage: int, chosen: BoolArray, alone: bool) -> StageSolver:
         mine = cells.used[:, stage]
         size = np.abs(cells.factors[:, :, :-1])
         active = size[mine].max(axis=(0, 1), initial=0.0) > SINGULAR * size.max()  # less is rounding
@@ -101,15 +101,15 @@ class Step:
         full = np.zeros(len(self.unknown))
         full[: len(singular)] = singular
         lost = directions[full <= SINGULAR * full.max(initial=1.0)]
-        return np.asarray(np.linalg.norm(lost, axis=0) < UNCLEAR)
+        return np.asarray(np.linalg.norm(lost, axis=0) < UNDETERMINED_SHARE)
 
     def solve(self, wanted: BoolArray) -> State:
         """With the unknown parameters ``wanted`` (u,) determined, and noise from the residuals, both in agreement."""
         sigma = self._first_noise()
-        for _ in range(ROUNDS):
+        for _ in range(MOST_NOISE_ROUNDS):
             solved = self._solve(sigma)
             before, sigma = sigma, solved.noise
-            if (np.abs(sigma - before) <= SETTLED * sigma).all():
+            if (np.abs(sigma - before) <= SETTLED_NOISE_CHANGE * sigma).all():
                 break
         return self._state(self._solve(sigma), wanted, sigma)
 
@@ -185,7 +185,7 @@ def _of_poses(squares: Array, freedom: Array, scatter: Array) -> Array:
 
     Poses are few. A joint whose equations can all be met, at the expense of the others, would get the variance 0, then
     an infinite weight, and be met exactly: the likelihood has no maximum. A prior gives it one, scaled inverse χ² with
-    ν₀ = ALIKE degrees of freedom: v = (S + ν₀ v₀) / (ν + ν₀), where v₀ supposes that poses differ by more than the
+    ν₀ = 2 degrees of freedom: v = (S + ν₀ v₀) / (ν + ν₀), where v₀ supposes that poses differ by more than the
     samples within them tell (stiction) by one factor for all joints, which the joints determine together. That is
     supposed, not measured: what is left of degrees of freedom, which widens intervals, does not count ν₀. And a mean is
     never better than the samples within poses say.
@@ -193,7 +193,7 @@ def _of_poses(squares: Array, freedom: Array, scatter: Array) -> Array:
     freedom, told = np.maximum(freedom, 0.0), scatter > 0.0
     shape = np.where(told, scatter, scatter[told].mean() if told.any() else 1.0)
     pooled = shape * (squares / shape).sum() / max(freedom.sum(), 1.0)
-    return np.asarray(np.maximum((squares + ALIKE * pooled) / (freedom + ALIKE), scatter))
+    return np.asarray(np.maximum((squares + POOLED_POSE_FREEDOM * pooled) / (freedom + POOLED_POSE_FREEDOM), scatter))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +213,7 @@ def _square_root(root: Array) -> Array:
     return upper.T
 
 
-def refuse_few_rows(step: Step, name: str, hint: str) -> None:
+def refuse_few_rows(step: StageSolver, name: str, hint: str) -> None:
     have = int(step.cells.rows[step.mine].sum())
     if have <= len(step.unknown):
         raise ParameterError(

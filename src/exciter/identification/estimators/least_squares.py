@@ -1,0 +1,273 @@
+"""Least squares: ordinary [12.5]–[12.9]; weighted, every equation over the σ of its joint; sequential;
+with base parameters ≥ 0 where every robot that can exist has them so.
+
+Essential parameters: those that are not significant are set to zero, the others estimated again (12.7; Pham 91b).
+
+Backward elimination on the compressed equations, never back to the rows. The next candidate is the parameter with the
+largest relative standard deviation [12.10]. It goes when the residual does not rise significantly, by an F-test of
+that step, and by one of all that was dropped so far together against the whole model; else elimination ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, stats
+from scipy.optimize import nnls
+
+from exciter.errors import ParameterError, unknown_name
+from exciter.identification.estimators.estimator import EquationNoise, Estimator
+from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.estimate import (
+    GIVEN,
+    WHITE,
+    Estimate,
+    assumed,
+    enough_rows,
+    linear_estimate,
+    noise_of,
+)
+from exciter.identification.information.information import Information
+from exciter.identification.information.problem import Problem
+from exciter.identification.information.sequential import SequentialEstimator
+from exciter.identification.physical.bounds import nonnegative_base
+from exciter.identification.physical.standard_equations import StandardEquations
+from exciter.notes import Note, done
+from exciter.settings import Names, Number
+from exciter.typing import Array
+
+MOST_NOISE_ROUNDS = 100
+SETTLED_NOISE_CHANGE = 1e-10  # relative change of noise
+
+
+@dataclass(frozen=True)
+class OrdinaryLeastSquares(Estimator):
+    """Least squares, all equations alike.
+
+    The covariance is that of joints with noise of their own (sandwich), not [12.7] with one σ for all.
+
+    >>> ex.identify(robot, log, estimator=ex.OrdinaryLeastSquares()).fit[0].total_percent < 1.0
+    True
+    """
+
+    word, title = "ols", "ordinary least squares"
+
+    def estimate(self, problem: Problem) -> Estimate:
+        compressed = problem.compressed
+        enough_rows(compressed)
+        information = compressed.information()
+        values, _ = information.solve(problem.names)
+        noise = noise_of(compressed, values, np.ones(len(problem.joints)))
+        return linear_estimate(problem, compressed, values, np.ones(len(problem.joints)), noise, WHITE)
+
+
+@dataclass(frozen=True)
+class WeightedLeastSquares(Estimator):
+    """Least squares, each equation weighted by the noise of its joint.
+
+    noise: σ of the errors, one or one per equation of an instant (period statistics, for example); None: from the
+    residuals, again and again until weights and residuals agree.
+
+    >>> ex.identify(robot, log, estimator=ex.WeightedLeastSquares(noise=(0.15, 0.5, 0.1))).fit[0].total_percent < 1.0
+    True
+    """
+
+    word, title = "wls", "weighted least squares"
+    noise: EquationNoise = None
+
+    def estimate(self, problem: Problem) -> Estimate:
+        compressed = problem.compressed
+        enough_rows(compressed)
+        if self.noise is not None:
+            noise = compressed.per_group(self.noise)[0].copy()
+            values, _ = compressed.information(noise).solve(problem.names)
+            return linear_estimate(problem, compressed, values, noise, noise, WHITE + GIVEN)
+        values, noise = reweighted(compressed, problem.names)
+        return linear_estimate(problem, compressed, values, noise, noise, WHITE)
+
+
+def reweighted(compressed: Compressed, names: tuple[str, ...]) -> tuple[Array, Array]:
+    """Parameters (p,) and noise (J,) that agree with each other."""
+    values, _ = compressed.information().solve(names)
+    noise = noise_of(compressed, values, np.ones(len(compressed.joints)))
+    for _ in range(MOST_NOISE_ROUNDS):
+        values, _ = compressed.information(noise).solve(names)
+        before, noise = noise, noise_of(compressed, values, noise)
+        if (np.abs(noise - before) <= SETTLED_NOISE_CHANGE * noise).all():
+            break
+    else:  # few equations settle slowly: then at least the values are those of the weights that are told
+        values, _ = compressed.information(noise).solve(names)
+    return values, noise
+
+
+@dataclass(frozen=True)
+class Sequential(Estimator):
+    """noise: σ per equation of an instant; None: what weighted least squares finds in the residuals first."""
+
+    word, title = "sequential", "sequential least squares (Bierman)"
+    noise: EquationNoise = None
+
+    def estimate(self, problem: Problem) -> Estimate:
+        compressed = problem.compressed
+        enough_rows(compressed)
+        if self.noise is None:
+            _, noise = reweighted(compressed, problem.names)
+        else:
+            noise = compressed.per_group(np.array(self.noise, dtype=float))[0]
+        live = SequentialEstimator(problem.names, noise)
+        for _, rows in problem.rows():
+            live.update(rows.w, rows.y)
+        told = () if self.noise is None else GIVEN
+        return linear_estimate(problem, compressed, live.values, noise, noise, WHITE + told)
+
+
+# -- weighted least squares with base parameters ≥ 0 where every robot that can exist has them so --------------------
+
+
+NONNEGATIVE_ASSUMPTIONS = assumed(
+    "covariance of the estimate without bounds: true values ≥ 0 are never farther from the bounded estimate than from "
+    "the unbounded one, in the measure of that covariance"
+)
+
+
+@dataclass(frozen=True)
+class NonNegative(Estimator):
+    """Friction, rotor inertia, stiffness, and combinations such as ZZR1 that no physical robot has negative."""
+
+    word, title = "nonnegative", "least squares with friction and rotor inertia not negative"
+
+    def estimate(self, problem: Problem) -> Estimate:
+        compressed = StandardEquations.of(problem).whole
+        enough_rows(compressed)
+        bound = nonnegative_base(problem)
+        values, noise = reweighted(compressed, problem.names)
+        for _ in range(MOST_NOISE_ROUNDS):
+            values = bounded(compressed.information(noise), bound)
+            before, noise = noise, noise_of(compressed, values, noise)
+            if (np.abs(noise - before) <= SETTLED_NOISE_CHANGE * noise).all():
+                break
+        found = linear_estimate(problem, compressed, values, noise, noise, WHITE + NONNEGATIVE_ASSUMPTIONS)
+        held = [name for name, value, b in zip(problem.names, values, bound, strict=True) if b and value == 0.0]
+        text = f"held at zero: {', '.join(held)}" if held else "no bound was reached"
+        return replace(found, notes=(done("bounds", text),))
+
+
+def bounded(information: Information, bound: NDArray[np.bool_]) -> Array:
+    """(p,) minimum of ‖R β − z‖² with β ≥ 0 where ``bound``, exactly (Lawson & Hanson)."""
+    free, held = np.flatnonzero(~bound), np.flatnonzero(bound)
+    both = np.column_stack([information.r[:, free], information.r[:, held], information.z])
+    upper: Array = np.asarray(np.linalg.qr(both, mode="r"))
+    f, p = len(free), len(bound)
+    right = upper[f:p, f:p]
+    scale = np.maximum(np.linalg.norm(right, axis=0), 1e-300)
+    values = np.zeros(p)
+    if held.size:  # nnls of no columns is no small thing: it ends the interpreter
+        values[held] = nnls(right / scale, upper[f:p, p])[0] / scale
+    values[free] = linalg.solve_triangular(upper[:f, :f], upper[:f, p] - upper[:f, f:p] @ values[held])
+    return values
+
+
+ESSENTIAL_TEST_LEVEL = 0.05
+CHOSEN_BY_THE_DATA = assumed(
+    "chosen by the same data: intervals of the parameters kept hold given that those dropped are zero, which a test "
+    "cannot prove, and are somewhat too narrow for parameters near the level of the test"
+)
+
+
+@dataclass(frozen=True)
+class EliminationStep:
+    """One parameter put to the test. relative_std_percent: its relative σ [12.10] then. f, probability: of the step;
+    together: probability of all dropped so far, this one included. before, after: root mean square residual of an
+    independent equation, in units of its noise. dropped: what was decided."""
+
+    name: str
+    relative_std_percent: float
+    f: float
+    probability: float
+    together: float
+    before: float
+    after: float
+    dropped: bool
+
+    @property
+    def note(self) -> Note:
+        what = "dropped" if self.dropped else "kept, and with it the rest"
+        text = (
+            f"{self.name} {what}: relative σ {self.relative_std_percent:.3g} %, F = {self.f:.3g} (p = "
+            f"{self.probability:.2g}; all dropped together p = {self.together:.2g}), residual {self.before:.5f} → "
+            f"{self.after:.5f} of the noise"
+        )
+        return done("essential", text)
+
+
+@dataclass(frozen=True)
+class Essential(Estimator):
+    """level: probability with which a parameter that is zero is kept all the same. keep: parameters that stay."""
+
+    word, title = "essential", "least squares on the essential parameters"
+    level: Annotated[float, Number(above=0.0, below=1.0)] = ESSENTIAL_TEST_LEVEL
+    keep: Names = ()
+
+    def estimate(self, problem: Problem) -> Estimate:
+        compressed = problem.compressed
+        enough_rows(compressed)
+        steps = self.steps(compressed)
+        dropped = {step.name for step in steps if step.dropped}
+        kept = np.array([k for k, name in enumerate(problem.names) if name not in dropped], dtype=np.int64)
+        reduced = compressed.columns(kept)
+        values, noise = reweighted(reduced, reduced.parameters)
+        found = linear_estimate(problem, reduced, values, noise, noise, WHITE + CHOSEN_BY_THE_DATA)
+        every, covariance = np.zeros(len(problem.names)), np.zeros((len(problem.names),) * 2)
+        every[kept], covariance[np.ix_(kept, kept)] = values, found.covariance
+        count = done("essential", f"{len(kept)} essential of {len(problem.names)} parameters")
+        return replace(found, values=every, covariance=covariance, notes=(count, *(step.note for step in steps)))
+
+    def steps(self, compressed: Compressed) -> tuple[EliminationStep, ...]:
+        """The evidence, in order; the last one is what elimination stopped at, where it did."""
+        names = compressed.parameters
+        unknown = [name for name in self.keep if name not in names]
+        if unknown:
+            raise ParameterError(unknown_name("parameter", unknown[0], names))
+        _, noise = reweighted(compressed, names)
+        # over its noise and √inflation, a group of rows counts for as many as are independent
+        information = compressed.information(compressed.per_group(noise) * np.sqrt(compressed.inflation))
+        count = float(compressed.independent.sum())
+        freedom = max(count - len(names), 1.0)
+        kept, squares, risen = list(range(len(names))), information.residual, 0.0
+        steps: list[EliminationStep] = []
+        while len(kept) > 1:
+            values, std = _solved(information.r[:, kept], information.z)
+            free = [i for i, k in enumerate(kept) if names[k] not in self.keep]
+            if not free:
+                break
+            size = np.abs(values) / std
+            i = min(free, key=lambda i: size[i])
+            f = float(size[i] ** 2)  # what the squared residual rises by, over the noise's variance
+            risen += f
+            step = EliminationStep(
+                names[kept[i]],
+                float(100.0 / max(size[i], 1e-300)),
+                f,
+                float(stats.f.sf(f, 1, freedom)),
+                float(stats.f.sf(risen / (len(steps) + 1), len(steps) + 1, freedom)),
+                float(np.sqrt(squares / count)),
+                float(np.sqrt((squares + f) / count)),
+                True,
+            )
+            steps.append(replace(step, dropped=min(step.probability, step.together) >= self.level))
+            if not steps[-1].dropped:
+                break
+            squares += f
+            kept.pop(i)
+        return tuple(steps)
+
+
+def _solved(r: Array, z: Array) -> tuple[Array, Array]:
+    """Parameters (k,) of R x = z (p, k) and their standard deviations for rows of unit variance."""
+    factor: Array = np.asarray(np.linalg.qr(np.column_stack([r, z]), mode="r"))
+    k = r.shape[1]
+    inverse = np.linalg.inv(factor[:k, :k])
+    return inverse @ factor[:k, k], np.sqrt((inverse**2).sum(axis=1))

@@ -1,0 +1,318 @@
+"""What is minimised: ½‖R P χ − z‖² + λ d(χ, χ₀) + a trace of the prior that picks one χ among those with equal β.
+
+How much a prior is worth, by blocked cross-validation: the weight whose fits predict stretches of time left out.
+
+From an objective to an estimate: weights and residuals brought to agree, bodies strictly physical, covariance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+
+from exciter.identification.information.compressed import Compressed, Residuals
+from exciter.identification.information.cross_validation import Score, cross_validate
+from exciter.identification.information.estimate import FILTERED, WHITE, Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.physical.cone_program import Cone, nearest
+from exciter.identification.physical.prior_metric import Metric, PseudoInertia, Reference
+from exciter.identification.physical.standard_equations import StandardEquations
+from exciter.notes import Note, done, note
+from exciter.typing import Array
+
+Sides = tuple[Array, Array]
+TRACE_WEIGHT = 1e-4  #: λ of what is always there: every number of a link known to 100 times its size, terms likewise
+FIRST_NEWTON_WEIGHT, NEWTON_WEIGHT_RATIO = (
+    100.0,
+    10.0,
+)  # weight at which Newton's method starts at the reference; from one weight to the next
+MOST_NEWTON_STEPS = 100
+SETTLED_NEWTON_DECREMENT = 1e-9  # squared Newton step, in units of the noise, over the objective
+SMALLEST_NEWTON_DECREMENT = 1e-14  # of a step that must still lead down
+
+
+@dataclass(frozen=True, eq=False)
+class PenalisedObjective:
+    """weight λ of ``metric``; 0: no prior beyond the trace."""
+
+    equations: StandardEquations
+    reference: Reference
+    metric: Metric
+    weight: float = 0.0
+
+    def minimum(self, sides: Sides, cones: Sequence[Cone] = (), start: Array | None = None) -> tuple[Array, Array]:
+        """χ (p,) for R P and z (see ``StandardEquations.sides``), and the factor K (p, p) of the curvature KᵀK there.
+
+        start: χ of a nearby weight, from which fewer steps are needed.
+        """
+        sides = self._with_trace(sides)
+        if self.weight == 0.0 or self.metric.quadratic:
+            return self._step(sides, self.reference.chi, cones)
+        if cones:  # a quadratic start satisfies all bounds, and so does everything between it and later steps
+            quadratic = replace(self, metric=PseudoInertia())
+            return self._newton(sides, quadratic._step(sides, self.reference.chi, cones)[0], cones)
+        if start is None:  # a weak pull far from the reference is reached step by step
+            start = self.reference.chi
+            for weight in self.weight * NEWTON_WEIGHT_RATIO ** np.arange(
+                np.log(FIRST_NEWTON_WEIGHT / self.weight) / np.log(NEWTON_WEIGHT_RATIO), 0.0, -1.0
+            ):
+                start, _ = replace(self, weight=float(weight))._newton(sides, start, cones)
+        return self._newton(sides, start, cones)
+
+    def _newton(self, sides: Sides, chi: Array, cones: Sequence[Cone]) -> tuple[Array, Array]:
+        value = self._value(sides, chi)
+        for _ in range(MOST_NEWTON_STEPS):
+            target, factor = self._step(sides, chi, cones)
+            step = target - chi
+            decrement = float(((factor @ step) ** 2).sum())
+            if decrement <= SETTLED_NEWTON_DECREMENT * (1.0 + value):  # the next one would be its square
+                return target, factor
+            while not (trial := self._value(sides, chi + step)) <= value:
+                step, decrement = 0.5 * step, 0.25 * decrement
+                if decrement <= SMALLEST_NEWTON_DECREMENT * (1.0 + value):  # rounding is all that is left
+                    return chi, factor
+            chi, value = chi + step, trial
+        return chi, factor
+
+    def value(self, sides: Sides, chi: Array) -> float:
+        """Less what no χ explains."""
+        return self._value(self._with_trace(sides), chi)
+
+    def gradient(self, sides: Sides, chi: Array) -> Array:
+        """(p,)"""
+        rows, target = self._rows(self._with_trace(sides), chi)
+        return np.asarray(rows.T @ (rows @ chi - target))
+
+    # -- with the trace put to the data ----------------------------------------------------------------------------
+
+    def _with_trace(self, sides: Sides) -> Sides:
+        """Data and trace together, compressed: a square factor that is never singular."""
+        root = np.diag(np.append(np.zeros(self.equations.links), 1.0 / self.equations.term_scale))
+        _fill(root, self.reference.whitening)
+        root *= np.sqrt(TRACE_WEIGHT)
+        if self.reference.spread is not None:
+            terms = np.arange(self.equations.links, len(root))
+            root[terms, terms] = np.hypot(root[terms, terms], 1.0 / self.reference.spread)
+        return _compressed(np.vstack([sides[0], root]), np.append(sides[1], root @ self.reference.chi))
+
+    def _value(self, sides: Sides, chi: Array) -> float:
+        total = 0.5 * float(((sides[0] @ chi - sides[1]) ** 2).sum())
+        links = chi[: self.equations.links].reshape(-1, 10)
+        return total + (self.weight * self.metric.value(links, self.reference) if self.weight else 0.0)
+
+    def _step(self, sides: Sides, chi: Array, cones: Sequence[Cone]) -> tuple[Array, Array]:
+        """Minimum of the second-order model at χ, within the cones, and its factor."""
+        factor, right = _compressed(*self._rows(sides, chi)) if self.weight else sides
+        best = np.asarray(linalg.solve_triangular(factor, right))
+        return (nearest(best, factor, cones, self.reference.chi) if cones else best), factor
+
+    def _rows(self, sides: Sides, chi: Array) -> Sides:
+        """The second-order model at χ as least squares: rows (m, p) and right sides (m,)."""
+        if not self.weight:
+            return sides
+        root, target = self.metric.model(chi[: self.equations.links].reshape(-1, 10), self.reference)
+        block = np.zeros((target.size, len(chi)))
+        _fill(block, np.sqrt(self.weight) * root)
+        return np.vstack([sides[0], block]), np.append(sides[1], np.sqrt(self.weight) * target.ravel())
+
+
+def _fill(matrix: Array, blocks: Array) -> None:
+    """Blocks (n, 10, 10) down the diagonal."""
+    for k, block in enumerate(blocks):
+        matrix[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = block
+
+
+def _compressed(rows: Array, right: Array) -> Sides:
+    """Triangular factor (p, p) and right side (p,) of the same minimum, what no χ explains left out."""
+    p = rows.shape[1]
+    upper: Array = np.asarray(np.linalg.qr(np.column_stack([rows, right]), mode="r"))
+    return upper[:p, :p], upper[:p, p]
+
+
+LOWEST_WEIGHT_DECADE = -4  # log10 λ: as little as is always there
+
+
+@dataclass(frozen=True, eq=False)
+class WeightChoice:
+    """weights λ (K,) descending, the scores of their fits on what was left out, and which was chosen."""
+
+    weights: Array
+    scores: tuple[Score, ...]
+    chosen: int
+
+    @property
+    def weight(self) -> float:
+        return float(self.weights[self.chosen])
+
+    @property
+    def sentence(self) -> str:
+        means = [score.mean for score in self.scores]
+        text = (
+            f"weight of the prior {self.weight:.3g} (each link known to {100.0 / np.sqrt(self.weight):.3g} % of its "
+            f"size), by cross-validation over {len(self.scores[0].squares)} stretches of time: mean squared residual "
+            f"{means[self.chosen]:.4g} of the noise's, {means[-1]:.4g} nearly without prior, {means[0]:.4g} nearly "
+            "without data"
+        )
+        if self.chosen == 0:
+            text += "; the strongest that was tried: the data hardly add to the prior"
+        return text
+
+
+def choose_weight(
+    equations: StandardEquations, reference: Reference, metric: Metric, noise: Array, cones: Sequence[Cone] = ()
+) -> WeightChoice:
+    """The weight with the smallest mean squared residual; noise (J,): weights of rows, the same for all fits.
+
+    No standard-error rule toward stronger priors: one stretch that a prior gets wrong makes that error large, and a
+    prior that is wrong would win by being wrong.
+    """
+    weights = candidates(equations, reference, noise)
+    sides: dict[bytes, Sides] = {}  # of all folds but one
+    last: dict[bytes, Array] = {}  # what the weight before found
+
+    def score(weight: float) -> Score:
+        objective = PenalisedObjective(equations, reference, metric, weight)
+
+        def fit(kept: Compressed) -> Array:
+            key = kept.fold.tobytes()
+            if key not in sides:
+                sides[key] = equations.where(kept).sides(noise)
+            last[key], _ = objective.minimum(sides[key], cones, last.get(key))
+            return np.asarray(equations.grouping @ last[key])
+
+        return cross_validate(equations.compressed, fit, noise)
+
+    scores = tuple(score(float(weight)) for weight in weights)
+    return WeightChoice(weights, scores, int(np.argmin([score.mean for score in scores])))
+
+
+def candidates(equations: StandardEquations, reference: Reference, noise: Array) -> Array:
+    """(K,) descending, one per decade: from what outweighs all data to what hardly counts."""
+    rows, _ = equations.sides(noise)
+    n = equations.model.n
+    blocks = rows[:, : equations.links].reshape(len(rows), n, 10)
+    seen = np.einsum("bni,nij->bnj", blocks, np.linalg.inv(reference.whitening)).reshape(len(rows), -1)
+    strongest = int(np.ceil(np.log10(np.linalg.norm(seen, 2) ** 2 + 1.0)))
+    return np.asarray(10.0 ** np.arange(strongest, LOWEST_WEIGHT_DECADE - 1, -1))
+
+
+MOST_FREE_FIT_ROUNDS = 100
+SETTLED_WEIGHT_CHANGE = 1e-9  # relative change of noise
+NOTABLE_RESIDUAL_RISE = 0.05  #: relative rise of a joint's residual that deserves a word
+EXACT_RESIDUAL_PERCENT = 1e-4  # [%] residuals that are as good as none
+
+
+@dataclass(frozen=True, eq=False)
+class PhysicalEstimate(Estimate):
+    """choice: how the weight of the prior was found, where it was. free: residuals of the fit without prior and bounds,
+    on the same equations. weights (J,): what rows were divided by. prior (m, b + 1): what the prior says of the base
+    parameters, as rows and right sides over their standard deviations; none where it is not least squares. pulled:
+    what is assumed of it."""
+
+    choice: WeightChoice | None = None
+    free: Residuals | None = None
+    weights: Array | None = None
+    prior: Array | None = None
+    pulled: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class StandardFit:
+    """χ (p,), factor K (p, p) of what was known, weights (J,) of rows, noise (J,) of the residuals."""
+
+    chi: Array
+    factor: Array
+    weights: Array
+    noise: Array
+
+
+def unconstrained(equations: StandardEquations, reference: Reference) -> StandardFit:
+    """The best fit, without prior (but for a trace) and without bounds."""
+    plain = PenalisedObjective(equations, reference, PseudoInertia())
+    found = settled(plain, equations.signal)
+    for _ in range(MOST_FREE_FIT_ROUNDS):
+        before, found = found, settled(plain, found.noise)
+        if (np.abs(found.weights - before.weights) <= SETTLED_WEIGHT_CHANGE * found.weights).all():
+            break
+    return found
+
+
+def settled(objective: PenalisedObjective, noise: Array, cones: Sequence[Cone] = ()) -> StandardFit:
+    """The objective's minimum within the cones, rows over ``noise`` (J,).
+
+    That is the noise of the unconstrained fit: weights that followed the residuals of a wrong prior, or of bounds that
+    a missing term pushes against, would let go of the very joints that object.
+    """
+    equations = objective.equations
+    weights = equations.weights(noise)
+    chi, factor = objective.minimum(equations.sides(weights), cones)
+    return StandardFit(chi, factor, weights, equations.noise(chi, factor, weights))
+
+
+def physical_estimate(
+    problem: Problem,
+    equations: StandardEquations,
+    found: StandardFit,
+    free: StandardFit,
+    assumptions: tuple[Note, ...],
+    notes: Sequence[Note],
+    choice: WeightChoice | None = None,
+    prior: Array | None = None,
+) -> PhysicalEstimate:
+    """free: the unconstrained fit, to compare residuals with."""
+    before, after = (Residuals.of(equations.whole, equations.grouping @ x.chi) for x in (free, found))
+    filtered = equations.compressed.inflation.max() > 1.0 + 1e-9
+    plain = equations.whole.information()
+    return PhysicalEstimate(
+        problem.names,
+        problem.units,
+        equations.grouping @ found.chi,
+        covariance(equations, found),
+        problem.joints,
+        found.noise,
+        float(equations.compressed.independent.sum() - len(problem.names)),
+        (*WHITE, *assumptions, *(FILTERED if filtered else ())),
+        plain.condition_number,
+        plain.condition_number_normalized,
+        found.chi,
+        (*notes, rise(before, after)),
+        choice,
+        before,
+        found.weights,
+        prior,
+        assumptions,
+    )
+
+
+def covariance(equations: StandardEquations, found: StandardFit) -> Array:
+    """(b, b) of β = P χ: K⁻¹ (data + prior) K⁻ᵀ, where the data's share counts the noise that was found and the
+    correlation of filtered rows, and the prior's share is taken at its word."""
+    rows, _ = equations.sides(found.weights)
+    inverse = linalg.solve_triangular(found.factor, np.eye(len(found.chi)))
+    seen = rows @ inverse
+    whole = equations.whole
+    spread = whole.per_group(found.weights) ** 2 / (np.maximum(found.noise, 1e-300) * np.sqrt(whole.inflation))
+    noise = whole.information(spread).r @ equations.grouping @ inverse
+    share = noise.T @ noise + np.eye(len(found.chi)) - seen.T @ seen
+    reach = equations.grouping @ inverse
+    result = reach @ share @ reach.T
+    return np.asarray(0.5 * (result + result.T))
+
+
+def rise(before: Residuals, after: Residuals) -> Note:
+    """How much worse the fit is than without prior and bounds, and what that betrays."""
+    percent = after.percent - before.percent
+    worst = int(np.argmax(percent))
+    total = f"{after.total_percent:.3g} % of what was measured, {before.total_percent:.3g} % without prior and bounds"
+    text = f"residuals {total}"
+    if percent[worst] < NOTABLE_RESIDUAL_RISE * max(before.percent[worst], EXACT_RESIDUAL_PERCENT):
+        return done("residuals", text)
+    text = (
+        f"{text}; most on {before.joints[worst]}: {after.percent[worst]:.3g} % instead of "
+        f"{before.percent[worst]:.3g} %: the model may lack a term there (a spring, a load, a coupling), or the prior "
+        "is wrong"
+    )
+    return note("residuals", text, before.joints[worst])
