@@ -17,7 +17,7 @@ from exciter.experiment.sources.npz import NumpyArrays
 from exciter.experiment.sources.open_source import open_source
 from exciter.experiment.sources.ros2 import JointStates
 from exciter.experiment.sources.source import Source
-from exciter.experiment.sources.text_layout import PIECE
+from exciter.experiment.sources.text_layout import PIECE_CHARACTERS
 from support.log_files import WRITERS, joint_state, table, write_bag
 from support.real_data import require_data
 
@@ -173,7 +173,7 @@ def test_words_for_missing_values(tmp_path: Path) -> None:
     """In any case, quoted or not, in the first rows or after many; text of UTF-8, too."""
     rows = "".join(f"{k},{k}\n" for k in range(30_000))
     path = write(tmp_path, "t,a\n0,ERR\n" + rows + '1,err\n2,"no signal"\n3,—\n4,5\n')
-    assert path.stat().st_size > PIECE
+    assert path.stat().st_size > PIECE_CHARACTERS
     values = read(open_source(path, missing=["ERR", "no signal", "—"]))
     assert len(values) == 30_005
     np.testing.assert_array_equal(np.flatnonzero(np.isnan(values[:, 1])), [0, 30_001, 30_002, 30_003])
@@ -210,7 +210,7 @@ def test_lines_across_pieces(tmp_path: Path, columns: list[int]) -> None:
     numbers[7000, 2] = np.nan
     lines.insert(9000, "# pause")
     path = write(tmp_path, "\n".join(["t,a,b", *lines]))
-    assert path.stat().st_size > 2 * PIECE
+    assert path.stat().st_size > 2 * PIECE_CHARACTERS
     np.testing.assert_array_equal(read(open_source(path), columns, rows=999), numbers[:, columns])
 
 
@@ -281,7 +281,7 @@ def test_which_arrays_are_columns(tmp_path: Path) -> None:
         source.find("info")
     with pytest.raises(RecordingError, match="'z' is complex"):
         source.find(["row", "z"])
-    with pytest.raises(RecordingError, match="as many rows each; 'row' has 5, 'none' has 0"):
+    with pytest.raises(RecordingError, match="as many samples each; 'row' is 1×5, 'none' is 0×2"):
         source.blocks([0, 1], 10)
 
 

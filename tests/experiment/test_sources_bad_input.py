@@ -267,7 +267,7 @@ def zeros(path: Path, gigabytes: float) -> None:
 
 def test_zip_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is lowered, so that the test need not write gigabytes; what counts is the rule."""
-    monkeypatch.setattr(source_module, "MOST_UNPACKED", 2**24)
+    monkeypatch.setattr(source_module, "UNPACKED_BYTES_LIMIT", 2**24)
     path = tmp_path / "log.npz"
     zeros(path, 2**-5)
     assert path.stat().st_size < 2**16
@@ -286,7 +286,7 @@ def test_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as changed:
         changed.setattr("exciter.experiment.sources.npz.MOST_COLUMNS", 100)
         assert "has 101 arrays; at most 100" in refusal(tmp_path / "log.npz")
-    monkeypatch.setattr("exciter.experiment.sources.npz.MOST_DIRECTORY", 1000)
+    monkeypatch.setattr("exciter.experiment.sources.npz.DIRECTORY_BYTES_LIMIT", 1000)
     assert "a table of contents of" in refusal(tmp_path / "log.npz")
 
 
@@ -330,7 +330,7 @@ def test_damaged_names_and_headers_of_arrays_are_refused_in_words(tmp_path: Path
 
 def test_columns_in_fortran_order_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez(tmp_path / "log.npz", q=np.zeros((100, 9), order="F"))
-    monkeypatch.setattr(source_module, "MOST_WHOLE", 3000)
+    monkeypatch.setattr(source_module, "COLUMN_BYTES_LIMIT", 3000)
     source = NumpyArrays(tmp_path / "log.npz")
     assert len(list(source.blocks([0, 8], 100))) == 1
     with pytest.raises(RecordingError, match="save 'q' as samples × joints in C order"):
@@ -419,7 +419,7 @@ def test_wrong_settings_and_lengths_of_matlab(tmp_path: Path) -> None:
 
 def test_columns_of_matlab_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scipy.io.savemat(tmp_path / "log.mat", {"q": np.zeros((100, 9))})
-    monkeypatch.setattr(source_module, "MOST_WHOLE", 3000)
+    monkeypatch.setattr(source_module, "COLUMN_BYTES_LIMIT", 3000)
     assert len(list(open_source(tmp_path / "log.mat").blocks([0, 1, 2], 100))) == 1
     assert "the chosen columns need 7200 bytes at once" in refusal(tmp_path / "log.mat")
 
@@ -493,14 +493,14 @@ def test_bad_metadata(case: tuple[str, str], tmp_path: Path) -> None:
 
 def test_packed_messages_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = bag("sqlite3", "message")(tmp_path, table(3))
-    monkeypatch.setattr("exciter.experiment.sources.ros2.MOST_MESSAGE", 20)
+    monkeypatch.setattr("exciter.experiment.sources.ros2.ROS_MESSAGE_BYTES_LIMIT", 20)
     assert "packed data become more than the 20 bytes that were expected" in refusal(path)
 
 
 def mcap_with(chunk: bytes) -> bytes:
     """A MCAP file of one record, without a summary."""
     header = struct.pack("<BQI4sI", 1, 12, 4, b"ros2", 0)
-    return ros2.MAGIC + header + chunk + struct.pack("<BQQQI", 2, 20, 0, 0, 0) + ros2.MAGIC
+    return ros2.MCAP_MAGIC + header + chunk + struct.pack("<BQQQI", 2, 20, 0, 0, 0) + ros2.MCAP_MAGIC
 
 
 def chunk(packing: bytes, data: bytes, unpacked: int) -> bytes:
@@ -552,7 +552,7 @@ def test_mcap_summary_must_be_true(tmp_path: Path) -> None:
 
 def test_mcap_chunks_that_overlap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = bag("mcap", "storage")(tmp_path, table(5))
-    monkeypatch.setattr(ros2, "MOST_AT_ONCE", 100)
+    monkeypatch.setattr(ros2, "OVERLAP_BYTES_LIMIT", 100)
     assert "overlap in time; sort it by 'mcap sort'" in refusal(path)
 
 

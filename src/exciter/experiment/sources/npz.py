@@ -8,47 +8,28 @@ import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
 
-from exciter.errors import RecordingError, shown
-from exciter.experiment.sources.source import MOST_COLUMNS, Source, brief, check_unpacked, check_whole, equal_blocks
+from exciter.errors import RecordingError
+from exciter.experiment.sources.source import MOST_COLUMNS, ArrayFile, StoredArray, brief, check_unpacked, check_whole
 from exciter.typing import Array
 
-PIECE = 1 << 20  # bytes of one array read at once, about
-MOST_HEADER = 10_000  # bytes of an array's header
-MOST_DIRECTORY = 1 << 24  # bytes of the archive's table of contents
+PIECE_BYTES = 1 << 20  #: of one array that are read at once, about
+ARRAY_HEADER_BYTES_LIMIT = 10_000
+DIRECTORY_BYTES_LIMIT = 1 << 24  #: of the archive's table of contents
 BROKEN = (OSError, EOFError, ValueError, KeyError, struct.error, zlib.error, zipfile.BadZipFile, NotImplementedError)
 KINDS = {"O": "holds pickled Python objects, which are never read; save it as numbers", "c": "is complex"}
 
 
-@dataclass(frozen=True)
-class Member:
-    """An array (rows, columns) of numbers whose data start ``offset`` bytes into its stream."""
-
-    key: str
-    dtype: np.dtype[Any]
-    rows: int
-    columns: int
-    flat: bool  # one column that is called as the array, not key[0]
-    fortran: bool
-    offset: int
-
-    @property
-    def names(self) -> list[str]:
-        if not self.key:  # NPY: there is no name
-            return [str(k) for k in range(self.columns)]
-        return [self.key] if self.flat else [f"{self.key}[{k}]" for k in range(self.columns)]
-
-
-class NumpyArrays(Source):
+class NumpyArrays(ArrayFile):
     """Arrays of numbers in one NPZ or NPY file.
 
     (N,) and (1, N) are one column, (N, k) are k; with ``transposed``, (k, N) are k instead. Text, complex numbers,
@@ -57,60 +38,44 @@ class NumpyArrays(Source):
     """
 
     def __init__(self, path: Path, transposed: bool | None = None) -> None:
-        if transposed not in (None, True, False):
-            raise RecordingError(f"transposed is {shown(transposed)}; give true, false or nothing")
-        self.path = path
-        turned = bool(transposed)
+        super().__init__(path, transposed)
         self._skipped: dict[str, str] = {}
-        self._members: list[Member] = []
-        with self._told(), ExitStack() as stack:
+        with self._damage_reported(), ExitStack() as stack:
             for key, (size, opened) in _streams(path, stack).items():
                 with opened() as stream:
-                    found = _read_header(f"{path}: '{key}'" if key else str(path), key, size, stream, turned)
-                if isinstance(found, Member):
-                    self._members.append(found)
+                    called = f"{path}: '{key}'" if key else str(path)
+                    found = _read_header(called, key, size, stream, bool(transposed))
+                if isinstance(found, StoredArray):
+                    self._arrays.append(found)
                 else:
                     self._skipped[key] = found
-        if not self._members:
+        if not self._arrays:
             reason = "; ".join(f"'{brief(key)}' {why}" for key, why in list(self._skipped.items())[:3])
             raise RecordingError(f"{path} holds no arrays of numbers: {reason or 'the archive has no .npy member'}")
-        if (count := sum(member.columns for member in self._members)) > MOST_COLUMNS:
-            widest = max(self._members, key=lambda member: member.columns)
-            raise RecordingError(
-                f"{path} has {count} columns, at most {MOST_COLUMNS} are read; '{widest.key}' is "
-                f"({widest.rows}, {widest.columns}): samples must run along the rows, or say transposed: true"
-            )
-        self.names = tuple(name for member in self._members for name in member.names)
-        self._owner = [(m, k) for m, member in enumerate(self._members) for k in range(member.columns)]
+        self._name_columns()
 
     def _find_one(self, wanted: str | int) -> tuple[int, ...]:
         if isinstance(wanted, str) and wanted in self._skipped:
             raise RecordingError(f"{self.path}: '{wanted}' {self._skipped[wanted]}")
         return super()._find_one(wanted)
 
-    def blocks(self, columns: Sequence[int], rows: int) -> Iterator[Array]:
-        chosen = [self._owner[column] for column in columns]
-        used = sorted({m for m, _ in chosen})
-        lengths = {self._members[m].rows for m in used}
-        if len(lengths) > 1:
-            listed = ", ".join(f"'{self._members[m].key}' has {self._members[m].rows}" for m in used[:6])
-            raise RecordingError(f"{self.path}: columns of one log need as many rows each; {listed}")
-        return equal_blocks(self._tables(chosen, used), rows)
+    def _check_size(self, wanted: dict[int, list[int]]) -> None:
+        for a, columns in wanted.items():
+            array = self._arrays[a]
+            if array.by_column:
+                advice = f"save '{array.name}' as samples × joints in C order"
+                check_whole(self.path, array.rows * (len(columns) + 1), advice)
 
-    def _tables(self, chosen: list[tuple[int, int]], used: list[int]) -> Iterator[Array]:
-        wanted = {m: sorted({k for owner, k in chosen if owner == m}) for m in used}
-        widest = max((self._members[m].columns * self._members[m].dtype.itemsize for m in used), default=1)
-        step = max(1, PIECE // widest)
-        with self._told(), ExitStack() as stack:
+    def _tables(self, wanted: dict[int, list[int]]) -> Iterator[tuple[Array, ...]]:
+        arrays = [self._arrays[a] for a in wanted]
+        step = max(1, PIECE_BYTES // max((array.columns * array.dtype.itemsize for array in arrays), default=1))
+        with self._damage_reported(), ExitStack() as stack:
             streams = _streams(self.path, stack)
-            opened = {m: stack.enter_context(streams[self._members[m].key][1]()) for m in used}
-            parts = [_rows(self.path, self._members[m], opened[m], wanted[m], step) for m in used]
-            for tables in zip(*parts, strict=True):
-                at = {(m, k): t[:, j] for m, t in zip(used, tables, strict=True) for j, k in enumerate(wanted[m])}
-                yield np.column_stack([at[one] for one in chosen])
+            opened = [stack.enter_context(streams[array.name][1]()) for array in arrays]
+            yield from zip(*map(_rows, arrays, opened, wanted.values(), repeat(step)), strict=True)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _damage_reported(self) -> Iterator[None]:
         """Whatever a damaged file makes the libraries raise, in one line."""
         try:
             yield
@@ -150,11 +115,13 @@ def _check_directory(path: Path, file: IO[bytes], size: int) -> None:
     (length,) = struct.unpack_from("<I", tail, at + 12)
     if length == 0xFFFFFFFF and 0 <= large <= len(tail) - 48:
         (length,) = struct.unpack_from("<Q", tail, large + 40)
-    if length > MOST_DIRECTORY:
-        raise RecordingError(f"{path} has a table of contents of {length} bytes, at most {MOST_DIRECTORY} are read")
+    if length > DIRECTORY_BYTES_LIMIT:
+        raise RecordingError(
+            f"{path} has a table of contents of {length} bytes, at most {DIRECTORY_BYTES_LIMIT} are read"
+        )
 
 
-def _read_header(called: str, key: str, size: int, stream: IO[bytes], turned: bool) -> Member | str:
+def _read_header(called: str, key: str, size: int, stream: IO[bytes], turned: bool) -> StoredArray | str:
     """What the array is, or why it is no column."""
     start = stream.read(8)
     if start[:6] != npy.MAGIC_PREFIX or len(start) < 8 or start[6] not in (1, 2, 3):
@@ -162,8 +129,8 @@ def _read_header(called: str, key: str, size: int, stream: IO[bytes], turned: bo
     counter = "<H" if start[6] == 1 else "<I"
     length = stream.read(struct.calcsize(counter))
     (header,) = struct.unpack(counter, length)
-    if header > MOST_HEADER:
-        raise RecordingError(f"{called} has a header of {header} bytes, at most {MOST_HEADER} are read")
+    if header > ARRAY_HEADER_BYTES_LIMIT:
+        raise RecordingError(f"{called} has a header of {header} bytes, at most {ARRAY_HEADER_BYTES_LIMIT} are read")
     if start[6] == 3:
         return "has named fields; save them as arrays of their own"
     shape, fortran, dtype = array_header(called, start[6], io.BytesIO(length + stream.read(header)))
@@ -179,7 +146,7 @@ def array_header(called: str, version: int, stream: IO[bytes]) -> tuple[tuple[in
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # headers of Python 2 are as good
-            shape, fortran, dtype = read(stream, max_header_size=MOST_HEADER)
+            shape, fortran, dtype = read(stream, max_header_size=ARRAY_HEADER_BYTES_LIMIT)
     except Exception:  # NumPy hands the text to Python's own parser, which may raise anything
         raise RecordingError(f"{called} has a header that is none of NumPy's") from None
     return shape, fortran, dtype
@@ -187,7 +154,7 @@ def array_header(called: str, version: int, stream: IO[bytes]) -> tuple[tuple[in
 
 def _member(
     called: str, key: str, size: int, shape: tuple[int, ...], fortran: bool, dtype: np.dtype[Any], offset: int
-) -> Member | str:
+) -> StoredArray | str:
     if dtype.kind not in "biuf":
         return KINDS.get(dtype.kind, "is no array of numbers")
     if len(shape) not in (1, 2):
@@ -202,35 +169,24 @@ def _member(
             f"has {columns} columns, at most {MOST_COLUMNS} are read; samples must run along the rows, or say "
             "transposed: true"
         )
-    return Member(key, dtype, rows, columns, flat, fortran and not flat, offset)
+    return StoredArray(
+        name=key,
+        dtype=dtype,
+        shape=shape,
+        rows=rows,
+        columns=columns,
+        offset=offset,
+        single=flat,
+        by_column=fortran and not flat,
+    )
 
 
-def _rows(path: Path, member: Member, stream: IO[bytes], chosen: list[int], step: int) -> Iterator[Array]:
+def _rows(array: StoredArray, stream: IO[bytes], chosen: list[int], step: int) -> Iterator[Array]:
     """The chosen columns of an array, ``step`` rows at a time."""
-    _exactly(stream, member.offset)
-    if member.fortran:
-        yield from _columns(path, member, stream, chosen, step)
-        return
-    width = member.columns * member.dtype.itemsize
-    for start in range(0, member.rows, step):
-        rows = min(step, member.rows - start)
-        table = np.frombuffer(_exactly(stream, rows * width), member.dtype).reshape(rows, member.columns)
-        yield table[:, chosen].astype(np.float64)
-    _finish(stream)
-
-
-def _columns(path: Path, member: Member, stream: IO[bytes], chosen: list[int], step: int) -> Iterator[Array]:
-    """The same in Fortran order: a whole column comes before the next."""
-    check_whole(path, member.rows * (len(chosen) + 1), f"save '{member.key}' as samples × joints in C order")
-    kept = {}
-    for k in range(member.columns):
-        data = _exactly(stream, member.rows * member.dtype.itemsize)
-        if k in chosen:
-            kept[k] = np.frombuffer(data, member.dtype).astype(np.float64)
-    _finish(stream)
-    table = np.column_stack([kept[k] for k in chosen])
-    for start in range(0, member.rows, step):
-        yield table[start : start + step]
+    take = partial(_exactly, stream)
+    take(array.offset)
+    yield from array.tables(take, chosen, step)
+    stream.read(1)  # only at the end of a member its checksum is compared
 
 
 def _exactly(stream: IO[bytes], count: int) -> bytes:
@@ -238,8 +194,3 @@ def _exactly(stream: IO[bytes], count: int) -> bytes:
     if len(data) != count:
         raise EOFError("an array ends before its last row")
     return data
-
-
-def _finish(stream: IO[bytes]) -> None:
-    """Only at the end of a member its checksum is compared."""
-    stream.read(1)

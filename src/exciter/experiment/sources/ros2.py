@@ -27,19 +27,19 @@ from exciter.experiment.sources.source import MOST_COLUMNS, Source, brief, equal
 from exciter.robot.yaml_file import parse_yaml
 from exciter.typing import Array
 
-MOST_BYTES = 1 << 20
-STORAGES = ("mcap", "sqlite3")
-MAGIC = b"\x89MCAP0\r\n"
-FOOTER, CHUNK = 0x02, 0x06
-MOST_CHUNK = 1 << 28  # bytes of a chunk, unpacked; recorders write some megabytes
-MOST_AT_ONCE = 1 << 30  # bytes of chunks that overlap in time, which are sorted together
-MOST_MESSAGE = 1 << 24  # bytes of a message, unpacked
-PIECE = 1 << 20
-Chunk = tuple[str, int, int]  # packing, bytes packed and unpacked
+METADATA_BYTES_LIMIT = 1 << 20  #: of metadata.yaml
+BAG_STORAGES = ("mcap", "sqlite3")
+MCAP_MAGIC = b"\x89MCAP0\r\n"
+MCAP_FOOTER, MCAP_CHUNK = 0x02, 0x06
+CHUNK_BYTES_LIMIT = 1 << 28  #: unpacked; recorders write some megabytes
+OVERLAP_BYTES_LIMIT = 1 << 30  #: of chunks that overlap in time, which are sorted together
+ROS_MESSAGE_BYTES_LIMIT = 1 << 24  #: unpacked
+UNPACKED_PIECE_BYTES = 1 << 20  #: at once
+McapChunk = tuple[str, int, int]  # packing, bytes packed and unpacked
 JOINT_STATE = "sensor_msgs/msg/JointState"
 QUANTITIES = ("position", "velocity", "effort")
-STEP = 4096  # messages gathered at once
-Kind = tuple[tuple[str, ...], tuple[bool, ...]]  # of a message: its joints, and which quantities it has
+GATHERED_MESSAGES = 4096  #: that become one table
+MessageKind = tuple[tuple[str, ...], tuple[bool, ...]]  # of a message: its joints, and which quantities it has
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ def bag_files(path: Path) -> BagFiles:
     metadata = path / "metadata.yaml"
     if not isfile(metadata):
         raise RecordingError(f"{path} is a folder without metadata.yaml, so no ROS 2 bag; give a file of numbers")
-    if (size := metadata.stat().st_size) > MOST_BYTES:
-        raise RecordingError(f"{metadata} has {size} bytes, at most {MOST_BYTES} are read")
+    if (size := metadata.stat().st_size) > METADATA_BYTES_LIMIT:
+        raise RecordingError(f"{metadata} has {size} bytes, at most {METADATA_BYTES_LIMIT} are read")
     try:
         about = parse_yaml(metadata.read_text(encoding="utf-8"), "it")["rosbag2_bagfile_information"]
         storage, names = about["storage_identifier"], about["relative_file_paths"]
@@ -67,8 +67,8 @@ def bag_files(path: Path) -> BagFiles:
         raise RecordingError(
             f"{metadata} does not describe a ROS 2 bag ({brief(error)}); try 'ros2 bag reindex'"
         ) from None
-    if storage not in STORAGES or not _are_names(names) or not isinstance(mode, str):
-        raise RecordingError(f"{metadata} names a storage other than {', '.join(STORAGES)}, or no files")
+    if storage not in BAG_STORAGES or not _are_names(names) or not isinstance(mode, str):
+        raise RecordingError(f"{metadata} names a storage other than {', '.join(BAG_STORAGES)}, or no files")
     if mode.lower() == "file":
         raise RecordingError(
             f"{path} is packed file by file; unpack one (unzstd {names[0]}) and give that file instead"
@@ -83,16 +83,16 @@ def _are_names(names: Any) -> bool:
     return isinstance(names, list) and len(names) > 0 and all(isinstance(name, str) and name for name in names)
 
 
-def check_mcap(path: Path) -> dict[int, Chunk]:
+def check_mcap(path: Path) -> dict[int, McapChunk]:
     """The chunks of the file by their places; one line when it is cut off, or becomes too large."""
     size = path.stat().st_size
-    chunks: dict[int, Chunk] = {}
+    chunks: dict[int, McapChunk] = {}
     with path.open("rb") as file:
-        if file.read(8) != MAGIC:
+        if file.read(8) != MCAP_MAGIC:
             raise RecordingError(f"{path} is no MCAP file")
         file.seek(max(8, size - 37))
         end = file.read()
-        if len(end) < 37 or not end.endswith(MAGIC) or end[0] != FOOTER:
+        if len(end) < 37 or not end.endswith(MCAP_MAGIC) or end[0] != MCAP_FOOTER:
             raise RecordingError(f"{path} has no end, as when a recorder is stopped hard; repair it by 'mcap recover'")
         (summary,) = struct.unpack_from("<Q", end, 9)
         at, starts_there = 8, summary == 0
@@ -101,7 +101,7 @@ def check_mcap(path: Path) -> dict[int, Chunk]:
             kind, length = struct.unpack("<BQ", file.read(9))
             if length > size - 37 - at - 9:
                 raise RecordingError(f"{path} is damaged at byte {at}: a record is longer than the file")
-            if kind == CHUNK:
+            if kind == MCAP_CHUNK:
                 chunks[at] = _check_chunk(path, file, at, length)
             starts_there |= at == summary
             at += 9 + length
@@ -110,7 +110,7 @@ def check_mcap(path: Path) -> dict[int, Chunk]:
     return chunks
 
 
-def _check_chunk(path: Path, file: IO[bytes], at: int, length: int) -> Chunk:
+def _check_chunk(path: Path, file: IO[bytes], at: int, length: int) -> McapChunk:
     """The chunk whose record was just entered: what it unpacks to is as long as it says."""
     head = file.read(min(length, 64))
     where = f"{path} is damaged at byte {at}"
@@ -121,8 +121,10 @@ def _check_chunk(path: Path, file: IO[bytes], at: int, length: int) -> Chunk:
         raise RecordingError(f"{where}: the packing of a chunk has a name of {name} bytes")
     packing = head[32 : 32 + name].decode("latin-1")
     (packed,) = struct.unpack_from("<Q", head, 32 + name)
-    if packed > length - 40 - name or unpacked > MOST_CHUNK:
-        raise RecordingError(f"{where}: a chunk of {packed} bytes unpacks to {unpacked}, at most {MOST_CHUNK} are read")
+    if packed > length - 40 - name or unpacked > CHUNK_BYTES_LIMIT:
+        raise RecordingError(
+            f"{where}: a chunk of {packed} bytes unpacks to {unpacked}, at most {CHUNK_BYTES_LIMIT} are read"
+        )
     file.seek(at + 9 + 40 + name)
     if unpacked != (packed if not packing else len(unpack(packing, file.read(packed), unpacked))):
         raise RecordingError(f"{where}: a chunk does not unpack to {unpacked} bytes")
@@ -134,7 +136,7 @@ def unpack(packing: str, data: bytes, most: int) -> bytes:
     stream = _unpacker(packing)
     parts, count = [], 0
     while count <= most and not stream.eof:
-        part = stream.decompress(data, max_length=min(PIECE, most + 1 - count))
+        part = stream.decompress(data, max_length=min(UNPACKED_PIECE_BYTES, most + 1 - count))
         data = b""
         if not part and stream.needs_input:
             break
@@ -154,7 +156,7 @@ def _unpacker(packing: str) -> Any:
     raise RecordingError(f"'{packing[:16]}' is no known packing; zstd and lz4 are")
 
 
-def check_index(path: Path, index: Iterable[Any], chunks: dict[int, Chunk]) -> None:
+def check_index(path: Path, index: Iterable[Any], chunks: dict[int, McapChunk]) -> None:
     """The summary names chunks that exist, each once, and few of them overlap in time."""
     entries = list(index)
     found = {e.chunk_start_offset: (e.compression, e.compressed_size, e.uncompressed_size) for e in entries}
@@ -165,9 +167,9 @@ def check_index(path: Path, index: Iterable[Any], chunks: dict[int, Chunk]) -> N
     held = 0
     for _, change in sorted(changes):
         held += change
-        if held > MOST_AT_ONCE:
+        if held > OVERLAP_BYTES_LIMIT:
             raise RecordingError(
-                f"{path}: chunks of more than {MOST_AT_ONCE} bytes overlap in time; sort it by 'mcap sort'"
+                f"{path}: chunks of more than {OVERLAP_BYTES_LIMIT} bytes overlap in time; sort it by 'mcap sort'"
             )
 
 
@@ -185,27 +187,21 @@ class JointStates(Source):
             raise RecordingError(f"topic is {shown(topic)}; give its name")
         self.path = path
         self._files = bag_files(path)
-        with self._told():
+        with self._damage_reported():
             self._chunks = {file: check_mcap(file) for file in self._files.mcap}
             with _opened(path) as storages:
                 self.topic = _choose(path, storages, topic)
         kinds = self._kinds()
         joints = dict.fromkeys(name for names, _ in kinds for name in names)
-        has = {
-            (name, q)
-            for names, have in kinds
-            for q, there in zip(QUANTITIES, have, strict=True)
-            if there
-            for name in names
-        }
+        has = {one for kind in kinds for one in _numbers(kind)}
         self._columns = [(name, quantity) for quantity in QUANTITIES for name in joints if (name, quantity) in has]
         if len(self._columns) > MOST_COLUMNS:
             raise RecordingError(f"{path}: '{self.topic}' has {len(self._columns)} columns, at most {MOST_COLUMNS}")
         self.names = ("time", "received", *(f"{name}.{quantity}" for name, quantity in self._columns))
 
-    def _kinds(self) -> dict[Kind, None]:
+    def _kinds(self) -> dict[MessageKind, None]:
         """The kinds of messages there are, in order of appearance; a joint may first appear in the last message."""
-        kinds: dict[Kind, None] = {}
+        kinds: dict[MessageKind, None] = {}
         self.first_stamp, self.first_received = 0, 0
         for count, (received, message) in enumerate(self._messages()):
             if count == 0:
@@ -217,7 +213,7 @@ class JointStates(Source):
             raise RecordingError(f"{self.path}: there are no messages of '{self.topic}'")
         return kinds
 
-    def _kind(self, message: Any) -> Kind:
+    def _kind(self, message: Any) -> MessageKind:
         names = tuple(message.name)
         counts = [len(getattr(message, quantity)) for quantity in QUANTITIES]
         if len(names) > MOST_COLUMNS:
@@ -236,13 +232,12 @@ class JointStates(Source):
 
     def _tables(self, columns: list[int]) -> Iterator[Array]:
         joints = [(j, self._columns[column - 2]) for j, column in enumerate(columns) if column >= 2]
-        taken: dict[Kind, tuple[list[int], list[int]]] = {}
+        taken: dict[MessageKind, tuple[list[int], list[int]]] = {}
         rows: list[Array] = []
         for received, message in self._messages():
             kind = self._kind(message)
             if kind not in taken:
-                present = [(name, q) for q, there in zip(QUANTITIES, kind[1], strict=True) if there for name in kind[0]]
-                where = {one: k for k, one in enumerate(present)}
+                where = {one: k for k, one in enumerate(_numbers(kind))}
                 pairs = [(j, where[one]) for j, one in joints if one in where]
                 taken[kind] = [j for j, _ in pairs], [k for _, k in pairs]
             into, out_of = taken[kind]
@@ -252,7 +247,7 @@ class JointStates(Source):
             row = np.array([times[column] if column < 2 else np.nan for column in columns])
             row[into] = np.concatenate([message.position, message.velocity, message.effort])[out_of]
             rows.append(row)
-            if len(rows) == STEP:
+            if len(rows) == GATHERED_MESSAGES:
                 yield np.array(rows)
                 rows = []
         if rows:
@@ -260,7 +255,7 @@ class JointStates(Source):
 
     def _messages(self) -> Iterator[tuple[int, Any]]:
         """(received [ns], message) of the topic."""
-        with self._told():
+        with self._damage_reported():
             types = _types()
             with _opened(self.path) as storages:
                 for storage in storages:
@@ -271,11 +266,11 @@ class JointStates(Source):
                     ]
                     for _, received, data in storage.messages(wanted) if wanted else ():
                         if self._files.packed_messages:
-                            data = unpack("zstd", data, MOST_MESSAGE)
+                            data = unpack("zstd", data, ROS_MESSAGE_BYTES_LIMIT)
                         yield int(received), types.deserialize_cdr(data, JOINT_STATE)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _damage_reported(self) -> Iterator[None]:
         """Whatever rosbags and what it rests on raise, in one line."""
         try:
             yield
@@ -321,6 +316,12 @@ def _choose(path: Path, storages: list[Any], topic: str | None) -> str:
     if topic is not None and topic not in topics:
         raise RecordingError(f"{path} has no topic '{topic}' of {JOINT_STATE}; its topics are {others}")
     return topic or topics[0]
+
+
+def _numbers(kind: MessageKind) -> list[tuple[str, str]]:
+    """(joint, quantity) of every number of a message, in order."""
+    names, has = kind
+    return [(name, quantity) for quantity, there in zip(QUANTITIES, has, strict=True) if there for name in names]
 
 
 def _stamp(message: Any) -> int:

@@ -1,38 +1,45 @@
 """A file as a table of numbers with named columns, read in pieces so that its size does not matter.
 
-How much of a file is taken, and how much it may become when it is unpacked.
-
-Packed zeros shrink about a thousandfold, so a small file can hold more numbers than a computer has memory for. Rows
-are read in blocks, whatever their number; but who asks for all of them must not be surprised. A recording has noise
-somewhere, which hardly shrinks: a file that becomes very large and shrank very much, too, is not one.
+Packed zeros shrink about a thousandfold, so a small file can hold more numbers than a computer has memory for. A
+recording has noise somewhere, which hardly shrinks: a file that becomes very large and shrank very much is refused.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from exciter.errors import RecordingError
+from exciter.errors import RecordingError, shown
 from exciter.typing import Array
 
-MOST_UNPACKED = 1 << 30  # bytes that any file may become
-MOST_SHRUNK = 200  # times its size that a larger one may become
-MOST_WHOLE = 1 << 30  # bytes of columns that cannot be read row by row
-MOST_COLUMNS = 10_000  # a log of a robot has some dozens
+UNPACKED_BYTES_LIMIT = 1 << 30  #: that any file may become
+UNPACKED_RATIO_LIMIT = 200  #: times its size that a larger one may become
+COLUMN_BYTES_LIMIT = 1 << 30  #: of columns that cannot be read row by row
+MOST_COLUMNS = 10_000  #: of a file; a log of a robot has some dozens
+MESSAGE_CHARACTERS = 120  #: of what a damaged file or a library says
+LISTED_COLUMNS = 12  #: in a message
 
 
 def brief(words: object) -> str:
     """What a file or a library says, short enough for a message; damaged files say long things."""
     text = " ".join(str(words).split())
-    return text if len(text) <= 120 else f"{text[:120]} …"
+    return text if len(text) <= MESSAGE_CHARACTERS else f"{text[:MESSAGE_CHARACTERS]} …"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first columns of a file, and how many there are."""
+    more = f", … ({len(names)} in all)" if len(names) > LISTED_COLUMNS else ""
+    return ", ".join(names[:LISTED_COLUMNS]) + more
 
 
 def check_unpacked(path: Path, unpacked: int, packed: int) -> None:
     """Refuse what no recording shrinks to; constant signals beside measured ones pass, and so do short ones alone."""
-    if unpacked > MOST_UNPACKED and unpacked > MOST_SHRUNK * packed:
+    if unpacked > UNPACKED_BYTES_LIMIT and unpacked > UNPACKED_RATIO_LIMIT * packed:
         raise RecordingError(
             f"{path} has {packed} bytes and unpacks to {unpacked}, as no recording does; "
             "if it is one, save it without compression"
@@ -41,9 +48,9 @@ def check_unpacked(path: Path, unpacked: int, packed: int) -> None:
 
 def check_whole(path: Path, values: int, advice: str) -> None:
     """Refuse columns of ``values`` numbers that would have to be in memory all at once."""
-    if 8 * values > MOST_WHOLE:
+    if (size := 8 * values) > COLUMN_BYTES_LIMIT:
         raise RecordingError(
-            f"{path}: the chosen columns need {8 * values} bytes at once, at most {MOST_WHOLE} are taken; {advice}"
+            f"{path}: the chosen columns need {size} bytes at once, at most {COLUMN_BYTES_LIMIT} are taken; {advice}"
         )
 
 
@@ -110,6 +117,90 @@ class Source(ABC):
                 return (names.index(str(wanted)),)
         group = tuple(k for k, name in enumerate(self.names) if name.startswith(f"{wanted}["))
         if not group:
-            shown = ", ".join(self.names[:12]) + (f", … ({len(self.names)} in all)" if len(self.names) > 12 else "")
-            raise RecordingError(f"{self.path}: there is no column '{wanted}'; columns are {shown}")
+            raise RecordingError(f"{self.path}: there is no column '{wanted}'; columns are {listed(self.names)}")
         return group
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """``rows`` samples of ``columns`` numbers, whose data start ``offset`` bytes into a stream; shape: as the file has
+    it. single: one column, called as the array. by_column: a whole column comes before the next. element: where the
+    stream starts in a MAT file [bytes]."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    rows: int
+    columns: int
+    offset: int
+    single: bool
+    by_column: bool
+    element: int = 0
+
+    @property
+    def column_names(self) -> list[str]:
+        if not self.name:  # NPY: there is none
+            return [str(k) for k in range(self.columns)]
+        return [self.name] if self.single else [f"{self.name}[{k}]" for k in range(self.columns)]
+
+    def __str__(self) -> str:
+        return f"'{self.name}' is {'×'.join(map(str, self.shape))}"
+
+    def tables(self, take: Callable[[int], bytes], chosen: list[int], step: int) -> Iterator[Array]:
+        """The chosen columns, ``step`` rows at a time; ``take(n)`` gives the next n bytes of the data."""
+        if not self.by_column:
+            width = self.columns * self.dtype.itemsize
+            for start in range(0, self.rows, step):
+                data = take(min(step, self.rows - start) * width)
+                yield np.frombuffer(data, self.dtype).reshape(-1, self.columns)[:, chosen].astype(np.float64)
+            return
+        kept = {}
+        for k in range(self.columns):
+            data = take(self.rows * self.dtype.itemsize)
+            if k in chosen:
+                kept[k] = np.frombuffer(data, self.dtype).astype(np.float64)
+        table = np.column_stack([kept[k] for k in chosen])
+        for start in range(0, self.rows, step):
+            yield table[start : start + step]
+
+
+class ArrayFile(Source):
+    """Named arrays of numbers in one file."""
+
+    def __init__(self, path: Path, transposed: bool | None) -> None:
+        if transposed not in (None, True, False):
+            raise RecordingError(f"transposed is {shown(transposed)}; give true, false or nothing")
+        self.path = path
+        self._arrays: list[StoredArray] = []
+
+    def _name_columns(self) -> None:
+        self._owner = [(a, k) for a, array in enumerate(self._arrays) for k in range(array.columns)]
+        if len(self._owner) > MOST_COLUMNS:
+            widest = max(self._arrays, key=lambda array: array.columns)
+            raise RecordingError(
+                f"{self.path} has {len(self._owner)} columns, at most {MOST_COLUMNS} are read; {widest}: samples must "
+                "run along the rows, or say transposed: true"
+            )
+        self.names = tuple(name for array in self._arrays for name in array.column_names)
+
+    def blocks(self, columns: Sequence[int], rows: int) -> Iterator[Array]:
+        chosen = [self._owner[column] for column in columns]
+        wanted = {a: sorted({k for owner, k in chosen if owner == a}) for a in sorted({a for a, _ in chosen})}
+        if len({self._arrays[a].rows for a in wanted}) > 1:
+            unlike = ", ".join(str(self._arrays[a]) for a in list(wanted)[:6])
+            raise RecordingError(f"{self.path}: columns of one log need as many samples each; {unlike} (transposed?)")
+        self._check_size(wanted)
+        return equal_blocks(self._chosen(chosen, wanted), rows)
+
+    def _chosen(self, chosen: list[tuple[int, int]], wanted: dict[int, list[int]]) -> Iterator[Array]:
+        for tables in self._tables(wanted):
+            at = {(a, k): t[:, j] for (a, ks), t in zip(wanted.items(), tables, strict=True) for j, k in enumerate(ks)}
+            yield np.column_stack([at[one] for one in chosen])
+
+    @abstractmethod
+    def _check_size(self, wanted: dict[int, list[int]]) -> None:
+        """Refuse columns that would take too much memory at once."""
+
+    @abstractmethod
+    def _tables(self, wanted: dict[int, list[int]]) -> Iterator[tuple[Array, ...]]:
+        """The next rows of the columns that are wanted of each array, all of the same number of rows."""

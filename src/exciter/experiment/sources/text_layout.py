@@ -22,21 +22,18 @@ from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.source import MOST_COLUMNS
 from exciter.files import HIDDEN_LINE_ENDS, csv_cells
 
-PIECE = 1 << 18  # characters read at once
-MOST_CHARACTERS = 1 << 20  # of one line; 10 000 columns of 17 digits take a quarter of it
-MOST_DIGITS = 1000  # of one number; all digits of the smallest one are fewer
-MISSING = frozenset(
-    {"", "nan", "na", "n/a", "null", "none", "nan(ind)", "-nan(ind)"}
-)  # what programs write for no value
-FORTRAN = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))[dD]([+-]?\d+)")  # 1.5D+03
+PIECE_CHARACTERS = 1 << 18  #: read at once
+LINE_CHARACTERS_LIMIT = 1 << 20  #: 10 000 columns of 17 digits take a quarter of it
+NUMBER_CHARACTERS_LIMIT = 1000  #: all digits of the smallest one are fewer
+MISSING_WORDS = frozenset({"", "nan", "na", "n/a", "null", "none", "nan(ind)", "-nan(ind)"})
+FORTRAN_NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))[dD]([+-]?\d+)")  # 1.5D+03
 HIDDEN_ENDS = tuple(mark.encode().decode("latin-1") for mark in HIDDEN_LINE_ENDS)  # every byte is a character
-QUOTED = re.compile(r'"[^"]*"|[^\s"]+')
-COMMENTS = ("#", "%", "//")
+QUOTED_CELL = re.compile(r'"[^"]*"|[^\s"]+')
+COMMENT_MARKS = ("#", "%", "//")
 DELIMITERS = ("\t", ";", ",", "|", None)
-DECIMALS = (".", ",")
-WORDS = {"whitespace": None, " ": None, "tab": "\t", "comma": ",", "semicolon": ";"}
+DELIMITER_WORDS = {"whitespace": None, " ": None, "tab": "\t", "comma": ",", "semicolon": ";"}
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
-LOOKED_AT = 20  # rows
+LAYOUT_ROWS = 20  #: from which the layout is found
 
 
 def text_pieces(path: Path) -> Iterator[tuple[int, str]]:
@@ -46,7 +43,7 @@ def text_pieces(path: Path) -> Iterator[tuple[int, str]]:
     """
     number, rest = 1, ""
     with path.open(encoding="latin-1", newline=None) as file:
-        text = file.read(PIECE)
+        text = file.read(PIECE_CHARACTERS)
         if text.startswith(("\xff\xfe", "\xfe\xff")):
             raise RecordingError(f"{path} is text in UTF-16; save it as UTF-8")
         text = text.removeprefix("\xef\xbb\xbf")  # the byte order mark of UTF-8
@@ -60,12 +57,12 @@ def text_pieces(path: Path) -> Iterator[tuple[int, str]]:
             if newline:
                 yield number, whole
                 number += whole.count("\n") + 1
-            if len(rest) > MOST_CHARACTERS:
+            if len(rest) > LINE_CHARACTERS_LIMIT:
                 raise RecordingError(
-                    f"{path}: line {number} is longer than {MOST_CHARACTERS} characters; "
+                    f"{path}: line {number} is longer than {LINE_CHARACTERS_LIMIT} characters; "
                     f"a log has one line per sample and at most {MOST_COLUMNS} columns"
                 )
-            text = file.read(PIECE)
+            text = file.read(PIECE_CHARACTERS)
     if rest:
         yield number, rest
 
@@ -81,7 +78,7 @@ def cells(line: str, delimiter: str | None) -> list[str]:
     if '"' not in line:
         return [cell.strip() for cell in line.split(delimiter)]
     if delimiter is None:
-        return [cell.strip('"').strip() for cell in QUOTED.findall(line)]
+        return [cell.strip('"').strip() for cell in QUOTED_CELL.findall(line)]
     try:
         row = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=True), [])
         return [cell.strip() for cell in row]
@@ -120,15 +117,15 @@ class Notation:
 
     def number(self, cell: str) -> float | None:
         """The number of a cell, NaN where it holds none, None when it is something else."""
-        if len(cell) > MOST_DIGITS:
+        if len(cell) > NUMBER_CHARACTERS_LIMIT:
             return None
-        if (word := cell.lower()) in MISSING or word in self.missing:
+        if (word := cell.lower()) in MISSING_WORDS or word in self.missing:
             return float("nan")
         if self.decimal != ".":
             if "." in cell:  # of thousands, or a decimal point: nobody knows
                 return None
             cell = cell.replace(self.decimal, ".")
-        if match := FORTRAN.fullmatch(cell):
+        if match := FORTRAN_NUMBER.fullmatch(cell):
             cell = f"{match[1]}e{match[2]}"
         try:
             return None if "_" in cell else float(cell)  # Python's own 1_000 is no notation of logs
@@ -161,19 +158,18 @@ class TextSettings:
 
     def __post_init__(self) -> None:
         given = self.delimiter
-        if given is not None and not (isinstance(given, str) and (given in WORDS or _is_delimiter(given))):
-            raise RecordingError(f"delimiter is {shown(given)}; give one character, or one of {', '.join(WORDS)}")
+        if given is not None and not (isinstance(given, str) and (given in DELIMITER_WORDS or _is_delimiter(given))):
+            raise RecordingError(
+                f"delimiter is {shown(given)}; give one character, or one of {', '.join(DELIMITER_WORDS)}"
+            )
         if self.header not in (None, True, False):
             raise RecordingError(f"header is {shown(self.header)}; give true, false or nothing")
         if self.comment is not None and not (isinstance(self.comment, str) and self.comment.strip()):
             raise RecordingError(f"comment is {shown(self.comment)}; give the characters comments start with")
         if not isinstance(self.skip, int) or isinstance(self.skip, bool) or self.skip < 0:
             raise RecordingError(f"skip is {shown(self.skip)}; give the number of lines to leave out at the start")
-        if self.decimal not in DECIMALS:
-            raise RecordingError(f"decimal is {shown(self.decimal)}; allowed are {' and '.join(map(repr, DECIMALS))}")
-        self._check_missing()
-
-    def _check_missing(self) -> None:
+        if self.decimal not in (".", ","):
+            raise RecordingError(f"decimal is {shown(self.decimal)}; allowed are '.' and ','")
         words = self.missing
         if not isinstance(words, list | tuple) or not all(isinstance(word, str) and word.strip() for word in words):
             raise RecordingError(f"missing is {shown(words)}; give a list of words that stand for no value, as ['ERR']")
@@ -201,7 +197,7 @@ def find_layout(path: Path, settings: TextSettings) -> TextLayout:
     if settings.delimiter is None:
         delimiter = _find_delimiter(path, rows[min(1, len(rows) - 1)][0], lines[1:] or lines, notation)
     else:
-        delimiter = WORDS.get(settings.delimiter, settings.delimiter)
+        delimiter = DELIMITER_WORDS.get(settings.delimiter, settings.delimiter)
     _check_marks(path, settings, comment, delimiter, quoted='"' in lines[-1])
     for (line_number, _), line in zip(rows, lines, strict=True):
         if _width(line, delimiter) > MOST_COLUMNS:
@@ -248,12 +244,12 @@ def _first_rows(path: Path, settings: TextSettings) -> tuple[str, str, list[tupl
         if not text:
             continue
         if comment is None:
-            comment = next((start for start in COMMENTS if text.startswith(start)), "#")
+            comment = next((start for start in COMMENT_MARKS if text.startswith(start)), "#")
         if not text.startswith(comment):
             rows.append((line_number, line))
         elif not rows:
             remark = text.lstrip(comment)
-        if len(rows) == LOOKED_AT:
+        if len(rows) == LAYOUT_ROWS:
             break
     return comment or "#", remark, rows
 
@@ -287,12 +283,8 @@ def _refuse_decimal_commas(path: Path, line_number: int, lines: list[str]) -> No
     for delimiter in (";", "\t", ",", None):
         table = [cells(line, delimiter) for line in lines]
         odd = [cell for row in table for cell in row if Notation().number(cell) is None]
-        if (
-            odd
-            and len(table[0]) > 1
-            and len({len(row) for row in table}) == 1
-            and all(map(DECIMAL_COMMA.fullmatch, odd))
-        ):
+        regular = len(table[0]) > 1 and len({len(row) for row in table}) == 1
+        if odd and regular and all(map(DECIMAL_COMMA.fullmatch, odd)):
             raise RecordingError(decimal_comma(path, line_number, odd[0]))
 
 
