@@ -148,10 +148,10 @@ def judge_peer(robot: Robot, motion: Motion) -> str:
     from exciter.dynamics.model import DynamicModel
     from exciter.excitation.certificate.adaptive import certify
     from exciter.excitation.constraints.torque import TorqueLimits
-    from exciter.excitation.files.samples import Samples
+    from exciter.excitation.files.samples import MotionSamples
 
     free = robot.with_limits(acceleration=np.inf)
-    curve = Samples(motion.time, motion.q, motion.qd, motion.qdd).curve()
+    curve = MotionSamples(motion.time, motion.q, motion.qd, motion.qdd).curve()
     return verdict(certify(free, curve, (TorqueLimits(DynamicModel(free)),)))
 
 

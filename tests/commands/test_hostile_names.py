@@ -24,7 +24,7 @@ from exciter.cli import main
 from exciter.commands.common import console
 from exciter.errors import ExciterError, unseen, visible
 from exciter.excitation.files.row_files import csv_text, parse_csv, parse_ros2, ros2_json, ros2_yaml
-from exciter.excitation.files.samples import Samples
+from exciter.excitation.files.samples import MotionSamples
 from exciter.experiment.recording import Recording, open_recording, write_recording
 from exciter.experiment.recording.about import About
 from exciter.export.c_code import c_code
@@ -165,7 +165,7 @@ def test_configuration_says_nothing_of_its_own(hostile):
 def test_motions_read_back_for_the_same_joints(hostile):
     """trajectory.csv, also as Python's csv reads it; ROS 2 messages as YAML and as JSON."""
     rng = np.random.default_rng(1)
-    samples = Samples(np.arange(4) * 0.1, *rng.standard_normal((3, 4, hostile.n)))
+    samples = MotionSamples(np.arange(4) * 0.1, *rng.standard_normal((3, 4, hostile.n)))
     text = csv_text(samples, hostile.joint_names)
     headings = next(csv.reader(io.StringIO(text)))
     assert headings == ["time", *(f"{name}.{word}" for name in hostile.joint_names for word in ("q", "qd", "qdd"))]

@@ -11,7 +11,7 @@ import yaml
 
 from exciter.cli import main
 from exciter.excitation.files.row_files import csv_text
-from exciter.excitation.files.samples import Samples
+from exciter.excitation.files.samples import MotionSamples
 from exciter.experiment.recording import read_recording, write_recording
 from exciter.robot import embedded
 from support.quality_logs import changed, clean, fourier
@@ -67,7 +67,7 @@ def test_compared_with_the_planned_motion(panda, log, tmp_path, capsys):
     robot = embedded.robot("panda")
     plan = fourier(robot, panda.time, 3)
     path = tmp_path / "trajectory.csv"
-    path.write_text(csv_text(Samples(plan.time, plan.q, plan.qd, plan.qdd), robot.joint_names))
+    path.write_text(csv_text(MotionSamples(plan.time, plan.q, plan.qd, plan.qdd), robot.joint_names))
     assert run("inspect", "panda", log, "--planned", path, "--json") == 0
     findings = json.loads(capsys.readouterr().out)["logs"][0]["findings"]
     planned = next(f for f in findings if f["what"] == "planned motion")

@@ -14,7 +14,7 @@ import pytest
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
-from exciter.excitation.certificate.adaptive import Effort, certify
+from exciter.excitation.certificate.adaptive import CertificateEffort, certify
 from exciter.excitation.certificate.spans import Spans, product, turning
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf
@@ -367,7 +367,7 @@ def test_effort_that_is_used_up_leaves_open() -> None:
     tau = np.abs(rnea(robot, curve.motion(np.linspace(0, 5, 20_001)))).max(axis=1)
     limited = robot.with_limits(torque=tau * 1.001)
     torque = TorqueLimits(DynamicModel(limited))
-    hasty = certify(limited, curve, [torque], Effort(grid=10, refine=0, most=25))
+    hasty = certify(limited, curve, [torque], CertificateEffort(grid=10, refine=0, most=25))
     assert not hasty.certified
     assert {v.status for v in hasty.limits if v.what == "torque"} == {"open"}
     assert certify(limited, curve, [torque]).certified

@@ -13,10 +13,10 @@ import pytest
 
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.certificate.spans import ROUNDING, LinkJets, Spans, distances, tighten
+from exciter.excitation.certificate.spans import BOUND_ROUNDING, LinkJets, Spans, distances, tighten
 from exciter.excitation.constraints.collision import _best_plane, obstacle_apart, segments_apart
-from exciter.excitation.constraints.constraint import LENGTH, RowName, rows_of
-from exciter.excitation.constraints.mesh import ACCURACY, MeshDistance, approach, body_radii
+from exciter.excitation.constraints.constraint import ROW_LENGTH_M, RowName, rows_of
+from exciter.excitation.constraints.mesh import MESH_DISTANCE_ACCURACY_M, MeshDistance, approach, body_radii
 from exciter.excitation.constraints.obstacles import Block, Flat, Touch, Wall
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.torque_bound import Body, torque_range
@@ -253,16 +253,16 @@ def test_an_entry_that_bends_sharply_somewhere_enters_with_its_range_everywhere(
 
 
 def test_bounds_leave_room_for_rounding() -> None:
-    """A constant torque of −3 of 4 N·m, and distances of both signs: less by ROUNDING of one and of their own size."""
+    """A constant torque of −3 of 4 N·m, and distances of both signs: less by rounding, of one and of their own size."""
     robot = arm(np.zeros(10)).with_limits(torque=4.0)
     model = DynamicModel(robot, (t.Offset(),))
     limits = TorqueLimits(model, np.append(np.zeros(10), -3.0))
     bounds = limits.lower_bounds(even_spans(turn(1.0), 1))[:, 0]
     ratio = np.array([-0.75, 0.75])
-    np.testing.assert_allclose((1.0 - ratio) - bounds, ROUNDING * 1.75, rtol=1e-5)
+    np.testing.assert_allclose((1.0 - ratio) - bounds, BOUND_ROUNDING * 1.75, rtol=1e-5)
     distance = np.array([-0.5, 0.0, 2.0])
     less = distance - rows_of(distance) * 0.1
-    np.testing.assert_allclose(less, ROUNDING * np.array([1.5, 1.0, 3.0]), rtol=1e-5)
+    np.testing.assert_allclose(less, BOUND_ROUNDING * np.array([1.5, 1.0, 3.0]), rtol=1e-5)
 
 
 # -- distances ---------------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ class Away(Region):
 
     centre: Array
     concave: ClassVar[bool] = False
-    rows = (RowName("distance", "tool", "m", 0.0, LENGTH, False),)
+    rows = (RowName("distance", "tool", "m", 0.0, ROW_LENGTH_M, False),)
 
     def distance(self, x: Array) -> Array:
         return (np.linalg.norm(x - self.centre[:, None], axis=0) - 0.2)[None]
@@ -295,10 +295,10 @@ def test_the_distance_from_a_ball_is_exact_where_its_tangent_plane_is() -> None:
     """Passing by it is closest half-way; straight towards it the plane is passed at right angles."""
     passing = even_spans(Curve((PolynomialPiece([0.0, 1.0], [[[0.1, 1.0]]]),)), 1)
     aside = OutsideSphere(slider(), "rail", 0.2, (1.0, 0.6, 0.0))
-    assert aside.lower_bounds(passing).item() == pytest.approx((0.7 - 0.2) / LENGTH, abs=1e-6)
+    assert aside.lower_bounds(passing).item() == pytest.approx((0.7 - 0.2) / ROW_LENGTH_M, abs=1e-6)
     towards = even_spans(Curve((PolynomialPiece([0.0, 1.0], [[[-2.0, 1.0]]]),)), 1)
     before = OutsideSphere(slider(), "rail", 0.2, (0.3, 0.6, 0.0))
-    assert before.lower_bounds(towards).item() == pytest.approx((1.6 - 0.2) / LENGTH, abs=1e-6)
+    assert before.lower_bounds(towards).item() == pytest.approx((1.6 - 0.2) / ROW_LENGTH_M, abs=1e-6)
 
 
 def test_points_that_pass_each_other_are_as_close_as_half_way() -> None:
@@ -419,4 +419,4 @@ def test_distances_of_general_shapes_are_trusted_to_a_micrometre() -> None:
     constraint = MeshDistance(replace(arm(np.zeros(10)), shapes=balls), pairs=[("base", "j1")])
     spans = even_spans(Curve((PolynomialPiece([0.0, 1.0], [[[0.2, 0.0]]]),)), 2)  # at rest
     less = constraint.values(spans.left) - constraint.lower_bounds(spans)
-    np.testing.assert_allclose(less, ACCURACY / LENGTH, rtol=1e-6)
+    np.testing.assert_allclose(less, MESH_DISTANCE_ACCURACY_M / ROW_LENGTH_M, rtol=1e-6)

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.certificate.adaptive import Effort, _Grid, _grid, _verdict, certify, remembers
+from exciter.excitation.certificate.adaptive import CertificateEffort, _Grid, _grid, _verdict, certify, remembers
 from exciter.excitation.certificate.certificate import Certificate, LimitVerdict, Status
 from exciter.excitation.certificate.spans import Spans
-from exciter.excitation.constraints.constraint import AnyOf, RowName, Rows
+from exciter.excitation.constraints.constraint import AnyOf, ConstraintRows, RowName
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
@@ -54,7 +54,7 @@ class Given:
         self.spans.append((spans.start, spans.end))
         return np.broadcast_to(self.bound(spans.start, spans.end), (len(self.rows), len(spans.start)))
 
-    def linearised(self, motion: Motion) -> Rows:
+    def linearised(self, motion: Motion) -> ConstraintRows:
         raise NotImplementedError
 
     @property
@@ -62,7 +62,7 @@ class Given:
         return np.concatenate([end - start for start, end in self.spans])
 
 
-def judged(constraint: Given, effort: Effort | None = None) -> LimitVerdict:
+def judged(constraint: Given, effort: CertificateEffort | None = None) -> LimitVerdict:
     certificate = certify(free_joint(), STILL, [constraint], effort)
     [verdict] = certificate.limits
     assert certificate.certified == (verdict.status in ("holds", "assumed"))
@@ -201,8 +201,8 @@ def test_intervals_are_split_into_four_without_a_gap() -> None:
 def test_one_interval_that_proves_nothing_leaves_open(grid: int, at: float, bad: float) -> None:
     """Wherever it is, in whatever block, however small it gets, and if its bound is no number."""
     constraint = Given(lambda time: 0 * time + 1.0, lambda start, end: np.where((start <= at) & (at <= end), bad, 1.0))
-    assert judged(constraint, Effort(grid=grid, narrowest=1e-3)).status == "open"
-    assert judged(Given(constraint.value, lambda start, end: 0 * start), Effort(grid=grid)).status == "holds"
+    assert judged(constraint, CertificateEffort(grid=grid, narrowest=1e-3)).status == "open"
+    assert judged(Given(constraint.value, lambda start, end: 0 * start), CertificateEffort(grid=grid)).status == "holds"
 
 
 def test_a_row_is_judged_by_its_own_values_and_bounds() -> None:
@@ -230,7 +230,7 @@ def test_a_break_between_the_samples_of_the_grid_is_found() -> None:
         return np.asarray(nearest - 1e-3)
 
     constraint = Given(lambda time: np.minimum(np.abs(time - dip), 0.3) - 1e-3, bound)
-    verdict = judged(constraint, Effort(grid=10))
+    verdict = judged(constraint, CertificateEffort(grid=10))
     assert verdict.status == "broken"
     assert abs(verdict.at - dip) < 1e-3
     every = np.concatenate([motion.time for motion in constraint.asked])
@@ -245,7 +245,7 @@ def test_what_holds_for_the_whole_holds_for_its_parts() -> None:
         lambda time: 0 * time + 1.0,
         lambda start, end: np.where(end - start > 0.9, 0.2, np.where(start < 5.0, 0.9, -1.0)),
     )
-    verdict = judged(constraint, Effort(grid=10))
+    verdict = judged(constraint, CertificateEffort(grid=10))
     assert verdict.status == "holds"
     assert verdict.margin == pytest.approx(0.2)
 
@@ -257,14 +257,16 @@ def test_margins_that_are_told_are_as_close_as_the_tolerance_says() -> None:
     """Bounds 5 h below the truth; for the effort that is given, and no further."""
     for true, tolerance in ((0.5, 0.01), (4.0, 0.01), (0.5, 0.1)):
         constraint = Given(lambda time, c=true: 0 * time + c, lambda start, end, c=true: c - 5.0 * (end - start))  # type: ignore[misc]
-        margin = judged(constraint, Effort(grid=20, tolerance=tolerance, refine=10**6, most=10**6)).margin
+        margin = judged(constraint, CertificateEffort(grid=20, tolerance=tolerance, refine=10**6, most=10**6)).margin
         assert true - tolerance * (1.0 + true) <= margin <= true
         widths = np.unique(constraint.widths.round(12))[::-1]
         assert 5.0 * widths[-2] > tolerance * (1.0 + true)  # the last split was needed
     hasty = Given(lambda time: 0 * time + 4.0, lambda start, end: 4.0 - 5.0 * (end - start))
-    assert judged(hasty, Effort(grid=20, refine=40)).margin == pytest.approx(1.5)  # 40 instants: those of the grid
+    assert judged(hasty, CertificateEffort(grid=20, refine=40)).margin == pytest.approx(
+        1.5
+    )  # 40 instants: those of the grid
     hasty = Given(lambda time: 0 * time + 0.6, lambda start, end: 0.6 - (end - start))
-    assert judged(hasty, Effort(grid=20, refine=40)).margin == pytest.approx(0.1)
+    assert judged(hasty, CertificateEffort(grid=20, refine=40)).margin == pytest.approx(0.1)
 
 
 def test_no_interval_gets_narrower_than_is_said() -> None:
@@ -272,23 +274,23 @@ def test_no_interval_gets_narrower_than_is_said() -> None:
         constraint = Given(
             lambda time: np.abs(time - 3.0), lambda start, end: np.where((start <= 3.0) & (end >= 3.0), -1.0, 1.0)
         )
-        assert judged(constraint, Effort(grid=7, narrowest=narrowest)).status == "open"
+        assert judged(constraint, CertificateEffort(grid=7, narrowest=narrowest)).status == "open"
         assert narrowest * (1 - 1e-6) < constraint.widths.min() <= 4.0 * narrowest
-    assert Effort().narrowest == 1e-7
+    assert CertificateEffort().narrowest == 1e-7
 
 
 def test_no_more_instants_than_allowed_beyond_the_grid() -> None:
     """Ten intervals of which none is proved before it is split to 1/16: 20 + 40 + 160 instants."""
     for most, status in ((0, "open"), (39, "open"), (199, "open"), (200, "holds"), (10**4, "holds")):
         constraint = Given(lambda time: 0 * time + 0.5, lambda start, end: np.where(end - start < 0.1, 0.5, -1.0))
-        assert judged(constraint, Effort(grid=10, most=most)).status == status
+        assert judged(constraint, CertificateEffort(grid=10, most=most)).status == status
         assert sum(map(len, constraint.asked)) - 20 <= most
 
 
 def test_a_motion_that_touches_a_limit_is_proved() -> None:
     """Exactly: its value is zero there, and so are the bounds of short intervals beside it."""
     constraint = Given(lambda time: np.abs(time - 5.0), lambda start, end: np.where(end - start < 0.1, 0.0, -1.0))
-    assert judged(constraint, Effort(grid=10)).status == "holds"
+    assert judged(constraint, CertificateEffort(grid=10)).status == "holds"
 
 
 def test_nothing_is_split_for_a_row_that_is_broken_anyway() -> None:
@@ -304,12 +306,12 @@ def test_the_work_can_be_ended_between_any_two_steps() -> None:
         return Given(lambda time: 0 * time + 0.5, lambda start, end: np.where(end - start < 0.5, 0.5, -1.0))
 
     calls = []
-    certify(free_joint(), STILL, [constraint()], Effort(grid=10), lambda: calls.append(1))
+    certify(free_joint(), STILL, [constraint()], CertificateEffort(grid=10), lambda: calls.append(1))
     assert len(calls) == 4  # values and bounds, of the grid and of its parts
     for last in range(4):
         left = iter(range(last))
         with pytest.raises(StopIteration):
-            certify(free_joint(), STILL, [constraint()], Effort(grid=10), lambda left=left: next(left))  # type: ignore[misc]
+            certify(free_joint(), STILL, [constraint()], CertificateEffort(grid=10), lambda left=left: next(left))  # type: ignore[misc]
 
 
 # -- memory -----------------------------------------------------------------------------------------------------------
@@ -326,7 +328,7 @@ def test_what_remembers_is_evaluated_along_the_whole_motion_at_once() -> None:
     late = lambda time: np.where(time > 10.0 - 1e-9, -1.0, 1.0)  # noqa: E731
     for value in (early, late):
         constraint = Given(value, lambda start, end: np.where(end - start < 0.5, 1.0, -1.0), model=sliding)
-        assert judged(constraint, Effort(grid=10)).status == "broken"
+        assert judged(constraint, CertificateEffort(grid=10)).status == "broken"
         [motion] = constraint.asked
         assert (motion.time[0], motion.time[-1]) == (0.0, 10.0)
         assert len(motion) > 100

@@ -14,7 +14,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError, ParameterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.constraint import LENGTH, AnyOf, UserConstraint
+from exciter.excitation.constraints.constraint import ROW_LENGTH_M, AnyOf, UserConstraint
 from exciter.excitation.constraints.constraint_settings import OBSTACLES, REGIONS, ConstraintSettings
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
@@ -96,7 +96,13 @@ def test_rows_of_a_cylinder_say_what_is_measured() -> None:
 def test_alternatives_have_the_unit_of_their_parts_where_that_is_one() -> None:
     low, far, torque = HalfSpace(ROBOT, "j2", (0, 0, 1.0), 0.3), OutsideSphere(ROBOT, "j2", 1.5), TorqueLimits.of(ROBOT)
     [alike] = AnyOf([low, far]).rows  # type: ignore[arg-type]
-    assert (alike.unit, alike.scale, alike.limit, alike.upper, alike.assumed) == ("m", LENGTH, 0.0, False, False)
+    assert (alike.unit, alike.scale, alike.limit, alike.upper, alike.assumed) == (
+        "m",
+        ROW_LENGTH_M,
+        0.0,
+        False,
+        False,
+    )
     [mixed] = AnyOf((low, torque)).rows
     assert (mixed.unit, mixed.scale, mixed.assumed) == ("1", 1.0, True)
     assert isinstance(AnyOf([low, far]).constraints, tuple)  # type: ignore[arg-type]

@@ -23,7 +23,14 @@ from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints import constraint as constraint_module
 from exciter.excitation.constraints.collision import CapsuleDistance, closest_points
-from exciter.excitation.constraints.constraint import LENGTH, AnyOf, Constraint, RowName, Rows, UserConstraint
+from exciter.excitation.constraints.constraint import (
+    ROW_LENGTH_M,
+    AnyOf,
+    Constraint,
+    ConstraintRows,
+    RowName,
+    UserConstraint,
+)
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
@@ -155,7 +162,7 @@ def differences(constraint: Constraint, motion: Motion, order: int, step: float 
     return np.stack(columns, axis=1), np.stack(smooth, axis=1)
 
 
-def assert_derivatives(constraint: Constraint, motion: Motion, rows: Rows) -> None:
+def assert_derivatives(constraint: Constraint, motion: Motion, rows: ConstraintRows) -> None:
     for order, given_derivative in enumerate((rows.dq, rows.dqd, rows.dqdd)):
         expected, smooth = differences(constraint, motion, order)
         derivative = np.zeros_like(expected)
@@ -669,16 +676,16 @@ def test_any_of_takes_the_member_that_holds_best():
     np.testing.assert_array_equal(either.values(motion)[0], expected)
     assert either.linearised(motion).dqd is None
     assert "distance from a point ≥ 0.6 m" in either.rows[0].what
-    assert either.rows[0].scale == LENGTH
+    assert either.rows[0].scale == ROW_LENGTH_M
 
 
 def test_any_of_keeps_the_derivative_that_only_one_order_has():
     """By velocity alone, or by acceleration alone."""
 
     class Moving(Fixed):
-        def linearised(self, motion: Motion) -> Rows:
+        def linearised(self, motion: Motion) -> ConstraintRows:
             dq = np.zeros((1, motion.n, len(motion)))
-            return Rows(np.ones((1, len(motion))), dq, *(dq + 2.0 if has else None for has in self.orders))
+            return ConstraintRows(np.ones((1, len(motion))), dq, *(dq + 2.0 if has else None for has in self.orders))
 
     motion = states(ROBOTS["panda"], 3)
     for orders in ((True, False), (False, True)):

@@ -12,7 +12,7 @@ import yaml
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.constraint import LENGTH, kinematics
+from exciter.excitation.constraints.constraint import ROW_LENGTH_M, kinematics
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings, GroundSettings
 from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque import TorqueLimits
@@ -25,7 +25,7 @@ from exciter.excitation.criteria.sums import InverseTorque, WeightedSum
 from exciter.excitation.design_settings import DesignSettings, MotionSettings, RampSettings, home
 from exciter.excitation.files.families import TO_DESIGN
 from exciter.excitation.files.row_files import csv_text
-from exciter.excitation.files.samples import Samples
+from exciter.excitation.files.samples import MotionSamples
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import BSpline
 from exciter.excitation.trajectories.quintic import Quintic
@@ -186,7 +186,9 @@ def test_prior_information_is_that_of_the_earlier_motions(tmp_path):
     for k, name in enumerate(("one.csv", "two.csv")):
         family = Fourier(2.0, 2)
         motion = motion_of(family, 0.5 * np.random.default_rng(k).standard_normal((3, 5)), time)
-        (tmp_path / name).write_text(csv_text(Samples(motion.time, motion.q, motion.qd, motion.qdd), SMALL.joint_names))
+        (tmp_path / name).write_text(
+            csv_text(MotionSamples(motion.time, motion.q, motion.qd, motion.qdd), SMALL.joint_names)
+        )
         model = DynamicModel(SMALL, (Viscous(),))
         w = model.regressor(motion)[:, :, model.base.independent] / np.array([1.0, 2.0, 0.5])[:, None]
         w = w.reshape(-1, w.shape[-1])
@@ -259,7 +261,7 @@ def test_regions(tmp_path, words):
     (region,) = constraints(tmp_path, text)
     motion = states(PANDA, 50)
     want = REGIONS[words](at(PANDA, motion))
-    np.testing.assert_allclose(region.values(motion).min(axis=0) * LENGTH, want, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(region.values(motion).min(axis=0) * ROW_LENGTH_M, want, rtol=0, atol=1e-12)
 
 
 def test_any_of_is_the_better_one(tmp_path):
@@ -276,7 +278,7 @@ constraints:
     motion = states(PANDA, 50)
     p = at(PANDA, motion)
     want = np.maximum(p[2] - 0.6, np.hypot(p[0], p[1]) - 0.4)
-    np.testing.assert_allclose(region.values(motion)[0] * LENGTH, want, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(region.values(motion)[0] * ROW_LENGTH_M, want, rtol=0, atol=1e-12)
 
 
 def test_a_payload_adds_its_weight(tmp_path):
@@ -314,7 +316,7 @@ constraints:
     s = np.linspace(0.0, 1.0, 2001)[:, None, None]
     dense = ends[0] + s * (ends[1] - ends[0])  # points of the segment (S, 3, N)
     ball = np.linalg.norm(dense - np.array([0.5, 0, 0.4])[:, None], axis=1).min(axis=0) - 0.1 - hand.radius
-    values = distance.values(motion) * LENGTH + 0.01  # the clearance that is kept unless another is given
+    values = distance.values(motion) * ROW_LENGTH_M + 0.01  # the clearance that is kept unless another is given
     np.testing.assert_allclose(values[0], ball, rtol=0, atol=1e-4)
     np.testing.assert_allclose(values[2], dense[:, 2].min(axis=0) - 0.1 - hand.radius, rtol=0, atol=1e-9)
     outside = dense - np.clip(dense, np.array([0.4, -1, 0])[:, None], np.array([0.8, 1, 0.3])[:, None])

@@ -10,7 +10,7 @@ import pytest
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.excitation.constraints.collision import closest_points
-from exciter.excitation.constraints.constraint import LENGTH, UserConstraint
+from exciter.excitation.constraints.constraint import ROW_LENGTH_M, UserConstraint
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits
@@ -148,7 +148,7 @@ def test_what_a_way_passes_is_seen_between_its_ends() -> None:
     ):
         time = np.linspace(0.0, 1.0, 201)
         motion = Motion(time, 2.0 * time[:, None] - 1.0, 0 * time[:, None] + 2.0, 0 * time[:, None])
-        assert LENGTH * cylinder.values(motion).min() == pytest.approx(least, abs=1e-3)
+        assert ROW_LENGTH_M * cylinder.values(motion).min() == pytest.approx(least, abs=1e-3)
         assert (cylinder.lower_bounds(way).item() <= cylinder.values(motion)).all()
 
 
@@ -171,8 +171,8 @@ def test_the_clearance_of_bodies_is_kept_free() -> None:
     motion = Motion.at(np.array([[0.0], [0.3]]), np.zeros((2, 1)), np.zeros((2, 1)))
     apart = np.hypot(3.0 - np.cos([0.0, 0.3]), 0.5 - np.sin([0.0, 0.3])) - 0.1
     bare, kept = (MeshDistance(robot, pairs=[("base", "j1")], clearance=c) for c in (0.0, 0.3))
-    np.testing.assert_allclose(bare.values(motion)[0], apart / LENGTH, rtol=1e-6)
-    np.testing.assert_allclose(kept.values(motion)[0], (apart - 0.3) / LENGTH, rtol=1e-6)
+    np.testing.assert_allclose(bare.values(motion)[0], apart / ROW_LENGTH_M, rtol=1e-6)
+    np.testing.assert_allclose(kept.values(motion)[0], (apart - 0.3) / ROW_LENGTH_M, rtol=1e-6)
     np.testing.assert_allclose(kept.linearised(motion).values, kept.values(motion), rtol=1e-6)
     assert not kept.rows[0].upper
     for clearance in (-0.1, np.inf, np.nan):

@@ -16,8 +16,8 @@ import pytest
 
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.files.export import (
+    DEFAULT_FILE_RATE_HZ,
     NODES_PER_ROW,
-    RATE,
     TIMED_ROWS,
     export,
     export_seconds,
@@ -35,7 +35,7 @@ from exciter.excitation.files.row_files import (
     parse_ros2,
     ros2_yaml,
 )
-from exciter.excitation.files.samples import MOST_ROWS, Rounding, Samples, check_rows, sample
+from exciter.excitation.files.samples import MOST_FILE_ROWS, MotionSamples, Rounding, check_rows, sample
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
@@ -109,16 +109,16 @@ def test_rows_are_the_knots_and_what_of_the_grid_is_half_a_step_from_them(rate: 
 
 
 def test_more_rows_than_can_be_read_are_refused() -> None:
-    check_rows(MOST_ROWS / 100.0, 100.0)
+    check_rows(MOST_FILE_ROWS / 100.0, 100.0)
     with pytest.raises(MotionError, match="at most 1000000"):
-        check_rows(MOST_ROWS / 100.0 + 0.02, 100.0)
+        check_rows(MOST_FILE_ROWS / 100.0 + 0.02, 100.0)
     with pytest.raises(MotionError, match="at most 1000000"):
         sample(Curve((PolynomialPiece([0.0, 2.0], np.zeros((1, 1, 2))),)), 1e6)
-    assert rates(100.0, MOST_ROWS / 400.0) == (100.0, 200.0, 400.0)
+    assert rates(100.0, MOST_FILE_ROWS / 400.0) == (100.0, 200.0, 400.0)
     assert rates(100.0) == (100.0, 200.0, 400.0, 800.0, 1000.0)
-    assert rates(100.0, MOST_ROWS / 1000.0)[-1] == 1000.0
-    assert rates(100.0, MOST_ROWS / 999.0)[-1] == 800.0
-    assert RATE == 200.0
+    assert rates(100.0, MOST_FILE_ROWS / 1000.0)[-1] == 1000.0
+    assert rates(100.0, MOST_FILE_ROWS / 999.0)[-1] == 800.0
+    assert DEFAULT_FILE_RATE_HZ == 200.0
 
 
 def test_the_time_of_an_export_is_that_of_a_few_rows_and_of_a_certificate_with_more_nodes(
@@ -133,22 +133,26 @@ def test_the_time_of_an_export_is_that_of_a_few_rows_and_of_a_certificate_with_m
     monkeypatch.setattr(module, "read_trajectory", noted)
     curve = ramped()
     count = len(sample(curve, 50.0).time)
-    for nodes, share in ((100, NODES_PER_ROW * count / 100), (0, NODES_PER_ROW * count), (10**6, 1.0)):
+    for nodes, share in (
+        (100, NODES_PER_ROW * count / 100),
+        (0, NODES_PER_ROW * count),
+        (10**6, 1.0),
+    ):
         clock = iter([10.0, 13.0])
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda clock=clock: next(clock)))
         assert export_seconds(ROBOT, curve, 50.0, 2.0, nodes) == pytest.approx(3.0 * count / TIMED_ROWS + 2.0 * share)
     assert read == [TABLE, ROS2_YAML, ROS2_JSON] * 3
 
 
-def rows(count: int, *, qd: bool) -> Samples:
+def rows(count: int, *, qd: bool) -> MotionSamples:
     still = np.zeros((count, 2))
-    return Samples(np.arange(count) / 10.0, still, still if qd else None)
+    return MotionSamples(np.arange(count) / 10.0, still, still if qd else None)
 
 
 def test_a_motion_has_enough_rows_of_numbers_in_the_order_of_time() -> None:
     """Each complaint names the first row that it is about."""
 
-    def says(samples: Samples, words: str) -> None:
+    def says(samples: MotionSamples, words: str) -> None:
         with pytest.raises(MotionError, match=words):
             samples.checked("file", lambda k: f"row {k}")
 
@@ -174,7 +178,7 @@ def test_a_column_has_one_meaning() -> None:
     header = ["time", *(f"{name}.q" for name in JOINTS)]
     numbers = "\n".join(",".join([f"0.{k}", *"000"]) for k in range(5))
 
-    def parsed(names: list[str], lines: str) -> Samples:
+    def parsed(names: list[str], lines: str) -> MotionSamples:
         return parse_csv(",".join(names) + "\n" + lines, ROBOT, "file")
 
     assert len(parsed(header, numbers).time) == 5
@@ -202,7 +206,7 @@ def test_a_message_says_all_of_every_point() -> None:
     def point(k: int, **others: Any) -> dict[str, Any]:
         return {"positions": [0, 0, 0], "velocities": [0, 0, 0], "time_from_start": {"sec": k}, **others}
 
-    def parsed(*points: Any) -> Samples:
+    def parsed(*points: Any) -> MotionSamples:
         return parse_ros2({"joint_names": list(JOINTS), "points": list(points)}, ROBOT, "file")
 
     assert parsed(point(0), point(1)).time.tolist() == [0.0, 1.0]
@@ -411,7 +415,7 @@ def rounded(decimals: int, count: int, *, shift: float = 0.0, sign: float = 1.0)
     time = np.arange(count) / 100.0
     q = np.stack([sign * (shift + np.round(np.sin(time), decimals)), 0 * time], axis=1)
     qd = np.stack([sign * np.cos(time), 0 * time], axis=1)
-    return Samples(time, q, qd, -q).curve()
+    return MotionSamples(time, q, qd, -q).curve()
 
 
 def test_rounding_is_seen_in_enough_rows_of_any_size() -> None:

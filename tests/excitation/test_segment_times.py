@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from exciter.errors import MotionError
 from exciter.excitation.trajectories.quintic import (
-    PHI,
+    LARGEST_PHI,
+    LARGEST_PSI,
     PSI_END,
     PSI_START,
-    SPEED,
-    TRAVEL,
+    TRAVEL_PHI,
     Segments,
     interpolate_points,
     shortest_times,
@@ -80,7 +80,7 @@ def test_shortest_times_are_feasible_and_no_shorter_one_is(seed: int) -> None:
 def test_the_slopes_of_the_search_are_bounds() -> None:
     x = np.linspace(0, 1, 10_001)
     for order in range(3):
-        for polynomial, bound in ((PHI, TRAVEL), (PSI_START, SPEED), (PSI_END, SPEED)):
+        for polynomial, bound in ((TRAVEL_PHI, LARGEST_PHI), (PSI_START, LARGEST_PSI), (PSI_END, LARGEST_PSI)):
             values = np.abs(
                 np.polynomial.Polynomial(polynomial).deriv(order)(x) if order else np.polyval(polynomial[::-1], x)
             )

@@ -11,7 +11,7 @@ from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import certify
-from exciter.excitation.files import Samples, export, read_trajectory, sample
+from exciter.excitation.files import MotionSamples, export, read_trajectory, sample
 from exciter.excitation.files.export import rates, same_curve
 from exciter.excitation.files.read import exact_curve, exact_data
 from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
@@ -57,7 +57,7 @@ def test_rows_come_back_bit_for_bit(tmp_path, name, text):
     q = rows.q.copy()
     q[1] = 1e-5, -3e-300, 1.0 / 3.0
     q[2] = 12345678.901234567, 2.5e22, 0.0
-    samples = Samples(rows.time, q, rows.qd, rows.qdd)
+    samples = MotionSamples(rows.time, q, rows.qd, rows.qdd)
     back = read_trajectory(write(tmp_path / name, text(samples, JOINTS)), ROBOT, jumps=True)  # as huge as these jump
     assert same_curve(back, samples.curve())
 
@@ -67,7 +67,7 @@ def test_ros_messages_have_the_fields_of_the_interface(loads):
     rows = sample(ramped(), 20.0)
     q = rows.q.copy()
     q[1] = 1e-5, -3e-300, 2.5e22  # words, not numbers, to a YAML 1.1 reader unless written with a point
-    samples = Samples(rows.time, q, rows.qd, rows.qdd)
+    samples = MotionSamples(rows.time, q, rows.qd, rows.qdd)
     message = loads((ros2_json if loads is json.loads else ros2_yaml)(samples, JOINTS))
     assert list(message) == ["joint_names", "points"]
     assert message["joint_names"] == list(JOINTS)
@@ -132,9 +132,11 @@ def test_interpolation_follows_the_columns(tmp_path):
     rows = table(Curve((series(),)), 15)
     full = read_trajectory(write(tmp_path / "a.csv", csv_text(rows, JOINTS)), ROBOT)
     quintic = BPoly.from_derivatives(rows.time, np.stack([rows.q, rows.qd, rows.qdd], axis=1))
-    partly = read_trajectory(write(tmp_path / "b.csv", csv_text(Samples(rows.time, rows.q, rows.qd), JOINTS)), ROBOT)
+    partly = read_trajectory(
+        write(tmp_path / "b.csv", csv_text(MotionSamples(rows.time, rows.q, rows.qd), JOINTS)), ROBOT
+    )
     cubic = CubicHermiteSpline(rows.time, rows.q, rows.qd)
-    only = read_trajectory(write(tmp_path / "c.csv", csv_text(Samples(rows.time, rows.q), JOINTS)), ROBOT)
+    only = read_trajectory(write(tmp_path / "c.csv", csv_text(MotionSamples(rows.time, rows.q), JOINTS)), ROBOT)
     spline = CubicSpline(rows.time, rows.q, bc_type="not-a-knot")
     for curve, oracle in ((full, quintic), (partly, cubic), (only, spline)):
         want = np.stack([oracle(TIMES, k) for k in range(3)])
@@ -539,8 +541,8 @@ def test_rounding_is_seen_and_its_accelerations_are_foretold(columns):
     """Against the motion through rounded rows itself: never more than 12 ε/h² off, and not much less at the worst."""
     exact = sample(Curve((series(),)), 500.0)
     blocks = [exact.q, exact.qd, exact.qdd][:columns]
-    assert Rounding.of(Samples(exact.time, *blocks).curve()) is None
-    rounded = Samples(exact.time, np.round(exact.q, 6), *blocks[1:]).curve()
+    assert Rounding.of(MotionSamples(exact.time, *blocks).curve()) is None
+    rounded = MotionSamples(exact.time, np.round(exact.q, 6), *blocks[1:]).curve()
     found = Rounding.of(rounded)
     assert (found.decimals, found.step) == (6, pytest.approx(0.002))
     assert found.acceleration == pytest.approx(12 * 5e-7 / 0.002**2)
@@ -549,7 +551,7 @@ def test_rounding_is_seen_and_its_accelerations_are_foretold(columns):
     assert 0.3 * found.acceleration < error < 1.01 * found.acceleration
     assert found.matters
     coarse = sample(Curve((series(),)), 20.0)
-    assert not Rounding.of(Samples(coarse.time, np.round(coarse.q, 6), coarse.qd, coarse.qdd).curve()).matters
+    assert not Rounding.of(MotionSamples(coarse.time, np.round(coarse.q, 6), coarse.qd, coarse.qdd).curve()).matters
     assert "rounded to 6 decimals" in str(found)
     assert Rounding.of(table(ramped(), 9).curve()) is None  # few rows
 

@@ -10,7 +10,7 @@ from exciter import cli
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.certificate.adaptive import Effort, certify
+from exciter.excitation.certificate.adaptive import CertificateEffort, certify
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.torque import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
@@ -260,8 +260,8 @@ def test_long_files_are_certified_like_short_ones():
     most = np.abs(model.torque(dense(curve, 200001))).max()
     tight = DynamicModel(SMALL.with_limits(torque=1.0001 * most))
     rows = sample(curve, 100.0).curve()
-    assert not certify(tight.robot, rows, [TorqueLimits(tight)], Effort(most=0)).certified
-    assert certify(tight.robot, rows, [TorqueLimits(tight)], Effort(most=len(rows.knots))).certified
+    assert not certify(tight.robot, rows, [TorqueLimits(tight)], CertificateEffort(most=0)).certified
+    assert certify(tight.robot, rows, [TorqueLimits(tight)], CertificateEffort(most=len(rows.knots))).certified
 
 
 # -- on the command line ---------------------------------------------------------------------------------------------

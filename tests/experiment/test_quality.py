@@ -13,7 +13,7 @@ from scipy.signal import butter, sosfiltfilt
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.excitation.files.samples import Samples
+from exciter.excitation.files.samples import MotionSamples
 from exciter.experiment.quality import Repairs, Thresholds, check, check_stream, repair
 from exciter.experiment.quality.arrangement import cycles
 from exciter.experiment.quality.delays import blocks
@@ -662,7 +662,7 @@ def test_period_visible_given_and_wrong(panda):
 def test_planned_against_executed(panda):
     recording, robot = panda
     plan = fourier(robot, recording.time, 3)
-    curve = Samples(plan.time, plan.q, plan.qd, plan.qdd).curve()
+    curve = MotionSamples(plan.time, plan.q, plan.qd, plan.qdd).curve()
     good = found(judge(recording, robot, planned=curve), "planned motion")
     assert good.numbers["shift"] == pytest.approx(0.0, abs=1e-4)
     assert max(good.numbers["rms"]) < 1e-4

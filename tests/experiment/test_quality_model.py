@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exciter.dynamics.model import DynamicModel
-from exciter.excitation.files.samples import Samples
+from exciter.excitation.files.samples import MotionSamples
 from exciter.experiment.quality import Repairs, check, repair
 from exciter.experiment.quality.drive_checks import group_delay
 from exciter.experiment.quality.evidence import USUAL_TERMS, foreign_units
@@ -271,7 +271,7 @@ def test_a_long_gap_counts_by_the_true_rate():
 def plan_of(robot, seconds, period=12.0):
     time = np.arange(int(seconds * RATE) + 1) / RATE
     plan = fourier(robot, time, 1, period)
-    return Samples(plan.time, plan.q, plan.qd, plan.qdd).curve()
+    return MotionSamples(plan.time, plan.q, plan.qd, plan.qdd).curve()
 
 
 def test_the_smallest_of_equal_shifts_is_told(ur):

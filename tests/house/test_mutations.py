@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exciter.errors import RobotError
-from exciter.excitation.certificate.certificate import AT_REST
+from exciter.excitation.certificate.certificate import REST_LIMIT_FRACTION
 from exciter.excitation.constraints.torque_bound import chord_range
 from exciter.robot import embedded
 from support.scripts import benchmark
@@ -43,7 +43,7 @@ def test_a_mutant_takes_the_place_of_code_that_others_have_imported(script: Modu
     script.graft(loaded, original)
     assert changed == [0.0, 4.0]
     assert [side.item() for side in chord_range(ends, curvature, width)] == [-1.0, 5.0]
-    assert AT_REST["velocity"] == 1e-6
+    assert REST_LIMIT_FRACTION["velocity"] == 1e-6
 
 
 def test_a_mutant_that_no_longer_calls_super_takes_its_place_too(script: ModuleType) -> None:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from exciter.excitation.files import Samples
+from exciter.excitation.files import MotionSamples
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
@@ -37,6 +37,6 @@ def ramped(end: float = 10.0, ramp: float = 1.2345678901) -> Curve:
     return Curve((inward, body, outward))
 
 
-def table(curve: Curve, count: int = 9) -> Samples:
+def table(curve: Curve, count: int = 9) -> MotionSamples:
     motion = curve.motion(np.linspace(curve.start, curve.end, count))
-    return Samples(motion.time, motion.q, motion.qd, motion.qdd)
+    return MotionSamples(motion.time, motion.q, motion.qd, motion.qdd)

@@ -42,13 +42,13 @@ from exciter.excitation.criteria.design_rows import DesignRows, EnergyRows, Torq
 from exciter.excitation.criteria.gram import DOptimality
 from exciter.excitation.criteria.registry import DESIGN_ROWS, WordsOfCriteria
 from exciter.excitation.criteria.sums import bound
-from exciter.excitation.files.export import RATE
+from exciter.excitation.files.export import DEFAULT_FILE_RATE_HZ
 from exciter.excitation.files.families import DRAWN, TO_DESIGN
 from exciter.excitation.files.read import read_trajectory
 from exciter.excitation.files.samples import check_rows, sample
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import Ramps
-from exciter.excitation.trajectories.trajectory import LONGEST_MOTION, SHORTEST_MOTION, Trajectory
+from exciter.excitation.trajectories.trajectory import LONGEST_MOTION_S, SHORTEST_MOTION_S, Trajectory
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.parameters.terms import Terms, declared_terms
 from exciter.robot import embedded
@@ -90,7 +90,7 @@ class MotionSettings(Settings):
     complete: ClassVar[bool] = True
     motion: Annotated[Trajectory | RandomPoints | RandomSpline, TO_DESIGN] = USUAL_FAMILY
     periods: Annotated[int, Whole(1, 10_000)] = 1
-    rate: Annotated[float, Number(above=0.0, most=HIGHEST_ROW_RATE_HZ, unit="Hz")] = RATE
+    rate: Annotated[float, Number(above=0.0, most=HIGHEST_ROW_RATE_HZ, unit="Hz")] = DEFAULT_FILE_RATE_HZ
     ramps: RampSettings | None = None
     duration_range: Annotated[tuple[float, float] | None, Vector(2, "s")] = None
 
@@ -114,10 +114,10 @@ class MotionSettings(Settings):
                     f"duration_range is {shown(list(self.duration_range))}; a {self.family} motion is drawn, not "
                     "searched, so that its duration is not free; leave it out"
                 )
-            if not SHORTEST_MOTION <= shortest < longest <= LONGEST_MOTION:
+            if not SHORTEST_MOTION_S <= shortest < longest <= LONGEST_MOTION_S:
                 raise ExciterError(
                     f"duration_range is {shortest:g} … {longest:g} s; give [shortest, longest], within "
-                    f"{SHORTEST_MOTION:g} to {LONGEST_MOTION:g} s"
+                    f"{SHORTEST_MOTION_S:g} to {LONGEST_MOTION_S:g} s"
                 )
         if not isinstance(self.motion, RandomPoints):  # how long that takes is found when it is drawn
             longest = self.motion.duration if self.duration_range is None else self.duration_range[1]

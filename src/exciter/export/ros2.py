@@ -15,7 +15,7 @@ import numpy as np
 from exciter.errors import ExciterError, RobotError
 from exciter.excitation.files.read import DESIGN, EXACT, TABLE, read_trajectory
 from exciter.excitation.files.row_files import parse_csv, ros2_json, ros2_yaml
-from exciter.excitation.files.samples import Samples, sample
+from exciter.excitation.files.samples import MotionSamples, sample
 from exciter.export.text_files import require_suffix, write_texts
 from exciter.robot import Joint, Limits, Robot
 from exciter.robot.yaml_file import parse_json
@@ -96,7 +96,7 @@ def _named(joints: list[Any]) -> Robot:
     )
 
 
-def _same(rows: Samples, planned: Samples) -> bool:
+def _same(rows: MotionSamples, planned: MotionSamples) -> bool:
     if rows.qd is None or rows.qdd is None or planned.qd is None or planned.qdd is None:
         return False
     pairs = ((rows.time, planned.time), (rows.q, planned.q), (rows.qd, planned.qd), (rows.qdd, planned.qdd))

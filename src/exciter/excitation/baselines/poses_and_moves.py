@@ -24,7 +24,7 @@ from exciter.errors import ExciterError, MotionError
 from exciter.excitation.criteria.criterion import DesignObjective, evaluate
 from exciter.excitation.criteria.design_rows import DesignColumns
 from exciter.excitation.criteria.gram import DOptimality
-from exciter.excitation.trajectories.curve import Curve, Piece
+from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
@@ -87,7 +87,7 @@ def rest(posture: ArrayLike, duration: float) -> Curve:
 
 def chained(parts: list[Curve]) -> Curve:
     """One after the other, from time 0; each must start in the state in which the one before ends."""
-    pieces: list[Piece] = []
+    pieces: list[CurvePiece] = []
     at = 0.0
     for part in parts:
         pieces += part.shifted(at - part.start).pieces

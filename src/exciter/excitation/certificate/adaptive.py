@@ -33,9 +33,9 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 Index = NDArray[np.int64]
-BLOCK = 1024  #: intervals at a time: temporaries stay in the cache
-PARTS = 4  #: into which an interval is split
-ROUNDING = 1e-9  #: a row this far below zero is broken by more than rounding
+INTERVALS_PER_BLOCK = 1024  #: intervals at a time: temporaries stay in the cache
+SPLIT_PARTS = 4  #: into which an interval is split
+BROKEN_ROW_ROUNDING = 1e-9  #: a row this far below zero is broken by more than rounding
 
 
 @runtime_checkable
@@ -54,7 +54,7 @@ class Certifiable(Protocol):
 
 
 @dataclass(frozen=True)
-class Effort:
+class CertificateEffort:
     """How hard to try. Rows are dimensionless: 0.01 is 1 % of a torque limit, 1 mm of a distance.
 
     grid: intervals to begin with, more where the curve has more spans. tolerance: how far a margin that is reported may
@@ -74,7 +74,7 @@ def certify(
     robot: Robot,
     curve: Curve,
     constraints: Sequence[Certifiable] = (),
-    effort: Effort | None = None,
+    effort: CertificateEffort | None = None,
     check: Callable[[], None] | None = None,
     *,
     from_rest: bool = False,
@@ -86,11 +86,11 @@ def certify(
     """
     if curve.n != robot.n:
         raise MotionError(f"the curve moves {curve.n} joints, robot '{robot.name}' has {robot.n}")
-    effort = Effort() if effort is None else effort
+    effort = CertificateEffort() if effort is None else effort
     verdicts, nodes = [*(end_jumps(robot, curve) if from_rest else ()), *joint_verdicts(robot, curve)], 0
     if constraints:
         grid = _grid(curve, effort.grid)
-        searches = [_Search(constraint, curve, effort, check or _go_on) for constraint in constraints]
+        searches = [_RowSearch(constraint, curve, effort, check or _go_on) for constraint in constraints]
         for block in _blocks(len(grid.start)):  # what constraints share is worked out once, and held for a block only
             spans = grid.part(curve, block)
             for search in searches:
@@ -119,11 +119,11 @@ class _Grid:
 
     def split(self, which: NDArray[np.bool_]) -> _Grid:
         """The chosen intervals in four equal parts each."""
-        fraction = np.arange(PARTS + 1) / PARTS
+        fraction = np.arange(SPLIT_PARTS + 1) / SPLIT_PARTS
         start, end = self.start[which, None], self.end[which, None]
         cuts = start + fraction * (end - start)
         cuts[:, -1] = end[:, 0]
-        return _Grid(np.repeat(self.span[which], PARTS), cuts[:, :-1].ravel(), cuts[:, 1:].ravel())
+        return _Grid(np.repeat(self.span[which], SPLIT_PARTS), cuts[:, :-1].ravel(), cuts[:, 1:].ravel())
 
 
 def _grid(curve: Curve, intervals: int) -> _Grid:
@@ -139,7 +139,7 @@ def _grid(curve: Curve, intervals: int) -> _Grid:
 
 
 def _blocks(size: int) -> list[slice]:
-    return [slice(first, min(first + BLOCK, size)) for first in range(0, size, BLOCK)]
+    return [slice(first, min(first + INTERVALS_PER_BLOCK, size)) for first in range(0, size, INTERVALS_PER_BLOCK)]
 
 
 def remembers(constraint: Certifiable) -> bool:
@@ -150,10 +150,12 @@ def remembers(constraint: Certifiable) -> bool:
     return any(remembers(member) for member in getattr(constraint, "constraints", ()))
 
 
-class _Search:
+class _RowSearch:
     """Bounds and witnesses of the K rows of one constraint."""
 
-    def __init__(self, constraint: Certifiable, curve: Curve, effort: Effort, check: Callable[[], None]) -> None:
+    def __init__(
+        self, constraint: Certifiable, curve: Curve, effort: CertificateEffort, check: Callable[[], None]
+    ) -> None:
         self.constraint, self.curve, self.effort, self.check = constraint, curve, effort, check
         rows = len(constraint.rows)
         self.lowest = np.full(rows, np.inf)  # smallest value met
@@ -180,7 +182,7 @@ class _Search:
             self.bound = np.minimum(self.bound, bounds[:, ~wanted].min(axis=1, initial=np.inf))
             if not wanted.any():
                 return
-            above = np.repeat(bounds[:, wanted], PARTS, axis=1)
+            above = np.repeat(bounds[:, wanted], SPLIT_PARTS, axis=1)
             grid = grid.split(wanted)
             parts = []
             for block in _blocks(len(grid.start)):
@@ -210,8 +212,8 @@ class _Search:
         if self.nodes < self.effort.refine:
             level = np.maximum(0.0, self.lowest - self.effort.tolerance * (1.0 + np.abs(self.lowest)))
         level[self.lowest < 0.0] = -np.inf  # broken: nothing left to prove
-        wanted = (bounds < level[:, None]).any(axis=0) & (grid.end - grid.start > PARTS * self.effort.narrowest)
-        too_many: bool = self.nodes - self.grid_nodes + PARTS * int(wanted.sum()) > self.effort.most
+        wanted = (bounds < level[:, None]).any(axis=0) & (grid.end - grid.start > SPLIT_PARTS * self.effort.narrowest)
+        too_many: bool = self.nodes - self.grid_nodes + SPLIT_PARTS * int(wanted.sum()) > self.effort.most
         return np.zeros_like(wanted) if too_many else wanted
 
     def verdicts(self) -> list[LimitVerdict]:
@@ -223,7 +225,7 @@ def _verdict(row: RowName, lowest: float, bound: float, at: float) -> LimitVerdi
     status: Status = "open"
     if bound >= 0.0:
         status = row.kept
-    elif lowest < -ROUNDING:
+    elif lowest < -BROKEN_ROW_ROUNDING:
         status = "broken"
     sign = -1.0 if row.upper else 1.0
     reached, bounded = (row.limit + sign * c * row.scale for c in (lowest, bound))

@@ -27,13 +27,16 @@ Status = Literal["holds", "assumed", "open", "broken"]
 FAILURES = ("open", "broken")  #: what keeps a curve from being certified
 #: Velocity and acceleration below this part of their limit are none. A controller that interpolates positions and
 #: velocities starts a motion from rest with a small acceleration, of the order of the square of its sampling time.
-AT_REST = {"velocity": 1e-6, "acceleration": 1e-3}
+REST_LIMIT_FRACTION = {"velocity": 1e-6, "acceleration": 1e-3}
 #: [rad/s, m/s] and [rad/s², m/s²] that are never none: a limit may be a placeholder.
-MOST_AT_REST = {"velocity": 1e-4, "acceleration": 0.1}
-CLOSE_PART, CLOSE_LENGTH = 0.05, 0.005  #: of a limit, and [m]: a bound this close to what is reached says no more
-MOST = 10.0  #: a margin beyond ten times the limit says no more than that
+LARGEST_AT_REST = {"velocity": 1e-4, "acceleration": 0.1}
+CLOSE_BOUND_FRACTION, CLOSE_BOUND_M = (
+    0.05,
+    0.005,
+)  #: of a limit, and [m]: a bound this close to what is reached says no more
+LARGEST_MARGIN_SHOWN = 10.0  #: a margin beyond ten times the limit says no more than that
 #: By how much of a limit rounding may pass it: a motion designed to touch a limit does.
-TOUCHING = 1e-9
+LIMIT_ROUNDING_FRACTION = 1e-9
 SYMMETRIC = ("velocity", "acceleration", "jerk")
 
 
@@ -168,7 +171,7 @@ class Certificate:
 def rests(robot: Robot, curve: Curve) -> tuple[bool, bool]:
     """At the start and at the end: no velocity and no acceleration."""
     resting = np.ones(2, dtype=bool)
-    for what in AT_REST:
+    for what in REST_LIMIT_FRACTION:
         size, allowed = _at_the_ends(robot, curve, what)
         resting &= (size <= allowed[:, None]).all(axis=0)
     return bool(resting[0]), bool(resting[1])
@@ -178,7 +181,7 @@ def end_jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
     """Every joint that would have to jump from rest, or to rest, by velocity; where its jerk is limited, by
     acceleration too."""
     jerky = np.isfinite(robot.limit("jerk"))
-    for order, what in enumerate(AT_REST, start=1):
+    for order, what in enumerate(REST_LIMIT_FRACTION, start=1):
         size, allowed = _at_the_ends(robot, curve, what)
         moving = ~(size <= allowed[:, None])  # NaN is a jump
         for j, end in np.argwhere(moving & jerky[:, None] if order == 2 else moving):
@@ -191,26 +194,26 @@ def end_jumps(robot: Robot, curve: Curve) -> Iterator[LimitVerdict]:
 def _at_the_ends(robot: Robot, curve: Curve, what: str) -> tuple[Array, Array]:
     """Magnitude (n, 2) at the start and at the end, and up to which it is none (n,): by the size of the limit or,
     where there is none, of what the joint reaches, within reason."""
-    order = list(AT_REST).index(what) + 1
+    order = list(REST_LIMIT_FRACTION).index(what) + 1
     span, time = np.array([0, len(curve.knots) - 2]), np.array([curve.start, curve.end])
     limit = robot.limit(what)
     size = np.where(np.isfinite(limit), limit, np.maximum(1.0, curve.extremum(order).size))
-    allowed = np.minimum(AT_REST[what] * size, MOST_AT_REST[what])
+    allowed = np.minimum(REST_LIMIT_FRACTION[what] * size, LARGEST_AT_REST[what])
     return np.abs(curve.derivatives(span, time, order)[order]), allowed
 
 
 def margin_words(limit: LimitVerdict) -> str:
     """Signed, in mm or %; what is beyond all measure is not counted out."""
-    if limit.is_length or not abs(limit.margin) > MOST or math.isinf(limit.margin):
+    if limit.is_length or not abs(limit.margin) > LARGEST_MARGIN_SHOWN or math.isinf(limit.margin):
         return limit.margin_words
-    return f"> +{100 * MOST:g} %" if limit.margin > 0 else f"< -{100 * MOST:g} %"
+    return f"> +{100 * LARGEST_MARGIN_SHOWN:g} %" if limit.margin > 0 else f"< -{100 * LARGEST_MARGIN_SHOWN:g} %"
 
 
 def reached_words(limit: LimitVerdict) -> str:
     """What is reached; also how far the proof came, where a limit is open or its margin is not that of what is
     reached."""
     beyond = limit.bound - limit.reached if limit.upper else limit.reached - limit.bound
-    close = beyond <= (CLOSE_LENGTH if limit.is_length else CLOSE_PART * abs(limit.limit))
+    close = beyond <= (CLOSE_BOUND_M if limit.is_length else CLOSE_BOUND_FRACTION * abs(limit.limit))
     if limit.status == "broken" or (limit.status != "open" and close):
         return f"{limit.reached:.6g}"
     side = "at most" if limit.upper else "at least"
@@ -262,7 +265,7 @@ def _exact_verdict(row: RowName, reached: float, at: float) -> LimitVerdict:
     """Of the exact extreme. Rounding has the size of the limit, however wide the range of a position is; it is less
     where that is narrow."""
     room = row.limit - reached if row.upper else reached - row.limit
-    touching = TOUCHING * min(row.scale, max(1.0, abs(row.limit)))
+    touching = LIMIT_ROUNDING_FRACTION * min(row.scale, max(1.0, abs(row.limit)))
     status = row.kept if room >= -touching else "broken"
     margin = room / row.scale if status == "broken" else max(0.0, room / row.scale)  # rounding is no overshoot
     return row.verdict(status, reached=reached, bound=reached, margin=margin, at=at)

@@ -37,7 +37,7 @@ from exciter.robot.motion import Motion
 from exciter.typing import Array
 
 Index = NDArray[np.int64]
-ROUNDING = 1e-9  #: of bounds, relative and absolute; errors of double precision stay a factor 10⁴ below
+BOUND_ROUNDING = 1e-9  #: of bounds, relative and absolute; errors of double precision stay a factor 10⁴ below
 
 
 def product(x: Array, y: Array, order: int) -> Array:

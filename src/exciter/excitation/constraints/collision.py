@@ -21,24 +21,22 @@ from exciter.dynamics.kernels.cache import kernels
 from exciter.errors import ParameterError, RobotError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import (
-    LENGTH,
+    ROW_LENGTH_M,
+    ConstraintRows,
     Kinematics,
     RowName,
-    Rows,
     kinematics,
     moving_point,
     robot_dynamics,
     rows_of,
 )
 from exciter.excitation.constraints.obstacles import Block, Flat, Obstacle, Round, Touch, Wall
+from exciter.excitation.kernels import PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2
 from exciter.robot.capsules import capsules_of, uncovered, without_capsule
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
-
-TINY = 1e-30  # [m²] a segment shorter than the root of this is a point
-PARALLEL = 1e-8  # sin² of the angle below which the crossing point of two lines is mostly rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +61,14 @@ def closest_points(first: tuple[Array, Array], second: tuple[Array, Array]) -> C
     a, b, e, c, f = _dot(u, u), _dot(u, v), _dot(v, v), _dot(u, r), _dot(v, r)
     area = a * e - b * b
     s = np.clip(_ratio(b * f - c * e, area, 0.0), 0.0, 1.0)
-    t = np.clip(_ratio(b * s + f, e, TINY), 0.0, 1.0)
-    s = np.where((t > 0.0) & (t < 1.0), s, np.clip(_ratio(b * t - c, a, TINY), 0.0, 1.0))
+    t = np.clip(_ratio(b * s + f, e, POINT_SEGMENT_M2), 0.0, 1.0)
+    s = np.where((t > 0.0) & (t < 1.0), s, np.clip(_ratio(b * t - c, a, POINT_SEGMENT_M2), 0.0, 1.0))
     best = _squared(r, u, v, s, t)
     zero, one = np.zeros_like(a), np.ones_like(a)
-    ends = [(x, np.clip(_ratio(b * x + f, e, TINY), 0.0, 1.0)) for x in (zero, one)]
-    ends += [(np.clip(_ratio(b * y - c, a, TINY), 0.0, 1.0), y) for y in (zero, one)]
+    ends = [(x, np.clip(_ratio(b * x + f, e, POINT_SEGMENT_M2), 0.0, 1.0)) for x in (zero, one)]
+    ends += [(np.clip(_ratio(b * y - c, a, POINT_SEGMENT_M2), 0.0, 1.0), y) for y in (zero, one)]
     for x, y in ends:
-        closer = (area <= PARALLEL * a * e) & (_squared(r, u, v, x, y) < best)
+        closer = (area <= PARALLEL_SINE_SQUARED * a * e) & (_squared(r, u, v, x, y) < best)
         s, t = np.where(closer, x, s), np.where(closer, y, t)
         best = np.where(closer, _squared(r, u, v, x, y), best)
     at, on = first[0] + s[..., None, :] * u, second[0] + t[..., None, :] * v
@@ -105,13 +103,13 @@ def _ratio(numerator: Array, denominator: Array, smallest: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class CapsuleDistance:
-    """Rows (d − clearance) / LENGTH, d [m] the distance of two capsules, or of a capsule and an obstacle.
+    """Rows (d − clearance) / ROW_LENGTH_M, d [m] the distance of two capsules, or of a capsule and an obstacle.
 
     pairs: names of capsules, links or joints that must not touch (a link or joint means all of its capsules); the
     robot's own collision pairs unless given, which it then must have; () for obstacles alone.
     obstacles: see ``obstacles``; each against what it names, or all capsules that move.
     clearance: [m] that stays free everywhere. points: more capsules than the robot has, for obstacles to name.
-    Rows come in this order: pairs, round obstacles, flat obstacles.
+    ConstraintRows come in this order: pairs, round obstacles, flat obstacles.
     """
 
     robot: Robot
@@ -204,7 +202,8 @@ class CapsuleDistance:
         names = [(self.bodies[a].name, self.bodies[b].name, False) for a, b in self.pair_index]
         names += [(self.bodies[k].name, flat.name, getattr(flat, "assumed", False)) for flat, k in self.flat]
         return tuple(
-            RowName("distance", f"{a} – {b}", "m", self.clearance, LENGTH, False, assumed) for a, b, assumed in names
+            RowName("distance", f"{a} – {b}", "m", self.clearance, ROW_LENGTH_M, False, assumed)
+            for a, b, assumed in names
         )
 
     def _capsules(self, name: str) -> tuple[int, ...]:
@@ -233,7 +232,7 @@ class CapsuleDistance:
         distance = np.concatenate([self._pairs(at, derivatives=False)[0], *(t.distance[None] for t in self._touch(at))])
         return self._rows(distance)
 
-    def linearised(self, motion: Motion) -> Rows:
+    def linearised(self, motion: Motion) -> ConstraintRows:
         at = kinematics(self.robot, motion)
         distance, dq = self._pairs(at, derivatives=True)
         touches = self._touch(at)
@@ -242,7 +241,7 @@ class CapsuleDistance:
             for t, (_, index) in zip(touches, self.flat, strict=True)
         ]
         distance = np.concatenate([distance, *(t.distance[None] for t in touches)])
-        return Rows(self._rows(distance), np.concatenate([dq, *flat]) / LENGTH)
+        return ConstraintRows(self._rows(distance), np.concatenate([dq, *flat]) / ROW_LENGTH_M)
 
     def lower_bounds(self, spans: Spans) -> Array:
         ends = [
@@ -257,7 +256,7 @@ class CapsuleDistance:
         return rows_of(apart)
 
     def _rows(self, distance: Array) -> Array:
-        return (distance - (self.radii + self.clearance)[:, None]) / LENGTH
+        return (distance - (self.radii + self.clearance)[:, None]) / ROW_LENGTH_M
 
     def _touch(self, at: Kinematics) -> list[Touch]:
         touches = []

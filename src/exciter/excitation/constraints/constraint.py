@@ -29,18 +29,18 @@ from exciter.dynamics.reference import cross, matvec
 from exciter.errors import ParameterError
 from exciter.excitation.certificate.adaptive import Certifiable
 from exciter.excitation.certificate.certificate import RowName as RowName
-from exciter.excitation.certificate.spans import ROUNDING, Spans
+from exciter.excitation.certificate.spans import BOUND_ROUNDING, Spans
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
 from exciter.settings import Settings
 from exciter.typing import Array
 
-LENGTH = 0.1  # [m] a clearance of this length counts as one
-STEP = 1e-5  # of central differences, relative to max(1, |x|): errors of 1e-10 of a smooth function
+ROW_LENGTH_M = 0.1  # [m] a clearance of this length counts as one
+DIFFERENCE_STEP = 1e-5  # of central differences, relative to max(1, |x|): errors of 1e-10 of a smooth function
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ConstraintRows:
     """Values c (K, N) and derivatives ∂c/∂q, ∂c/∂q̇, ∂c/∂q̈ (K, n, N), samples last; None where nothing depends on it."""
 
     values: Array
@@ -53,7 +53,7 @@ class Rows:
 class Constraint(Certifiable, Protocol):
     """K rows that must be ≥ 0 at every instant, with derivatives."""
 
-    def linearised(self, motion: Motion) -> Rows:
+    def linearised(self, motion: Motion) -> ConstraintRows:
         """c and its derivatives with respect to q, q̇, q̈ of the same sample."""
 
 
@@ -133,7 +133,7 @@ def moving_point(robot: Robot, joint: int, point: Array, spans: Spans) -> tuple[
 
 def rows_of(distance: Array) -> Array:
     """Lower bounds of distances [m] as rows, less what rounding may do."""
-    return (distance - ROUNDING * (1.0 + np.abs(distance))) / LENGTH
+    return (distance - BOUND_ROUNDING * (1.0 + np.abs(distance))) / ROW_LENGTH_M
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ class AnyOf(Settings):
     def values(self, motion: Motion) -> Array:
         return _best([member.values(motion) for member in self.constraints])
 
-    def linearised(self, motion: Motion) -> Rows:
+    def linearised(self, motion: Motion) -> ConstraintRows:
         members = [member.linearised(motion) for member in self.constraints]
         lowest = [np.argmin(rows.values, axis=0) for rows in members]
         at = np.arange(len(motion))
@@ -184,7 +184,7 @@ class AnyOf(Settings):
 
         geometric = all(rows.dqd is None and rows.dqdd is None for rows in members)
         derivatives = [None if geometric else active(which) for which in ("dqd", "dqdd")]
-        return Rows(values[chosen, at][None], active("dq"), *derivatives)
+        return ConstraintRows(values[chosen, at][None], active("dq"), *derivatives)
 
     def lower_bounds(self, spans: Spans) -> Array:
         """Sound on a short interval: the member with the largest bound holds throughout it."""
@@ -197,7 +197,7 @@ def _best(members: list[Array]) -> Array:
     return best[None]
 
 
-def _part(rows: Rows, which: str) -> Array:
+def _part(rows: ConstraintRows, which: str) -> Array:
     """A derivative, zero where nothing depends on it."""
     part: Array | None = getattr(rows, which)
     return np.zeros_like(rows.dq) if part is None else part
@@ -241,7 +241,7 @@ class UserConstraint:
     def values(self, motion: Motion) -> Array:
         return self._checked(self.function(motion), "function", (self.count, len(motion)))
 
-    def linearised(self, motion: Motion) -> Rows:
+    def linearised(self, motion: Motion) -> ConstraintRows:
         shape = (self.count, motion.n, len(motion))
         if self.derivatives is None:
             given = tuple(self._differences(motion, order) for order in range(3))
@@ -252,7 +252,7 @@ class UserConstraint:
                     f"derivatives of UserConstraint '{self.name}' gave {len(given)} arrays; give ∂c/∂q, ∂c/∂q̇, ∂c/∂q̈"
                 )
         dq, dqd, dqdd = (self._checked(d, "a derivative", shape) for d in given)
-        return Rows(self.values(motion), dq, dqd, dqdd)
+        return ConstraintRows(self.values(motion), dq, dqd, dqdd)
 
     def lower_bounds(self, spans: Spans) -> Array:
         shape = (self.count, len(spans.start))
@@ -268,7 +268,7 @@ class UserConstraint:
             for sign in (1.0, -1.0):
                 arrays = [np.array(x) for x in (motion.q, motion.qd, motion.qdd)]
                 moved = arrays[order][:, joint]
-                moved += sign * STEP * np.maximum(1.0, np.abs(moved))
+                moved += sign * DIFFERENCE_STEP * np.maximum(1.0, np.abs(moved))
                 sides.append((moved, self.values(Motion(motion.time, *arrays))))
             columns.append((sides[0][1] - sides[1][1]) / (sides[0][0] - sides[1][0]))
         return np.stack(columns, axis=1)

@@ -34,7 +34,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown, unknown_name
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf, Constraint
-from exciter.excitation.constraints.ground import OUT_OF_THE_MOUNTING, mounting_plane
+from exciter.excitation.constraints.ground import MOUNTING_NORMAL, mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.obstacles import Block, Obstacle, Round, Wall
 from exciter.excitation.constraints.torque import TorqueLimits
@@ -62,7 +62,7 @@ Triple = tuple[float, float, float]
 Point = Annotated[Triple, Vector(3, "m")]
 Direction = Annotated[Triple, Vector(3)]
 Clearance = Annotated[float, Number(least=0.0, unit="m")]
-CLEARANCE = 0.01  # [m]
+DEFAULT_CLEARANCE_M = 0.01  # [m]
 REGIONS = Registry[Region]("region", HalfSpace, Box, InsideSphere, OutsideSphere, InsideCylinder, OutsideCylinder)
 SIDES = tuple(f"{axis}_{end}" for axis in "xyz" for end in ("min", "max"))
 
@@ -213,7 +213,7 @@ class ObstacleSettings(Settings):
 
 
 @dataclass(frozen=True)
-class Payload(Settings):
+class PayloadSettings(Settings):
     """A point mass that a frame carries."""
 
     frame: FrameName
@@ -234,7 +234,7 @@ class Payload(Settings):
 @dataclass(frozen=True)
 class TorqueSettings(Settings):
     margin: Annotated[float, Number(least=0.0)] = 0.0
-    payload: Payload | None = None
+    payload: PayloadSettings | None = None
 
 
 class TwoBodies(Kind):
@@ -252,7 +252,7 @@ class TwoBodies(Kind):
 
 @dataclass(frozen=True)
 class SelfCollision(Settings):
-    clearance: Clearance = CLEARANCE
+    clearance: Clearance = DEFAULT_CLEARANCE_M
     pairs: tuple[Annotated[tuple[str, str], TwoBodies()], ...] | None = None
     meshes: Switch = False
 
@@ -267,13 +267,13 @@ class GroundSettings(Settings):
 
     height: Coordinate | None = None
     normal: Direction | None = None
-    clearance: Clearance = CLEARANCE
+    clearance: Clearance = DEFAULT_CLEARANCE_M
 
     def plane(self, robot: Robot) -> CapsuleDistance | None:
         known = robot.base_bottom if robot.ground is None else robot.ground
         assumed = robot.ground is None and self.height is None and self.normal is None
         height = self.height if self.height is not None else 0.0 if self.normal is not None else known
-        return mounting_plane(robot, height, self.normal or OUT_OF_THE_MOUNTING, self.clearance, assumed=assumed)
+        return mounting_plane(robot, height, self.normal or MOUNTING_NORMAL, self.clearance, assumed=assumed)
 
 
 @dataclass(frozen=True)
@@ -364,7 +364,7 @@ class ConstraintSettings(Settings):
                 bodies.append(one.obstacle(k + 1))
         if not isinstance(asked, SelfCollision):
             if bodies:
-                yield CapsuleDistance(robot, (), CLEARANCE, bodies)
+                yield CapsuleDistance(robot, (), DEFAULT_CLEARANCE_M, bodies)
         elif not asked.meshes:
             yield CapsuleDistance(robot, asked.pairs, asked.clearance, bodies)
         else:

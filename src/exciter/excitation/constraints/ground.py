@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
 from exciter.excitation.constraints.collision import CapsuleDistance
-from exciter.excitation.constraints.constraint import LENGTH, kinematics
+from exciter.excitation.constraints.constraint import ROW_LENGTH_M, kinematics
 from exciter.excitation.constraints.obstacles import Flat, Obstacle, Round, Wall
 from exciter.excitation.constraints.workspace import direction
 from exciter.robot.geometry import Capsule
@@ -26,16 +26,18 @@ from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Frame, Robot
 from exciter.typing import Array
 
-OUT_OF_THE_MOUNTING = (0.0, 0.0, 1.0)
-POINT_RADIUS = 1e-6  # [m] of a frame's origin taken as a capsule
-LEVEL_AXIS = 1e-4  # [rad] descriptions print π/2 with few digits: 0.1 mm of height for 1 m of arm, below any clearance
+MOUNTING_NORMAL = (0.0, 0.0, 1.0)
+FRAME_POINT_RADIUS_M = 1e-6  # [m] of a frame's origin taken as a capsule
+LEVEL_AXIS_RAD = (
+    1e-4  # [rad] descriptions print π/2 with few digits: 0.1 mm of height for 1 m of arm, below any clearance
+)
 SWEPT_POSITIONS = 361  # of one joint over its range
-COSINE_OF_A_LEVEL = 0.99  # cosine between two normals from which on planes are parallel: 8 degrees
-LOWEST_PEDESTAL = 0.05  # [m] a plate below this is part of the floor
-HIGHEST_PEDESTAL = 2.0  # [m] in the middle of which, or of a lower one, an obstacle must stand,
-WIDEST_PEDESTAL = 0.3  # [m] and as close to the axis of the base
-FARTHEST_GROUND = 3.0  # [m] below the base's origin; what is farther away carries no robot
-COSINE_OF_A_WALL = 0.5  # cosine between normal and gravity beyond which a plane is no wall
+LEVEL_PLANE_COSINE = 0.99  # cosine between two normals from which on planes are parallel: 8 degrees
+LOWEST_PEDESTAL_M = 0.05  # [m] a plate below this is part of the floor
+HIGHEST_PEDESTAL_M = 2.0  # [m] in the middle of which, or of a lower one, an obstacle must stand,
+WIDEST_PEDESTAL_M = 0.3  # [m] and as close to the axis of the base
+FARTHEST_GROUND_M = 3.0  # [m] below the base's origin; what is farther away carries no robot
+WALL_PLANE_COSINE = 0.5  # cosine between normal and gravity beyond which a plane is no wall
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,7 @@ class Ground(Wall):
 def mounting_plane(
     robot: Robot,
     height: float = 0.0,
-    normal: ArrayLike = OUT_OF_THE_MOUNTING,
+    normal: ArrayLike = MOUNTING_NORMAL,
     clearance: float = 0.0,
     *,
     assumed: bool = False,
@@ -94,14 +96,14 @@ def has_a_floor(robot: Robot, constraints: Iterable[object]) -> bool:
     """Whether something keeps the robot from what it is mounted on: a ground, a level wall in place of it, or that none
     of its bodies can change its height."""
     walls = any(isinstance(one, Ground) or replaces_ground(one) for one in _obstacles(constraints))
-    return walls or not _moved(robot, np.array(OUT_OF_THE_MOUNTING))
+    return walls or not _moved(robot, np.array(MOUNTING_NORMAL))
 
 
 def replaces_ground(obstacle: object) -> bool:
     """A half-space that all bodies keep out of, level as the mounting, and not somewhere far below."""
     if not isinstance(obstacle, Wall) or obstacle.against is not None:
         return False
-    return _is_level(obstacle) and obstacle.offset > -FARTHEST_GROUND
+    return _is_level(obstacle) and obstacle.offset > -FARTHEST_GROUND_M
 
 
 def pedestal(robot: Robot, constraints: Iterable[object]) -> tuple[float, float] | None:
@@ -113,16 +115,16 @@ def pedestal(robot: Robot, constraints: Iterable[object]) -> tuple[float, float]
     foot = min((min(c.start[2], c.end[2]) - c.radius for c in robot.capsules if c.joint == BASE), default=0.0)
     foot = float(min(foot, robot.base_bottom, 0.0))
     level = max(levels, default=math.inf)
-    if not level < foot - LOWEST_PEDESTAL:
+    if not level < foot - LOWEST_PEDESTAL_M:
         return None
-    below = np.array([0.0, 0.0, foot - 0.5 * min(foot - level, HIGHEST_PEDESTAL)])
-    if any(_beside(obstacle, below) < WIDEST_PEDESTAL for obstacle in obstacles if not isinstance(obstacle, Wall)):
+    below = np.array([0.0, 0.0, foot - 0.5 * min(foot - level, HIGHEST_PEDESTAL_M)])
+    if any(_beside(obstacle, below) < WIDEST_PEDESTAL_M for obstacle in obstacles if not isinstance(obstacle, Wall)):
         return None
     return level, foot
 
 
 def _is_level(wall: Wall) -> bool:
-    return float(np.dot(OUT_OF_THE_MOUNTING, wall.normal)) > COSINE_OF_A_LEVEL
+    return float(np.dot(MOUNTING_NORMAL, wall.normal)) > LEVEL_PLANE_COSINE
 
 
 def _beside(obstacle: Obstacle, point: Array) -> float:
@@ -138,7 +140,7 @@ def _word(robot: Robot, normal: Array) -> str:
     if size == 0.0:
         return "mounting plane"
     along = float(normal @ robot.gravity) / size
-    return "floor" if along < -COSINE_OF_A_WALL else "ceiling" if along > COSINE_OF_A_WALL else "wall"
+    return "floor" if along < -WALL_PLANE_COSINE else "ceiling" if along > WALL_PLANE_COSINE else "wall"
 
 
 def _assumption(distance: CapsuleDistance, word: str, height: float) -> str:
@@ -147,7 +149,7 @@ def _assumption(distance: CapsuleDistance, word: str, height: float) -> str:
     end = ", where the base's shapes end" if height != 0.0 and height == robot.base_bottom else ""
     where = f"{word}: assumed at z = {height:.4g} of the base{end}"
     rest = np.clip(np.zeros(robot.n), *robot.position_range())
-    room = distance.values(Motion.at(rest[None]))[:, 0] * LENGTH
+    room = distance.values(Motion.at(rest[None]))[:, 0] * ROW_LENGTH_M
     if room.min() >= 0.0:
         return f"{where}; constraints: {{ground: HEIGHT}} says where it is, {{ground: none}} that there is none"
     below = math.floor(100.0 * (height + room.min()) + 1e-6) / 100.0  # down to a centimetre, but for rounding
@@ -166,7 +168,11 @@ def _moved(robot: Robot, normal: Array) -> set[int]:
     for index, joint in enumerate(robot.joints):
         axis = at.rotation[index, :, 2, 0]
         along = abs(float(normal @ axis))
-        level = along < LEVEL_AXIS if joint.is_prismatic else float(np.linalg.norm(np.cross(normal, axis))) < LEVEL_AXIS
+        level = (
+            along < LEVEL_AXIS_RAD
+            if joint.is_prismatic
+            else float(np.linalg.norm(np.cross(normal, axis))) < LEVEL_AXIS_RAD
+        )
         if joint.parent in moved or not level:
             moved.add(index)
     return moved
@@ -186,7 +192,7 @@ def _points(robot: Robot, moved: set[int]) -> Iterator[Capsule]:
         while name in names:
             name += "'"
         names.add(name)
-        covers.append(Capsule(name, frame.joint, frame.translation, frame.translation, POINT_RADIUS))
+        covers.append(Capsule(name, frame.joint, frame.translation, frame.translation, FRAME_POINT_RADIUS_M))
         yield covers[-1]
 
 
@@ -194,7 +200,7 @@ def _on_a_fixed_axis(robot: Robot, frame: Frame, moved: set[int]) -> bool:
     """Whether a frame's origin lies on the axis of a joint that stays at its height: then so does the origin."""
     joint = robot.joints[frame.joint]
     aside = float(np.linalg.norm(np.cross(joint.axis, frame.translation)))
-    return joint.parent not in moved and not joint.is_prismatic and aside < POINT_RADIUS
+    return joint.parent not in moved and not joint.is_prismatic and aside < FRAME_POINT_RADIUS_M
 
 
 def _contains(capsule: Capsule, point: Array) -> bool:

@@ -20,21 +20,28 @@ import numpy as np
 from exciter.dynamics.engine import Chain
 from exciter.errors import ParameterError, RobotError
 from exciter.excitation.certificate.spans import Spans, distances
-from exciter.excitation.constraints.constraint import LENGTH, Kinematics, RowName, Rows, kinematics, robot_dynamics
+from exciter.excitation.constraints.constraint import (
+    ROW_LENGTH_M,
+    ConstraintRows,
+    Kinematics,
+    RowName,
+    kinematics,
+    robot_dynamics,
+)
 from exciter.robot.capsules import body_name, body_names, body_of, uncovered
 from exciter.robot.geometry import Shape
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
 
-ACCURACY = 1e-6  #: [m] to which distances of general shapes are trusted
+MESH_DISTANCE_ACCURACY_M = 1e-6  #: [m] to which distances of general shapes are trusted
 #: joint, coal geometry, rotation and translation in the joint's frame, of a shape that is measured
 Geometry = tuple[int, Any, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
 class MeshDistance:
-    """Rows (d − clearance) / LENGTH, d [m] the distance of two bodies by all of their collision shapes.
+    """Rows (d − clearance) / ROW_LENGTH_M, d [m] the distance of two bodies by all of their collision shapes.
 
     pairs: bodies by the name of their joint ("base" for the base), of a link or of a capsule on them; those of the
     robot's collision pairs unless given. clearance: [m] that stays free.
@@ -84,7 +91,7 @@ class MeshDistance:
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
         names = [(body_name(self.robot, a), body_name(self.robot, b)) for a, b in self.bodies]
-        return tuple(RowName("distance", f"{a} – {b}", "m", self.clearance, LENGTH, False) for a, b in names)
+        return tuple(RowName("distance", f"{a} – {b}", "m", self.clearance, ROW_LENGTH_M, False) for a, b in names)
 
     @cached_property
     def geometries(self) -> tuple[Geometry, ...]:
@@ -94,22 +101,22 @@ class MeshDistance:
         return tuple((shape.joint, _geometry(shape), shape.rotation, shape.translation) for shape in shapes)
 
     def values(self, motion: Motion) -> Array:
-        return (self._measured(kinematics(self.robot, motion))[0] - self.clearance) / LENGTH
+        return (self._measured(kinematics(self.robot, motion))[0] - self.clearance) / ROW_LENGTH_M
 
-    def linearised(self, motion: Motion) -> Rows:
+    def linearised(self, motion: Motion) -> ConstraintRows:
         at = kinematics(self.robot, motion)
         distance, first, second, normal = self._measured(at)
         dq = np.empty((len(self.bodies), self.robot.n, len(motion)))
         for k, (a, b) in enumerate(self.bodies):
             dq[k] = (at.pull(b, second[k], normal[k : k + 1]) - at.pull(a, first[k], normal[k : k + 1]))[0]
-        return Rows((distance - self.clearance) / LENGTH, dq / LENGTH)
+        return ConstraintRows((distance - self.clearance) / ROW_LENGTH_M, dq / ROW_LENGTH_M)
 
     def lower_bounds(self, spans: Spans) -> Array:
         chain, radius = robot_dynamics(self.robot).chain, body_radii(self.geometries)
         speed = np.array([approach(self.robot, chain, a, b, radius, spans) for a, b in self.bodies])
         rows = self.values(_once(spans.ends))[:, np.unique(spans.ends.time, return_inverse=True)[1]]
         chord = 0.5 * (rows[:, 0::2] + rows[:, 1::2])
-        bounds: Array = chord - (0.5 * spans.width * speed + ACCURACY) / LENGTH
+        bounds: Array = chord - (0.5 * spans.width * speed + MESH_DISTANCE_ACCURACY_M) / ROW_LENGTH_M
         return bounds
 
     def _measured(self, at: Kinematics) -> tuple[Array, Array, Array, Array]:

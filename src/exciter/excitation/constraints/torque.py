@@ -18,8 +18,8 @@ from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.excitation.certificate.spans import ROUNDING, Spans
-from exciter.excitation.constraints.constraint import RowName, Rows
+from exciter.excitation.certificate.spans import BOUND_ROUNDING, Spans
+from exciter.excitation.constraints.constraint import ConstraintRows, RowName
 from exciter.excitation.constraints.torque_bound import torque_range
 from exciter.parameters.consistency import dummies
 from exciter.parameters.terms import declared_by_key, declared_terms
@@ -34,7 +34,7 @@ from exciter.typing import Array
 PLACEHOLDER_FRICTION = 1e-3
 #: [rad/s or m/s] at which it is compared, where a joint may be as fast: every arm moves at such speeds, whatever limit
 #: is missing or a number in place of one.
-SPEED_OF_FRICTION = 1.0
+FRICTION_SPEED = 1.0
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,10 @@ class TorqueLimits:
     def values(self, motion: Motion) -> Array:
         return 1.0 + self._per_limit(self.model.torque(motion, self.chi).T)
 
-    def linearised(self, motion: Motion) -> Rows:
+    def linearised(self, motion: Motion) -> ConstraintRows:
         tau, *derivatives = torque_jacobians(self.model, motion, self.chi)
         ratio, *ratios = (self._per_limit(d) for d in (tau, *derivatives))
-        return Rows(1.0 + ratio, *ratios)
+        return ConstraintRows(1.0 + ratio, *ratios)
 
     def _per_limit(self, torque: Array) -> Array:
         """−τ/τ̂ and τ/τ̂ of the limited joints; of derivatives likewise."""
@@ -135,7 +135,7 @@ class TorqueLimits:
         low, high = torque_range(self.model, np.asarray(self.chi), spans)
         limit = self.limit[self.joints, None]
         ratio = np.concatenate([high[self.joints] / limit, -low[self.joints] / limit])
-        bounds: Array = 1.0 - ratio - ROUNDING * (1.0 + np.abs(ratio))
+        bounds: Array = 1.0 - ratio - BOUND_ROUNDING * (1.0 + np.abs(ratio))
         return bounds
 
 
@@ -180,12 +180,12 @@ def _friction_gaps(robot: Robot) -> list[Gap]:
     values = {key: robot.friction.get(key, np.zeros(robot.n)) for key in ("viscous", "coulomb", "rotor_inertia")}
     viscous, dry, limit = values["viscous"], values["coulomb"], robot.limit("torque")
     both = (viscous > 0.0) & (dry > 0.0)
-    moving = dry + viscous * np.minimum(robot.limit("velocity"), SPEED_OF_FRICTION)
+    moving = dry + viscous * np.minimum(robot.limit("velocity"), FRICTION_SPEED)
     slight = both & np.isfinite(limit) & (moving < PLACEHOLDER_FRICTION * limit)
     slight[list(placeholder_torques(robot))] = False  # which is told of the limit
     without = "; what is kept is the torque without it"
     part = (
-        f"at {SPEED_OF_FRICTION:g} rad/s or m/s it is below {100.0 * PLACEHOLDER_FRICTION:g} % of the limit, less than "
+        f"at {FRICTION_SPEED:g} rad/s or m/s it is below {100.0 * PLACEHOLDER_FRICTION:g} % of the limit, less than "
         "in any drive"
     )
     found = {

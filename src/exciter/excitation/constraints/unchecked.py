@@ -25,7 +25,7 @@ from exciter.robot.limits import TIME_TO_FULL_SPEED
 from exciter.robot.robot import BASE, Joint, Robot
 
 NOT_CHECKED = "not checked"  #: subject of the notes
-MOST_NAMED = 8  #: pairs of bodies in a sentence
+MOST_PAIRS_NAMED = 8  #: pairs of bodies in a sentence
 LIMIT_KEYS = {"position": ("lower", "upper"), "velocity": ("velocity",), "acceleration": ("acceleration",)}
 PER_TIME = {"position": "", "velocity": "/s", "acceleration": "/s²"}
 
@@ -159,8 +159,8 @@ def _solids(robot: Robot) -> list[Solid]:
 
 def _named(pairs: list[tuple[Solid, Solid]]) -> str:
     names = [f"{a[0]} – {b[0]}" for a, b in pairs]
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{', '.join(names[:MOST_NAMED])}{more}"
+    more = f" and {len(names) - MOST_PAIRS_NAMED} more" if len(names) > MOST_PAIRS_NAMED else ""
+    return f"{', '.join(names[:MOST_PAIRS_NAMED])}{more}"
 
 
 def _knows_surroundings(part: Constraint) -> bool:

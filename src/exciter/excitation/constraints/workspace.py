@@ -22,7 +22,14 @@ from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError, ParameterError, shown
 from exciter.excitation.certificate.spans import Spans, norm
-from exciter.excitation.constraints.constraint import LENGTH, RowName, Rows, kinematics, moving_point, rows_of
+from exciter.excitation.constraints.constraint import (
+    ROW_LENGTH_M,
+    ConstraintRows,
+    RowName,
+    kinematics,
+    moving_point,
+    rows_of,
+)
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Frame, Robot
 from exciter.settings import Number, Settings, Text, Vector
@@ -33,13 +40,13 @@ Point = Annotated[Array, Vector(3, "m")]
 Direction = Annotated[Array, Vector(3)]
 Radius = Annotated[float, Number(above=0.0, unit="m")]
 Coordinate = Annotated[float, Number(unit="m")]
-UP = (0.0, 0.0, 1.0)
+VERTICAL_AXIS = (0.0, 0.0, 1.0)
 COORDINATES = ("x", "y", "height")
 
 
 @dataclass(frozen=True, eq=False)
 class Region(Settings, ABC):
-    """The origin x of a frame must stay in a region of the base: rows c = distance(x) / LENGTH.
+    """The origin x of a frame must stay in a region of the base: rows c = distance(x) / ROW_LENGTH_M.
 
     frame: any name that ``robot.frame`` knows. Give ``distance``, ``gradient`` and ``rows``. No distance changes faster
     than the point moves (|∇| ≤ 1).
@@ -91,12 +98,14 @@ class Region(Settings, ABC):
         return kinematics(self.robot, motion).point(self.carrier.joint, self.carrier.translation)
 
     def values(self, motion: Motion) -> Array:
-        return self.distance(self.points(motion)) / LENGTH
+        return self.distance(self.points(motion)) / ROW_LENGTH_M
 
-    def linearised(self, motion: Motion) -> Rows:
+    def linearised(self, motion: Motion) -> ConstraintRows:
         x = self.points(motion)
-        gradient = np.broadcast_to(self.gradient(x) / LENGTH, (len(self.rows), *x.shape))
-        return Rows(self.distance(x) / LENGTH, kinematics(self.robot, motion).pull(self.carrier.joint, x, gradient))
+        gradient = np.broadcast_to(self.gradient(x) / ROW_LENGTH_M, (len(self.rows), *x.shape))
+        return ConstraintRows(
+            self.distance(x) / ROW_LENGTH_M, kinematics(self.robot, motion).pull(self.carrier.joint, x, gradient)
+        )
 
     def lower_bounds(self, spans: Spans) -> Array:
         x, slack = moving_point(self.robot, self.carrier.joint, self.carrier.translation, spans)
@@ -179,10 +188,17 @@ class HalfSpace(Region):
         if abs(self.normal[along]) == 1.0:  # a coordinate: said as such
             upper = bool(self.normal[along] < 0.0)
             return (
-                RowName(COORDINATES[along], self.frame, "m", -self.offset if upper else self.offset, LENGTH, upper),
+                RowName(
+                    COORDINATES[along],
+                    self.frame,
+                    "m",
+                    -self.offset if upper else self.offset,
+                    ROW_LENGTH_M,
+                    upper,
+                ),
             )
         words = ", ".join(f"{component:.3g}" for component in self.normal)
-        return (RowName(f"coordinate along ({words})", self.frame, "m", self.offset, LENGTH, False),)
+        return (RowName(f"coordinate along ({words})", self.frame, "m", self.offset, ROW_LENGTH_M, False),)
 
     def distance(self, x: Array) -> Array:
         return (self.normal @ x - self.offset)[None]
@@ -238,7 +254,7 @@ class Box(Region):
     def rows(self) -> tuple[RowName, ...]:
         corners = (self.lower, self.upper)
         return tuple(
-            RowName(COORDINATES[c], self.frame, "m", float(corners[upper][c]), LENGTH, upper)
+            RowName(COORDINATES[c], self.frame, "m", float(corners[upper][c]), ROW_LENGTH_M, upper)
             for c, upper in self._sides
         )
 
@@ -261,13 +277,13 @@ class _Sphere(Region):
 
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
-        return (RowName("distance from a point", self.frame, "m", self.radius, LENGTH, self.concave),)
+        return (RowName("distance from a point", self.frame, "m", self.radius, ROW_LENGTH_M, self.concave),)
 
     def distance(self, x: Array) -> Array:
         return self._outward((norm(self._from_centre(x)) - self.radius)[None])
 
     def gradient(self, x: Array) -> Array:
-        return self._outward(_unit(self._from_centre(x), np.array(UP))[None])
+        return self._outward(_unit(self._from_centre(x), np.array(VERTICAL_AXIS))[None])
 
     def _outward(self, rows: Array) -> Array:
         return -rows if self.concave else rows
@@ -298,7 +314,7 @@ class OutsideSphere(_Sphere):
 class _Cylinder(Region):
     radius: Radius
     point: Point = field(default_factory=lambda: np.zeros(3))
-    axis: Direction = field(default_factory=lambda: np.array(UP))
+    axis: Direction = field(default_factory=lambda: np.array(VERTICAL_AXIS))
 
     def settle(self) -> None:
         super().settle()
@@ -330,7 +346,7 @@ class InsideCylinder(_Cylinder):
 
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
-        return (RowName("distance from an axis", self.frame, "m", self.radius, LENGTH, True),)
+        return (RowName("distance from an axis", self.frame, "m", self.radius, ROW_LENGTH_M, True),)
 
     def distance(self, x: Array) -> Array:
         return (self.radius - norm(self._along_and_across(x)[1]))[None]
@@ -364,8 +380,8 @@ class OutsideCylinder(_Cylinder):
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
         if math.isinf(self.lower) and math.isinf(self.upper):
-            return (RowName("distance from an axis", self.frame, "m", self.radius, LENGTH, False),)
-        return (RowName("distance from a cylinder", self.frame, "m", 0.0, LENGTH, False),)
+            return (RowName("distance from an axis", self.frame, "m", self.radius, ROW_LENGTH_M, False),)
+        return (RowName("distance from a cylinder", self.frame, "m", 0.0, ROW_LENGTH_M, False),)
 
     def distance(self, x: Array) -> Array:
         outward, beyond = self._excess(*self._along_and_across(x))

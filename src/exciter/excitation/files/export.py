@@ -21,8 +21,8 @@ from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
 from exciter.excitation.files.read import EXACT, ROS2_JSON, ROS2_YAML, TABLE, exact_data, read_trajectory
 from exciter.excitation.files.row_files import csv_text, ros2_json, ros2_yaml
-from exciter.excitation.files.samples import MOST_ROWS, Samples, sample
-from exciter.excitation.trajectories.curve import Curve, Piece
+from exciter.excitation.files.samples import MOST_FILE_ROWS, MotionSamples, sample
+from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.trajectory import Trajectory
@@ -30,11 +30,11 @@ from exciter.files import json_text, scratch
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-RATE = 200.0  # [Hz] rows per second unless asked otherwise
+DEFAULT_FILE_RATE_HZ = 200.0  # [Hz] rows per second unless asked otherwise
 NODES_PER_ROW = 1.2  # of the certificate of a file: one to begin with, some more where it must be split
-HIGHEST_RATE = 1000.0  # [Hz] up to which more rows are tried
+HIGHEST_FILE_RATE_HZ = 1000.0  # [Hz] up to which more rows are tried
 TIMED_ROWS = 50  # from which the time of all rows is estimated
-SLOWEST = 0.01  # of the speed of a motion, for the first runs
+SLOWEST_SPEED_FRACTION = 0.01  # of the speed of a motion, for the first runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def export(
     certify: Callable[[Curve], Certificate],
     *,
     periods: int = 1,
-    rate: float = RATE,
+    rate: float = DEFAULT_FILE_RATE_HZ,
 ) -> Exported:
     """Write trajectory.csv, .json, .ros2.yaml and .ros2.json to a folder (a staging one: what fails must not stay).
 
@@ -89,7 +89,7 @@ def export_seconds(robot: Robot, curve: Curve, rate: float, certificate_seconds:
     samples = sample(curve, rate)
     assert samples.qd is not None
     assert samples.qdd is not None
-    few = Samples(*(x[:TIMED_ROWS] for x in (samples.time, samples.q, samples.qd, samples.qdd)))
+    few = MotionSamples(*(x[:TIMED_ROWS] for x in (samples.time, samples.q, samples.qd, samples.qdd)))
     began = time.perf_counter()
     with scratch() as folder:
         (folder / TABLE).write_text(csv_text(few, robot.joint_names), encoding="utf-8")
@@ -102,12 +102,12 @@ def export_seconds(robot: Robot, curve: Curve, rate: float, certificate_seconds:
 def rates(rate: float, duration: float = 0.0) -> tuple[float, ...]:
     """The rate asked for, then twice as many rows again and again, up to 1 kHz, and to what a file [s] may have."""
     tried = [rate]
-    while tried[-1] < HIGHEST_RATE and min(2.0 * tried[-1], HIGHEST_RATE) * duration <= MOST_ROWS:
-        tried.append(min(2.0 * tried[-1], HIGHEST_RATE))
+    while tried[-1] < HIGHEST_FILE_RATE_HZ and min(2.0 * tried[-1], HIGHEST_FILE_RATE_HZ) * duration <= MOST_FILE_ROWS:
+        tried.append(min(2.0 * tried[-1], HIGHEST_FILE_RATE_HZ))
     return tuple(tried)
 
 
-def _write_messages(folder: Path, robot: Robot, samples: Samples) -> None:
+def _write_messages(folder: Path, robot: Robot, samples: MotionSamples) -> None:
     """The same rows as ROS 2 messages; both must read back as the very curve that was certified."""
     certified = samples.curve()
     for name, text in ((ROS2_YAML, ros2_yaml), (ROS2_JSON, ros2_json)):
@@ -129,26 +129,28 @@ def same_curve(one: Curve, other: Curve) -> bool:
 
 def slowed(curve: Curve, speed: float) -> Curve:
     """The path of a curve at a part of its speed, 0.01 … 1, from time zero on."""
-    if not SLOWEST <= speed <= 1.0:
-        raise MotionError(f"a speed of {100.0 * speed:g} %; give {100.0 * SLOWEST:g} … 100 % of the motion's own")
+    if not SLOWEST_SPEED_FRACTION <= speed <= 1.0:
+        raise MotionError(
+            f"a speed of {100.0 * speed:g} %; give {100.0 * SLOWEST_SPEED_FRACTION:g} … 100 % of the motion's own"
+        )
     begun = curve.shifted(-curve.start)
     return Curve(tuple(_slowed(piece, float(speed)) for piece in begun.pieces))
 
 
 @singledispatch
-def _slowed(piece: Piece, speed: float) -> Piece:
+def _slowed(piece: CurvePiece, speed: float) -> CurvePiece:
     raise MotionError(f"a {type(piece).__name__} cannot be slowed down; write it as a CSV file and slow that down")
 
 
 @_slowed.register
-def _polynomial(piece: PolynomialPiece, speed: float) -> Piece:
+def _polynomial(piece: PolynomialPiece, speed: float) -> CurvePiece:
     """Powers of the time since the knot: the k-th coefficient times s^k."""
     powers = speed ** np.arange(piece.degree + 1)
     return PolynomialPiece(piece.knots / speed, piece.coefficients * powers)
 
 
 @_slowed.register
-def _fourier(piece: FourierPiece, speed: float) -> Piece:
+def _fourier(piece: FourierPiece, speed: float) -> CurvePiece:
     """ω and the amplitudes of the velocity, a and b, times s."""
     times = {name: getattr(piece, name) / speed for name in ("start", "end", "phase_time")}
     return replace(piece, **times, omega=piece.omega * speed, a=piece.a * speed, b=piece.b * speed)

@@ -26,8 +26,8 @@ import numpy as np
 from exciter.errors import ExciterError, MotionError, RobotError, shown
 from exciter.excitation.files.families import trajectory_from
 from exciter.excitation.files.row_files import is_ros2, message_as_written, parse_csv, parse_ros2
-from exciter.excitation.files.samples import SHORTEST_STEP
-from exciter.excitation.trajectories.curve import Curve, Piece
+from exciter.excitation.files.samples import SHORTEST_ROW_STEP_S
+from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.trajectory import Trajectory
@@ -47,8 +47,8 @@ PIECES: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 
 FAMILY_KEYS = ("trajectory", "labels", "coefficients", "periods")
 MESSAGE_KEYS = ("points", "joint_trajectory")  # of ROS 2
-MAX_BYTES = 300_000_000
-BEGINNING = 10_000  # bytes in which a binary file gives itself away
+LARGEST_TRAJECTORY_BYTES = 300_000_000
+BINARY_CHECK_BYTES = 10_000  # bytes in which a binary file gives itself away
 TABLES = (".csv", ".tsv", ".txt", ".dat")
 TABLE, EXACT, ROS2_YAML, ROS2_JSON = "trajectory.csv", "trajectory.json", "trajectory.ros2.yaml", "trajectory.ros2.json"
 MOTION_FILES = (TABLE, EXACT, ROS2_YAML, ROS2_JSON)
@@ -69,7 +69,7 @@ def exact_data(
     return {**data, "pieces": [_piece_data(piece) for piece in curve.pieces]}
 
 
-def _piece_data(piece: Piece) -> dict[str, Any]:
+def _piece_data(piece: CurvePiece) -> dict[str, Any]:
     for kind, (cls, attributes) in PIECES.items():
         if isinstance(piece, cls):
             return {"kind": kind} | {name: np.asarray(getattr(piece, name)).tolist() for name in attributes}
@@ -129,14 +129,14 @@ def _check_duration(data: Mapping[str, Any], curve: Curve) -> None:
         )
 
 
-def _piece(entry: Mapping[str, Any], order: list[int]) -> Piece:
+def _piece(entry: Mapping[str, Any], order: list[int]) -> CurvePiece:
     cls, names = PIECES[entry["kind"]]
     values = {name: _numbers(entry[name], name) for name in names}
     for name, value in values.items():
         if value.size and not np.abs(value).max() <= LARGEST_OF_A_ROBOT:  # NaN included
             raise MotionError(f"{name} of a piece has NaN, infinity, or a number beyond {LARGEST_OF_A_ROBOT:g}")
-    if "knots" in values and (np.diff(values["knots"]) <= SHORTEST_STEP).any():
-        raise MotionError(f"the knots of a piece must increase, by more than {SHORTEST_STEP:g} s")
+    if "knots" in values and (np.diff(values["knots"]) <= SHORTEST_ROW_STEP_S).any():
+        raise MotionError(f"the knots of a piece must increase, by more than {SHORTEST_ROW_STEP_S:g} s")
     for name in ("coefficients", "a", "b", "offset"):
         if name in values:
             if len(values[name]) != len(order):
@@ -144,7 +144,7 @@ def _piece(entry: Mapping[str, Any], order: list[int]) -> Piece:
             values[name] = values[name][order]
     if "harmonics" in values and (values["harmonics"] % 1).any():
         raise MotionError(f"harmonics {shown(entry['harmonics'])} of a piece must be whole numbers")
-    piece: Piece = cls(**{name: value if value.ndim else float(value) for name, value in values.items()})
+    piece: CurvePiece = cls(**{name: value if value.ndim else float(value) for name, value in values.items()})
     return piece
 
 
@@ -189,7 +189,7 @@ def _times_run(curve: Curve, one: Curve) -> float:
     return sum(_turns(piece, own) for piece in curve.pieces)
 
 
-def _turns(piece: Piece, own: Piece) -> float:
+def _turns(piece: CurvePiece, own: CurvePiece) -> float:
     if isinstance(piece, FourierPiece) and isinstance(own, FourierPiece):
         numbers = ("harmonics", "omega", "a", "b", "offset")
         same = all(_close(getattr(piece, name), getattr(own, name)) for name in numbers)
@@ -227,9 +227,9 @@ def read_trajectory(path: str | Path, robot: Robot, *, jumps: bool = False) -> C
     """The motion of a file, joints in the robot's order: trajectory.csv or any table of its kind, trajectory.json,
     ROS 2 JointTrajectory as YAML or JSON. A folder means the trajectory.json inside it.
 
-    Tables and messages are interpolated as ``Samples`` says: quintic, cubic, or spline. A position or velocity that
-    jumps is refused; ``jumps``: it is read too, for a certificate that says so. A file beside a design.json must be the
-    one that was certified with it, which the design.json has to show; alone it is read for what it is.
+    Tables and messages are interpolated as ``MotionSamples`` says: quintic, cubic, or spline. A position or velocity
+    that jumps is refused; ``jumps``: it is read too, for a certificate that says so. A file beside a design.json must
+    be the one that was certified with it, which the design.json has to show; alone it is read for what it is.
     """
     path = Path(path)
     curve = _read(path / EXACT if isdir(path) else path, robot)
@@ -247,10 +247,10 @@ def _read(path: Path, robot: Robot) -> Curve:
         raise MotionError(f"{source} ends in '{path.suffix}'; a trajectory ends in .csv, .json or .yaml")
     DESIGN.refuse_open(path.parent)
     try:
-        content = read_bytes(path, "trajectory", MAX_BYTES)
+        content = read_bytes(path, "trajectory", LARGEST_TRAJECTORY_BYTES)
         for place in dict.fromkeys((path, Path(os.path.realpath(path)))):  # a link to a file of a design is that file
             _refuse_changed(place, content)
-        if b"\0" in content[:BEGINNING]:
+        if b"\0" in content[:BINARY_CHECK_BYTES]:
             raise MotionError(f"{source} is a binary file; expected text: a table, JSON or YAML")
         text = content.decode("utf-8")
     except RobotError as error:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from exciter.errors import MotionError, shown
-from exciter.excitation.files.samples import NANOSECONDS, Samples
+from exciter.excitation.files.samples import NANOSECONDS_PER_SECOND, MotionSamples
 from exciter.files import csv_cells, csv_line, lines_of
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -47,7 +47,7 @@ LINE = re.compile(
 )
 
 
-def csv_text(samples: Samples, joints: tuple[str, ...]) -> str:
+def csv_text(samples: MotionSamples, joints: tuple[str, ...]) -> str:
     """All columns; a quintic needs q, q̇ and q̈."""
     blocks = {"q": samples.q, "qd": samples.qd, "qdd": samples.qdd}
     present = {word: values for word, values in blocks.items() if values is not None}
@@ -58,7 +58,7 @@ def csv_text(samples: Samples, joints: tuple[str, ...]) -> str:
     return stream.getvalue()
 
 
-def parse_csv(text: str, robot: Robot, source: str) -> Samples:
+def parse_csv(text: str, robot: Robot, source: str) -> MotionSamples:
     """The rows of a CSV file, columns in the robot's order; one line when it does not fit the robot."""
     numbered = enumerate(lines_of(text.lstrip("\ufeff")), start=1)
     lines = [(number, line) for number, line in numbered if line.strip()]
@@ -87,7 +87,7 @@ def parse_csv(text: str, robot: Robot, source: str) -> Samples:
     assert q is not None
     if qdd is not None and qd is None:
         raise MotionError(f"{source} has accelerations (qdd) but no velocities (qd); add them, or leave out the former")
-    return Samples(table[:, where["time", ""]], q, qd, qdd).checked(source, lambda k: f"line {rows[k][0]}")
+    return MotionSamples(table[:, where["time", ""]], q, qd, qdd).checked(source, lambda k: f"line {rows[k][0]}")
 
 
 def _columns(names: list[str], robot: Robot, source: str) -> dict[tuple[str, str], int]:
@@ -144,7 +144,7 @@ def _wrong_row(rows: list[tuple[int, str]], delimiter: str | None, width: int, s
     return f"{source} cannot be read as rows of numbers"
 
 
-def ros2_json(samples: Samples, joints: tuple[str, ...]) -> str:
+def ros2_json(samples: MotionSamples, joints: tuple[str, ...]) -> str:
     """The message as JSON, one point per line."""
     points = ",\n".join(
         "  {" + ", ".join(f'"{key}": {value}' for key, value in point) + "}" for point in _points(samples)
@@ -152,7 +152,7 @@ def ros2_json(samples: Samples, joints: tuple[str, ...]) -> str:
     return f'{{\n "joint_names": {json.dumps(joints)},\n "points": [\n{points}\n ]\n}}\n'
 
 
-def ros2_yaml(samples: Samples, joints: tuple[str, ...]) -> str:
+def ros2_yaml(samples: MotionSamples, joints: tuple[str, ...]) -> str:
     """The message as YAML, as ``ros2 topic pub`` and ``ros2 action send_goal`` take it."""
     lines = [f"joint_names: {json.dumps(joints)}", "points:"]
     for point in _points(samples):
@@ -160,10 +160,10 @@ def ros2_yaml(samples: Samples, joints: tuple[str, ...]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _points(samples: Samples) -> Iterator[list[tuple[str, str]]]:
+def _points(samples: MotionSamples) -> Iterator[list[tuple[str, str]]]:
     """(key, value) pairs per point; values are written so that JSON and YAML 1.1 read the same numbers."""
-    ticks = np.rint(samples.time * NANOSECONDS).astype(np.int64)
-    seconds, nanoseconds = np.divmod(ticks, NANOSECONDS)
+    ticks = np.rint(samples.time * NANOSECONDS_PER_SECOND).astype(np.int64)
+    seconds, nanoseconds = np.divmod(ticks, NANOSECONDS_PER_SECOND)
     blocks = [(k, v) for k, v in zip(KINDS, (samples.q, samples.qd, samples.qdd), strict=True) if v is not None]
     for k in range(len(ticks)):
         yield [
@@ -224,7 +224,7 @@ def _refuse_two_motions(data: Mapping[str, Any], source: str) -> None:
         _refuse_two_motions(data[key], source)
 
 
-def parse_ros2(data: Mapping[str, Any], robot: Robot, source: str) -> Samples:
+def parse_ros2(data: Mapping[str, Any], robot: Robot, source: str) -> MotionSamples:
     """The points of a message, joints in the robot's order."""
     _refuse_two_motions(data, source)
     message = _unwrapped(data)
@@ -242,7 +242,7 @@ def parse_ros2(data: Mapping[str, Any], robot: Robot, source: str) -> Samples:
         raise MotionError(f"{source} has points without positions; every point needs them")
     if qdd is not None and qd is None:
         raise MotionError(f"{source} has accelerations but no velocities; add them, or leave out the former")
-    return Samples(time, q, qd, qdd).checked(source, lambda k: f"point {k + 1}")
+    return MotionSamples(time, q, qd, qdd).checked(source, lambda k: f"point {k + 1}")
 
 
 def _block(points: Sequence[Mapping[str, Any]], kind: str, order: list[int], source: str) -> Array | None:
@@ -269,7 +269,7 @@ def _time(given: Any, index: int, source: str) -> float:
         whole = all(type(part) is int and abs(part) <= LARGEST_TIME_FIELD for part in parts)
         agree = all(given.get(old, part) == part for (_, old), part in zip(names, parts, strict=True))
         if whole and agree and set(given) <= {"sec", "secs", "nanosec", "nsecs"}:
-            return float((parts[0] * NANOSECONDS + parts[1]) / NANOSECONDS)
+            return float((parts[0] * NANOSECONDS_PER_SECOND + parts[1]) / NANOSECONDS_PER_SECOND)
     raise MotionError(
         f"{source}: point {index + 1} has time_from_start {shown(given)}; expected {{sec: …, nanosec: …}}, "
         "whole numbers of 32 bits"

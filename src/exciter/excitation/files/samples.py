@@ -26,13 +26,13 @@ from exciter.notes import Note, warning
 from exciter.settings.kinds import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
-LEAST_ROWS = 20  #: few rows may well be round numbers on purpose
-MOST_DECIMALS = 9
-SHARE = 0.01  #: of the largest acceleration, below which rounding is not worth a word
-NANOSECONDS = 1_000_000_000  # per second: the resolution of time in a ROS 2 message
-MOST_ROWS = 1_000_000  # of a file: a quarter of an hour at 1 kHz, some hundred megabytes
-SHORTEST_STEP = 0.5 / NANOSECONDS  # [s] between rows: less is no time at all to a controller
-SPLINE_ROWS = 4  # fewer points than this leave a cubic undetermined
+FEWEST_ROUNDED_ROWS = 20  #: few rows may well be round numbers on purpose
+MOST_ROUNDED_DECIMALS = 9
+ROUNDING_ACCELERATION_FRACTION = 0.01  #: of the largest acceleration, below which rounding is not worth a word
+NANOSECONDS_PER_SECOND = 1_000_000_000  # per second: the resolution of time in a ROS 2 message
+MOST_FILE_ROWS = 1_000_000  # of a file: a quarter of an hour at 1 kHz, some hundred megabytes
+SHORTEST_ROW_STEP_S = 0.5 / NANOSECONDS_PER_SECOND  # [s] between rows: less is no time at all to a controller
+FEWEST_SPLINE_ROWS = 4  # fewer points than this leave a cubic undetermined
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Rounding:
     @classmethod
     def of(cls, curve: Curve) -> Self | None:
         """The rounding of the positions at a curve's knots; None when they have all their digits."""
-        if len(curve.knots) < LEAST_ROWS:
+        if len(curve.knots) < FEWEST_ROUNDED_ROWS:
             return None
         q = curve.derivatives(np.arange(len(curve.knots) - 1), curve.knots[:-1], 0)[0]
-        for decimals in range(MOST_DECIMALS + 1):
+        for decimals in range(MOST_ROUNDED_DECIMALS + 1):
             if np.abs(q - np.round(q, decimals)).max() < 1e-12 * max(1.0, np.abs(q).max()):
                 return cls(decimals, float(np.median(np.diff(curve.knots))), float(curve.extremum(2).size.max()))
         return None
@@ -62,7 +62,7 @@ class Rounding:
 
     @property
     def matters(self) -> bool:
-        return self.acceleration > SHARE * self.peak
+        return self.acceleration > ROUNDING_ACCELERATION_FRACTION * self.peak
 
     def __str__(self) -> str:
         return (
@@ -88,7 +88,7 @@ def unchecked_rows(curve: Curve) -> tuple[Note, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class MotionSamples:
     """time (N,) [s], increasing; q (N, n) [rad or m], and q̇, q̈ (N, n) where the file has them."""
 
     time: Array
@@ -103,9 +103,9 @@ class Samples:
         spline = CubicSpline(self.time, self.q)  # powers fall along the first axis
         return Curve((PositionSpline(self.time, np.ascontiguousarray(spline.c[::-1].transpose(2, 1, 0))),))
 
-    def checked(self, source: str, row: Callable[[int], str]) -> Samples:
+    def checked(self, source: str, row: Callable[[int], str]) -> MotionSamples:
         """Itself, or one line about the first thing that cannot be a motion; ``row`` names a row as people count."""
-        least = 2 if self.qd is not None else SPLINE_ROWS
+        least = 2 if self.qd is not None else FEWEST_SPLINE_ROWS
         if len(self.time) < least:
             what = "q and q̇" if self.qd is not None else "q alone"
             rows = "1 row" if len(self.time) == 1 else f"{len(self.time)} rows"
@@ -119,7 +119,7 @@ class Samples:
                 raise MotionError(
                     f"{source} has a number beyond {LARGEST_OF_A_ROBOT:g} in {name} of {row(k)}; no robot gets there"
                 )
-        still = np.flatnonzero(np.diff(self.time) <= SHORTEST_STEP)
+        still = np.flatnonzero(np.diff(self.time) <= SHORTEST_ROW_STEP_S)
         if still.size:
             k = int(still[0])
             raise MotionError(
@@ -131,14 +131,14 @@ class Samples:
 
 def check_rows(duration: float, rate: float) -> None:
     """Refuse a motion [s] whose rows, at a rate [Hz], nobody could read back."""
-    if duration * rate > MOST_ROWS:
+    if duration * rate > MOST_FILE_ROWS:
         raise MotionError(
-            f"{duration:.6g} s at {rate:.6g} rows per second are {duration * rate:.3g} rows; at most {MOST_ROWS} are "
-            "written: ask for fewer periods, a shorter motion, or a lower rate"
+            f"{duration:.6g} s at {rate:.6g} rows per second are {duration * rate:.3g} rows; at most {MOST_FILE_ROWS} "
+            "are written: ask for fewer periods, a shorter motion, or a lower rate"
         )
 
 
-def sample(curve: Curve, rate: float) -> Samples:
+def sample(curve: Curve, rate: float) -> MotionSamples:
     """Rows at k/rate [Hz] from the curve's start, which becomes time zero, to its end.
 
     The row nearest to a knot moves onto it: between two rows the motion is then smooth, and a quintic through them
@@ -151,7 +151,7 @@ def sample(curve: Curve, rate: float) -> Samples:
     right = np.clip(np.searchsorted(knots, grid), 1, len(knots) - 1)
     nearest = np.minimum(np.abs(grid - knots[right - 1]), np.abs(grid - knots[right]))
     exact = np.union1d(knots, grid[nearest > 0.5 * step])
-    nanoseconds = np.unique(np.rint(exact * NANOSECONDS).astype(np.int64))
-    time = nanoseconds / NANOSECONDS
+    nanoseconds = np.unique(np.rint(exact * NANOSECONDS_PER_SECOND).astype(np.int64))
+    time = nanoseconds / NANOSECONDS_PER_SECOND
     motion = curve.motion(np.clip(time + curve.start, curve.start, curve.end))
-    return Samples(time, motion.q, motion.qd, motion.qdd)
+    return MotionSamples(time, motion.q, motion.qd, motion.qdd)

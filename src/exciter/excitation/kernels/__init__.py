@@ -1,1 +1,4 @@
 """Compiled kernels of the constraints: one sample at a time, all rows and their derivatives."""
+
+POINT_SEGMENT_M2 = 1e-30  #: [m²] a segment shorter than the root of this is a point
+PARALLEL_SINE_SQUARED = 1e-8  #: sin² of the angle below which the crossing point of two lines is mostly rounding

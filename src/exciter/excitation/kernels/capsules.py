@@ -10,9 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from exciter.dynamics.kernels.blocks import cross, jit
-
-TINY = 1e-30  # [m²] a segment shorter than the root of this is a point
-PARALLEL = 1e-8  # sin² of the angle below which the crossing point of two lines is mostly rounding
+from exciter.excitation.kernels import PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2
 
 
 @jit
@@ -39,9 +37,9 @@ def closest(r, u, v):
     """(s, t) in [0, 1]² with |r + s u − t v| smallest: where the segments r + s u and t v are closest."""
     a, e = dot(u[0], u[1], u[2], u[0], u[1], u[2]), dot(v[0], v[1], v[2], v[0], v[1], v[2])
     c, f = dot(u[0], u[1], u[2], r[0], r[1], r[2]), dot(v[0], v[1], v[2], r[0], r[1], r[2])
-    if a <= TINY:
-        return 0.0, 0.0 if e <= TINY else clamp(f / e)
-    if e <= TINY:
+    if a <= POINT_SEGMENT_M2:
+        return 0.0, 0.0 if e <= POINT_SEGMENT_M2 else clamp(f / e)
+    if e <= POINT_SEGMENT_M2:
         return clamp(-c / a), 0.0
     b = dot(u[0], u[1], u[2], v[0], v[1], v[2])
     area = a * e - b * b
@@ -50,7 +48,7 @@ def closest(r, u, v):
     if t < 0.0 or t > 1.0:
         t = clamp(t)
         s = clamp((b * t - c) / a)
-    if area > PARALLEL * a * e:
+    if area > PARALLEL_SINE_SQUARED * a * e:
         return s, t
     best = squared(r, u, v, s, t)  # nearly parallel: an end of one of them may be closer than what rounding left
     for k in range(4):

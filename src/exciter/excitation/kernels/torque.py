@@ -21,7 +21,7 @@ import numpy as np
 from exciter.dynamics.kernels.blocks import cross, jit
 
 #: Numbers of a body: m · h (3) · Σ (xx, xy, yy, xz, yz, zz) · p (3) · K (9, row-major) · N (3) · F (3)
-MASS, FIRST, SECOND, MOMENTUM, RATE, MOMENT, FORCE, BODY = 0, 1, 4, 10, 13, 22, 25, 28
+MASS_AT, FIRST_AT, SECOND_AT, MOMENTUM_AT, RATE_AT, MOMENT_AT, FORCE_AT, BODY_SIZE = 0, 1, 4, 10, 13, 22, 25, 28
 
 
 @jit
@@ -55,23 +55,23 @@ def twist_cross(v, s, out):
 @jit
 def weigh(body, u, out):
     """out = I u: wrench (moment, force) of a twist u."""
-    hx, hy, hz = body[FIRST], body[FIRST + 1], body[FIRST + 2]
-    xx, xy, yy = body[SECOND], body[SECOND + 1], body[SECOND + 2]
-    xz, yz, zz = body[SECOND + 3], body[SECOND + 4], body[SECOND + 5]
+    hx, hy, hz = body[FIRST_AT], body[FIRST_AT + 1], body[FIRST_AT + 2]
+    xx, xy, yy = body[SECOND_AT], body[SECOND_AT + 1], body[SECOND_AT + 2]
+    xz, yz, zz = body[SECOND_AT + 3], body[SECOND_AT + 4], body[SECOND_AT + 5]
     nx, ny, nz = cross(hx, hy, hz, u[3], u[4], u[5])
     fx, fy, fz = cross(u[0], u[1], u[2], hx, hy, hz)
     out[0] = nx + (yy + zz) * u[0] - xy * u[1] - xz * u[2]
     out[1] = ny + (xx + zz) * u[1] - xy * u[0] - yz * u[2]
     out[2] = nz + (xx + yy) * u[2] - xz * u[0] - yz * u[1]
-    out[3], out[4], out[5] = fx + body[MASS] * u[3], fy + body[MASS] * u[4], fz + body[MASS] * u[5]
+    out[3], out[4], out[5] = fx + body[MASS_AT] * u[3], fy + body[MASS_AT] * u[4], fz + body[MASS_AT] * u[5]
 
 
 @jit
 def add_coriolis(body, u, out):
     """out += 2B u = 2 (tr K w − K w, w × p), of a twist u = (w, ·)."""
-    k = body[RATE : RATE + 9]
+    k = body[RATE_AT : RATE_AT + 9]
     x, y, z = u[0], u[1], u[2]
-    fx, fy, fz = cross(x, y, z, body[MOMENTUM], body[MOMENTUM + 1], body[MOMENTUM + 2])
+    fx, fy, fz = cross(x, y, z, body[MOMENTUM_AT], body[MOMENTUM_AT + 1], body[MOMENTUM_AT + 2])
     out[0] += 2.0 * ((k[4] + k[8]) * x - k[1] * y - k[2] * z)
     out[1] += 2.0 * ((k[0] + k[8]) * y - k[3] * x - k[5] * z)
     out[2] += 2.0 * ((k[0] + k[4]) * z - k[6] * x - k[7] * y)
@@ -83,9 +83,9 @@ def add_coriolis(body, u, out):
 @jit
 def coriolis_row(body, s, out):
     """out (3,) with out·w = s·2B (w, ·)."""
-    k = body[RATE : RATE + 9]
+    k = body[RATE_AT : RATE_AT + 9]
     x, y, z = s[0], s[1], s[2]
-    px, py, pz = cross(body[MOMENTUM], body[MOMENTUM + 1], body[MOMENTUM + 2], s[3], s[4], s[5])
+    px, py, pz = cross(body[MOMENTUM_AT], body[MOMENTUM_AT + 1], body[MOMENTUM_AT + 2], s[3], s[4], s[5])
     out[0] = 2.0 * ((k[4] + k[8]) * x - k[3] * y - k[6] * z + px)
     out[1] = 2.0 * ((k[0] + k[8]) * y - k[1] * x - k[7] * z + py)
     out[2] = 2.0 * ((k[0] + k[4]) * z - k[2] * x - k[5] * y + pz)
@@ -94,33 +94,33 @@ def coriolis_row(body, s, out):
 @jit
 def moments(mass, first, second, r, o, body):
     """m, h and Σ about the base's origin, of a body known in its own frame (Σ as a full 3 × 3 matrix)."""
-    body[MASS] = mass
+    body[MASS_AT] = mass
     for a in range(3):
-        body[FIRST + a] = r[a, 0] * first[0] + r[a, 1] * first[1] + r[a, 2] * first[2]
-    at = SECOND
+        body[FIRST_AT + a] = r[a, 0] * first[0] + r[a, 1] * first[1] + r[a, 2] * first[2]
+    at = SECOND_AT
     for a in range(3):
         x = r[a, 0] * second[0, 0] + r[a, 1] * second[1, 0] + r[a, 2] * second[2, 0]
         y = r[a, 0] * second[0, 1] + r[a, 1] * second[1, 1] + r[a, 2] * second[2, 1]
         z = r[a, 0] * second[0, 2] + r[a, 1] * second[1, 2] + r[a, 2] * second[2, 2]
-        ha, oa = body[FIRST + a], o[a]
+        ha, oa = body[FIRST_AT + a], o[a]
         for b in range(a + 1):
             turned = x * r[b, 0] + y * r[b, 1] + z * r[b, 2]
-            body[at] = turned + ha * o[b] + oa * body[FIRST + b] + mass * oa * o[b]
+            body[at] = turned + ha * o[b] + oa * body[FIRST_AT + b] + mass * oa * o[b]
             at += 1
     for a in range(3):
-        body[FIRST + a] += mass * o[a]
+        body[FIRST_AT + a] += mass * o[a]
 
 
 @jit
 def move(body, v, a, work):
     """p, K and the wrench (N, F) of a body that moves with twist v and acceleration a."""
     wx, wy, wz = v[0], v[1], v[2]
-    hx, hy, hz = body[FIRST], body[FIRST + 1], body[FIRST + 2]
+    hx, hy, hz = body[FIRST_AT], body[FIRST_AT + 1], body[FIRST_AT + 2]
     weigh(body, v, work)  # momenta L, p
     lx, ly, lz, px, py, pz = work[0], work[1], work[2], work[3], work[4], work[5]
-    body[MOMENTUM], body[MOMENTUM + 1], body[MOMENTUM + 2] = px, py, pz
-    xx, xy, yy = body[SECOND], body[SECOND + 1], body[SECOND + 2]
-    xz, yz, zz = body[SECOND + 3], body[SECOND + 4], body[SECOND + 5]
+    body[MOMENTUM_AT], body[MOMENTUM_AT + 1], body[MOMENTUM_AT + 2] = px, py, pz
+    xx, xy, yy = body[SECOND_AT], body[SECOND_AT + 1], body[SECOND_AT + 2]
+    xz, yz, zz = body[SECOND_AT + 3], body[SECOND_AT + 4], body[SECOND_AT + 5]
     for b in range(3):
         x, y, z, h = xx, xy, xz, hx
         if b == 1:
@@ -128,13 +128,13 @@ def move(body, v, a, work):
         elif b == 2:
             x, y, z, h = xz, yz, zz, hz
         cx, cy, cz = cross(wx, wy, wz, x, y, z)
-        body[RATE + b], body[RATE + 3 + b], body[RATE + 6 + b] = cx + v[3] * h, cy + v[4] * h, cz + v[5] * h
+        body[RATE_AT + b], body[RATE_AT + 3 + b], body[RATE_AT + 6 + b] = cx + v[3] * h, cy + v[4] * h, cz + v[5] * h
     weigh(body, a, work)
     nx, ny, nz = cross(wx, wy, wz, lx, ly, lz)
     ux, uy, uz = cross(v[3], v[4], v[5], px, py, pz)
     fx, fy, fz = cross(wx, wy, wz, px, py, pz)
-    body[MOMENT], body[MOMENT + 1], body[MOMENT + 2] = work[0] + nx + ux, work[1] + ny + uy, work[2] + nz + uz
-    body[FORCE], body[FORCE + 1], body[FORCE + 2] = work[3] + fx, work[4] + fy, work[5] + fz
+    body[MOMENT_AT], body[MOMENT_AT + 1], body[MOMENT_AT + 2] = work[0] + nx + ux, work[1] + ny + uy, work[2] + nz + uz
+    body[FORCE_AT], body[FORCE_AT + 1], body[FORCE_AT + 2] = work[3] + fx, work[4] + fy, work[5] + fz
 
 
 @jit
@@ -174,9 +174,9 @@ def joint_columns(i, screw, body, y, b, x, yd):
     coriolis_row(body, s, b)
     weigh(body, screw[i, 2], x)
     add_coriolis(body, sd, x)
-    nx, ny, nz = cross(s[0], s[1], s[2], body[MOMENT], body[MOMENT + 1], body[MOMENT + 2])
-    ux, uy, uz = cross(s[3], s[4], s[5], body[FORCE], body[FORCE + 1], body[FORCE + 2])
-    fx, fy, fz = cross(s[0], s[1], s[2], body[FORCE], body[FORCE + 1], body[FORCE + 2])
+    nx, ny, nz = cross(s[0], s[1], s[2], body[MOMENT_AT], body[MOMENT_AT + 1], body[MOMENT_AT + 2])
+    ux, uy, uz = cross(s[3], s[4], s[5], body[FORCE_AT], body[FORCE_AT + 1], body[FORCE_AT + 2])
+    fx, fy, fz = cross(s[0], s[1], s[2], body[FORCE_AT], body[FORCE_AT + 1], body[FORCE_AT + 2])
     x[0] += nx + ux
     x[1] += ny + uy
     x[2] += nz + uz
@@ -199,7 +199,7 @@ def torque_derivatives(parent, prismatic, rotation, origin, gravity, mass, first
     n = parent.size
     r, o = np.zeros((n + 1, 3, 3)), np.zeros((n + 1, 3))
     v, a = np.zeros((n + 1, 6)), np.zeros((n + 1, 6))
-    screw, bodies, work = np.empty((n, 3, 6)), np.empty((n, BODY)), np.empty(6)
+    screw, bodies, work = np.empty((n, 3, 6)), np.empty((n, BODY_SIZE)), np.empty(6)
     y, b, x, yd = np.empty(6), np.empty(3), np.empty(6), np.empty(6)
     for c in range(3):
         r[0, c, c] = 1.0
@@ -211,8 +211,8 @@ def torque_derivatives(parent, prismatic, rotation, origin, gravity, mass, first
             body, s = bodies[i], screw[i, 0]
             joint_columns(i, screw, body, y, b, x, yd)
             tau[i, t] = (
-                s[0] * body[MOMENT] + s[1] * body[MOMENT + 1] + s[2] * body[MOMENT + 2]
-                + s[3] * body[FORCE] + s[4] * body[FORCE + 1] + s[5] * body[FORCE + 2]
+                s[0] * body[MOMENT_AT] + s[1] * body[MOMENT_AT + 1] + s[2] * body[MOMENT_AT + 2]
+                + s[3] * body[FORCE_AT] + s[4] * body[FORCE_AT + 1] + s[5] * body[FORCE_AT + 2]
             )  # fmt: skip
             k = i
             while k >= 0:
@@ -226,5 +226,5 @@ def torque_derivatives(parent, prismatic, rotation, origin, gravity, mass, first
                     dqdd[k, i, t] = dqdd[i, k, t]
                 k = parent[k]
             if parent[i] >= 0:
-                for c in range(BODY):
+                for c in range(BODY_SIZE):
                     bodies[parent[i], c] += body[c]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
 from exciter.errors import ExciterError
-from exciter.excitation.constraints.constraint import Constraint, Rows
+from exciter.excitation.constraints.constraint import Constraint, ConstraintRows
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.trajectories.trajectory import Trajectory, retimed
 from exciter.robot.motion import Motion, MotionGradient
@@ -256,7 +256,7 @@ class LinearisedLimits:
     y: Array
     motion: Motion
     values: Array
-    parts: tuple[Rows, ...]
+    parts: tuple[ConstraintRows, ...]
 
     @cached_property
     def _owner(self) -> tuple[Index, Index]:

@@ -24,17 +24,17 @@ Index = NDArray[np.int64]
 
 #: Values on the two sides of a knot that differ by less than this are one value: of accelerations relative to their
 #: size, of positions and velocities in rad, m, rad/s, m/s.
-SAME = 1e-9
+SAME_STATE = 1e-9
 #: Times the relative rounding of a double: by what evaluating polynomials and series of that size may be off.
 ROUNDING_STEPS = 256.0
 #: [rad, m] and [rad/s, m/s] that no rounding excuses, whatever the size of numbers and times: neither at one knot nor,
 #: for a joint, at all of them together.
-MOST_ROUNDING = (1e-5, 1e-4)
+LARGEST_JUMP_BY_ROUNDING = (1e-5, 1e-4)
 #: Rounding of positions shows as jumps of acceleration beside short spans. Up to this part of the largest acceleration
 #: (or of 1 rad/s², m/s², for joints that hardly move) they are none; larger ones count, whatever made them.
-ROUNDED = 1e-6
+ACCELERATION_ROUNDING_FRACTION = 1e-6
 #: Of a repeated motion; every seam is looked at.
-MOST_KNOTS = 100_000
+MOST_REPEATED_KNOTS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class Jump:
         return size if np.isfinite(size) else float("inf")
 
 
-class Piece(Protocol):
+class CurvePiece(Protocol):
     """Part of a curve. Times are the curve's; a piece is smooth between consecutive ``knots``."""
 
     @property
@@ -118,7 +118,7 @@ class Piece(Protocol):
 class Curve:
     """Pieces one after the other. Spans are numbered through all pieces, 0 … S−1, between consecutive ``knots``."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[CurvePiece, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pieces", tuple(self.pieces))
@@ -168,7 +168,7 @@ class Curve:
         """(P + 1,) number of the first span of each piece, then of all spans."""
         return np.cumsum([0] + [len(piece.knots) - 1 for piece in self.pieces])
 
-    def _by_piece(self, span: Index) -> Iterable[tuple[Piece, Index, Index]]:
+    def _by_piece(self, span: Index) -> Iterable[tuple[CurvePiece, Index, Index]]:
         """Each piece that holds some of the spans, which of them (indices), and their numbers within the piece."""
         owner = np.searchsorted(self._first, span, side="right") - 1
         for number in np.unique(owner):
@@ -206,13 +206,13 @@ class Curve:
         """(n, S − 1) how far accelerations on both sides of a knot may differ and still be one: relative to their
         size, and to what rounding of positions does to spans as short as its neighbours."""
         position, acceleration = (self.extremum(order).size[:, None] for order in (0, 2))
-        return SAME * acceleration + self._rounding(2, position, acceleration)
+        return SAME_STATE * acceleration + self._rounding(2, position, acceleration)
 
     def _rounding(self, order: int, position: Array, size: Array) -> Array:
         """(n, S − 1) what rounding of positions (n, 1) does to a derivative of that order and size (n, 1) in spans as
         short as a knot's neighbours."""
         rounding = ROUNDING_STEPS * np.finfo(float).eps / self._shorter**order * position
-        return np.minimum(rounding, ROUNDED * np.maximum(1.0, size))
+        return np.minimum(rounding, ACCELERATION_ROUNDING_FRACTION * np.maximum(1.0, size))
 
     @property
     def _shorter(self) -> Array:
@@ -241,10 +241,10 @@ class Curve:
         inner, at = np.arange(len(self.knots) - 2), self.knots[1:-1]
         before, after = self.derivatives(inner, at, 1), self.derivatives(inner + 1, at, 1)
         size = np.abs(after - before)
-        if (size.sum(axis=2) <= SAME).all():  # no less is ever allowed; NaN is a jump
+        if (size.sum(axis=2) <= SAME_STATE).all():  # no less is ever allowed; NaN is a jump
             return ()
         found = []
-        for order, (same, most) in enumerate(zip(self._same_states, MOST_ROUNDING, strict=True)):
+        for order, (same, most) in enumerate(zip(self._same_states, LARGEST_JUMP_BY_ROUNDING, strict=True)):
             allowed = np.minimum(same, most)
             excused = np.where(size[order] <= allowed, size[order], 0.0).sum(axis=1, keepdims=True)
             allowed = np.where(excused <= most, allowed, 0.0)  # many small ones are a large one
@@ -258,12 +258,12 @@ class Curve:
 
     @property
     def _same_states(self) -> tuple[Array, Array]:
-        """(n, S − 1) how far positions, and velocities, on both sides of a knot may differ and still be one: ``SAME``,
-        rounding of numbers of their largest size, and rounding of the time by what changes meanwhile."""
+        """(n, S − 1) how far positions, and velocities, on both sides of a knot may differ and still be one:
+        ``SAME_STATE``, rounding of numbers of their size, and rounding of the time by what changes meanwhile."""
         sizes = [self.extremum(order).size[:, None] for order in range(3)]
         q, qd, qdd = (np.where(np.isfinite(size), size, 0.0) for size in sizes)
         clock, eps = 8.0 * np.spacing(np.abs(self.knots[1:-1])), ROUNDING_STEPS * np.finfo(float).eps
-        return SAME + eps * q + clock * qd, SAME + eps * qd + self._rounding(1, q, qd) + clock * qdd
+        return SAME_STATE + eps * q + clock * qd, SAME_STATE + eps * qd + self._rounding(1, q, qd) + clock * qdd
 
     def continuous(self, joints: Sequence[str] = ()) -> Curve:
         """Itself, or an error about the first position or velocity that jumps; ``joints``: their names."""
@@ -305,10 +305,10 @@ class Curve:
         """The same motion several times in a row, as a controller runs it that is told to, whether it fits or not."""
         if isinstance(times, bool) or not isinstance(times, int | np.integer) or times < 1:
             raise MotionError(f"a motion cannot be repeated {shown(times)} times; give 1 or more")
-        if times * len(self.knots) > MOST_KNOTS:
+        if times * len(self.knots) > MOST_REPEATED_KNOTS:
             raise MotionError(
                 f"a motion of {len(self.knots)} knots cannot be repeated {shown(times)} times; give at most "
-                f"{MOST_KNOTS // len(self.knots)}"
+                f"{MOST_REPEATED_KNOTS // len(self.knots)}"
             )
         return Curve(tuple(piece.shifted(k * self.duration) for k in range(times) for piece in self.pieces))
 
@@ -316,4 +316,4 @@ class Curve:
 def _same_time(time: float, duration: float) -> float:
     """[s] by which two times may differ and still be one: little of how long the motion lasts, and what rounding does
     to times of that size (those of clocks that count from 1970 are known to 2e-7 s)."""
-    return float(SAME * duration + 8 * np.spacing(abs(time)))
+    return float(SAME_STATE * duration + 8 * np.spacing(abs(time)))

@@ -25,10 +25,10 @@ from exciter.settings.wrong import wrong
 from exciter.typing import Array
 
 Index = NDArray[np.int64]
-LARGEST_PHASE = 1e9  # [rad]
-LEAST_OMEGA = 1e-9  # [rad/s]
+LARGEST_PHASE_RAD = 1e9  # [rad]
+LEAST_OMEGA_RAD_S = 1e-9  # [rad/s]
 HIGHEST_HARMONIC = 200  # extrema are the roots of a polynomial of twice this degree, found in some seconds per joint
-MOST_HARMONICS = 10_000  # of a series that is fitted to data; a motion for a robot has fewer (``fourier_piece``)
+MOST_FITTED_HARMONICS = 10_000  # of a series that is fitted to data; a motion for a robot has fewer (``fourier_piece``)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +70,10 @@ class FourierPiece:
             )
 
         turned = self.omega * self.harmonics.max() * max(abs(t - self.phase_time) for t in (self.start, self.end))
-        if not (self.omega >= LEAST_OMEGA and turned <= LARGEST_PHASE):
+        if not (self.omega >= LEAST_OMEGA_RAD_S and turned <= LARGEST_PHASE_RAD):
             raise MotionError(
                 f"a Fourier series with ω = {self.omega:g} rad/s comes to a phase of {turned:g} rad; ω must be at "
-                f"least {LEAST_OMEGA:g}, and phases of more than {LARGEST_PHASE:g} have too few digits left"
+                f"least {LEAST_OMEGA_RAD_S:g}, and phases of more than {LARGEST_PHASE_RAD:g} have too few digits left"
             )
 
     @property
@@ -164,7 +164,7 @@ class Harmonics(Kind):
         return f"how many, a whole number ≥ 1, or a list of different ones, at most {self.most}"
 
     def value(self, given: Any) -> Any:
-        return super(Harmonics, replace(self, most=MOST_HARMONICS)).value(given)
+        return super(Harmonics, replace(self, most=MOST_FITTED_HARMONICS)).value(given)
 
     def check(self, given: Any, context: Mapping[str, Any]) -> int | tuple[int, ...]:
         numbers = given if isinstance(given, list | tuple) else [given]

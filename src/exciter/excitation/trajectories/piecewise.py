@@ -37,9 +37,9 @@ from exciter.excitation.trajectories.trajectory import Duration, Family, as_coef
 from exciter.settings import Number, OneWord, Vector, Whole
 from exciter.typing import Array
 
-MOST_SPANS = 1000  # of a family: its basis has the square of their number in entries
+MOST_FAMILY_SPANS = 1000  # of a family: its basis has the square of their number in entries
 Variables = Literal["waypoints", "control"]
-SIGNS = (1.0, 0.0, -1.0, 0.0, -1.0, 0.0, 1.0)  # of the jerk, phase by phase
+JERK_SIGNS = (1.0, 0.0, -1.0, 0.0, -1.0, 0.0, 1.0)  # of the jerk, phase by phase
 
 
 class PiecewisePolynomial(Family, ABC):
@@ -108,7 +108,7 @@ class BSpline(PiecewisePolynomial):
     word: ClassVar[str] = "bspline"
     title: ClassVar[str] = "B-spline"
     duration: Duration = 10.0
-    segments: Annotated[int, Whole(1, MOST_SPANS)] = 8
+    segments: Annotated[int, Whole(1, MOST_FAMILY_SPANS)] = 8
     degree: Annotated[int, Whole(4, 5)] = 5
     variables: Annotated[Variables, OneWord(get_args(Variables))] = "waypoints"
 
@@ -171,7 +171,7 @@ class AccelerationSequence(PiecewisePolynomial):
     word: ClassVar[str] = "acceleration"
     title: ClassVar[str] = "sequence of accelerations"
     duration: Duration = 10.0
-    intervals: Annotated[int, Whole(3, MOST_SPANS)] = 20
+    intervals: Annotated[int, Whole(3, MOST_FAMILY_SPANS)] = 20
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -217,8 +217,8 @@ class Stops(PiecewisePolynomial):
     rest: Annotated[float, Number(least=0.0, unit="s")] = 0.0
 
     def __post_init__(self) -> None:
-        if len(self.moves) > MOST_SPANS:
-            raise ExciterError(f"{len(self.moves)} moves between stops; at most {MOST_SPANS}")
+        if len(self.moves) > MOST_FAMILY_SPANS:
+            raise ExciterError(f"{len(self.moves)} moves between stops; at most {MOST_FAMILY_SPANS}")
         if not self.moves or not all(jerk > 0.0 and min(move) >= 0.0 for move in self.moves for jerk in move[:1]):
             raise ExciterError(f"moves {shown(self.moves)} between stops; give [t_j, t_a, t_v] ≥ 0 for each, t_j > 0")
 
@@ -282,7 +282,7 @@ def _shares(t_j: float, t_a: float, t_v: float) -> Array:
     """(7, 4): share of the way that is done in each phase, increasing powers of the time since its start."""
     jerk = 1.0 / (t_j * (t_j + t_a) * (2.0 * t_j + t_a + t_v))
     state, rows = np.zeros(3), []
-    for width, sign in zip(_phases(t_j, t_a, t_v), SIGNS, strict=True):
+    for width, sign in zip(_phases(t_j, t_a, t_v), JERK_SIGNS, strict=True):
         s, v, a = state
         j = sign * jerk
         rows.append([s, v, a / 2.0, j / 6.0])

@@ -19,9 +19,9 @@ from exciter.excitation.trajectories.curve import Extremum
 from exciter.typing import Array
 
 #: Where the reciprocal variable of ``stationary_points`` may be centred: outside [0, 1], close to it.
-CENTRES = np.array([-0.25, 1.25, -0.5, 1.5, -0.75, 1.75, -1.0, 2.0, -1.25, 2.25])
+ROOT_CENTRES = np.array([-0.25, 1.25, -0.5, 1.5, -0.75, 1.75, -1.0, 2.0, -1.25, 2.25])
 Index = NDArray[np.int64]
-MAX_DEGREE = 9
+HIGHEST_POLYNOMIAL_DEGREE = 9
 
 
 def evaluate(coefficients: Array, x: Array) -> Array:
@@ -78,7 +78,9 @@ def _quadratic(c: Array) -> Array:
 def _shift(degree: int) -> Array:
     """(K, d + 1, d + 1): for each centre s, the matrix from coefficients in x to those in x − s."""
     size = range(degree + 1)
-    return np.array([[[comb(k, i) * s ** (k - i) if k >= i else 0.0 for k in size] for i in size] for s in CENTRES])
+    return np.array(
+        [[[comb(k, i) * s ** (k - i) if k >= i else 0.0 for k in size] for i in size] for s in ROOT_CENTRES]
+    )
 
 
 def _companion(c: Array) -> Array:
@@ -95,7 +97,7 @@ def _companion(c: Array) -> Array:
     matrix[..., range(1, degree), range(degree - 1)] = 1.0
     matrix[..., 0, :] = -taylor[..., 1:] / np.where(taylor[..., :1] == 0.0, 1.0, taylor[..., :1])
     inverse = np.linalg.eigvals(matrix)
-    return np.asarray(CENTRES[best][..., None] + np.real(1.0 / inverse))
+    return np.asarray(ROOT_CENTRES[best][..., None] + np.real(1.0 / inverse))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +117,8 @@ class PolynomialPiece:
         shape = self.coefficients.shape
         if len(shape) != 3 or self.knots.ndim != 1 or shape[1] != len(self.knots) - 1 or shape[1] < 1 or shape[0] < 1:
             raise MotionError(f"{self.knots.shape} knots and {shape} coefficients; expected (S + 1,) and (n, S, d + 1)")
-        if not 1 <= shape[2] <= MAX_DEGREE + 1:
-            raise MotionError(f"polynomials of degree {shape[2] - 1}; allowed are 0 to {MAX_DEGREE}")
+        if not 1 <= shape[2] <= HIGHEST_POLYNOMIAL_DEGREE + 1:
+            raise MotionError(f"polynomials of degree {shape[2] - 1}; allowed are 0 to {HIGHEST_POLYNOMIAL_DEGREE}")
         if not (np.diff(self.knots) > 0).all():
             raise MotionError("the knots of a piecewise polynomial must increase; remove repeated or unsorted ones")
 

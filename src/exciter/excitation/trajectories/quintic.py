@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import ExciterError, MotionError, shown
-from exciter.excitation.trajectories.piecewise import MOST_SPANS, PiecewisePolynomial
+from exciter.excitation.trajectories.piecewise import MOST_FAMILY_SPANS, PiecewisePolynomial
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, derivative, evaluate, stationary_points
 from exciter.excitation.trajectories.trajectory import Duration
 from exciter.settings import Amount, Settings, Switch, Whole, keys_of
@@ -29,20 +29,20 @@ from exciter.settings.fill import adapter, checked
 from exciter.typing import Array
 
 #: φ, ψ_a, ψ_b in increasing powers of x.
-PHI = np.array([0.0, 0.0, 30.0, -60.0, 30.0])
+TRAVEL_PHI = np.array([0.0, 0.0, 30.0, -60.0, 30.0])
 PSI_START = np.array([1.0, 0.0, -18.0, 32.0, -15.0])
 PSI_END = np.array([0.0, 0.0, -12.0, 28.0, -15.0])
 #: Largest |φ|, |φ'|, |φ''| and |ψ|, |ψ'|, |ψ''| on [0, 1] (the last ones rounded up).
-TRAVEL = np.array([1.875, 5.7736, 60.0])
-SPEED = np.array([1.0, 3.945, 36.0])
+LARGEST_PHI = np.array([1.875, 5.7736, 60.0])
+LARGEST_PSI = np.array([1.0, 3.945, 36.0])
 #: Allowed stretches of 1/u_f narrower than this, relative to it, may be skipped.
-NARROW = 1e-4
+NARROW_TIME_FRACTION = 1e-4
 #: Relative precision of the shortest time.
-PRECISION = 1e-9
+SHORTEST_TIME_PRECISION = 1e-9
 #: What a joint that leaves its range keeps of its points and velocities, each time.
-SHRINK = 0.9
+RANGE_SHRINK = 0.9
 #: Rounding that a limit forgives.
-ROUNDING = 1e-12
+JOINT_LIMIT_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class EvenTimes(Settings):
     """Instead of times, in a file."""
 
     duration: Duration = 10.0
-    segments: Annotated[int, Whole(1, MOST_SPANS)] = 10
+    segments: Annotated[int, Whole(1, MOST_FAMILY_SPANS)] = 10
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Quintic(PiecewisePolynomial):
     at_rest_ends: Switch = True
 
     def __post_init__(self) -> None:
-        if len(self.times) > MOST_SPANS + 1:
-            raise ExciterError(f"{len(self.times)} times of a quintic trajectory; at most {MOST_SPANS + 1}")
+        if len(self.times) > MOST_FAMILY_SPANS + 1:
+            raise ExciterError(f"{len(self.times)} times of a quintic trajectory; at most {MOST_FAMILY_SPANS + 1}")
         if len(self.times) < 2 or self.times[0] != 0.0 or not (np.diff(self.times) > 0).all():
             raise ExciterError(f"times {shown(self.times)} of a quintic trajectory; two or more, from 0, increasing")
         checked(Duration, self.times[-1], "the last of the times of a quintic trajectory")
@@ -150,7 +150,7 @@ class Segments:
     def peaks(self, s: Array) -> Array:
         """(3, R, n): largest |q̇|, |q̈|, |q⃛| for s = 1/u_f (R,) [1/s]; exact, from the roots of the next derivative."""
         s = s[:, None]
-        parts = (s * self.travel, PHI), (self.qd_start, PSI_START), (self.qd_end, PSI_END)
+        parts = (s * self.travel, TRAVEL_PHI), (self.qd_start, PSI_START), (self.qd_end, PSI_END)
         velocity: Array = sum((x[..., None] * shape for x, shape in parts), np.zeros(5))
         force, jerk = derivative(velocity), derivative(velocity, 2)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -184,22 +184,22 @@ def shortest_times(segments: Segments, velocity: ArrayLike, acceleration: ArrayL
     _check(segments, limits[0, 0], travel + speed)
 
     def excess(s: Array) -> Array:
-        return np.asarray((segments.peaks(s) / limits).max(axis=(0, 2)) - 1.0 - ROUNDING)
+        return np.asarray((segments.peaks(s) / limits).max(axis=(0, 2)) - 1.0 - JOINT_LIMIT_ROUNDING)
 
     def steepest(s: Array) -> Array:
         """How fast the excess can change with 1/u_f, anywhere below s."""
         k, s = np.arange(1, 4)[:, None, None], s[:, None]
-        of_travel = k * s ** (k - 1) * travel * TRAVEL[:, None, None]
-        of_speed = (k - 1) * s ** np.maximum(k - 2, 0) * speed * SPEED[:, None, None]
+        of_travel = k * s ** (k - 1) * travel * LARGEST_PHI[:, None, None]
+        of_speed = (k - 1) * s ** np.maximum(k - 2, 0) * speed * LARGEST_PSI[:, None, None]
         return np.asarray(((of_travel + of_speed) / limits).max(axis=(0, 2)))
 
     s = _fastest(segments, limits[0], limits[1])
     beyond, too_fast = s, excess(s)
     while (too_fast > 0.0).any():
-        step = np.where(too_fast > 0.0, np.maximum(too_fast / steepest(s), NARROW * s), 0.0)
+        step = np.where(too_fast > 0.0, np.maximum(too_fast / steepest(s), NARROW_TIME_FRACTION * s), 0.0)
         beyond, s = np.where(step > 0.0, s, beyond), s - step
         too_fast = excess(s)
-    while (beyond - s > PRECISION * s).any():
+    while (beyond - s > SHORTEST_TIME_PRECISION * s).any():
         middle = 0.5 * (beyond + s)
         exceeds = excess(middle) > 0.0
         beyond, s = np.where(exceeds, middle, beyond), np.where(exceeds, s, middle)
@@ -208,7 +208,7 @@ def shortest_times(segments: Segments, velocity: ArrayLike, acceleration: ArrayL
 
 def _check(segments: Segments, velocity: Array, movement: Array) -> None:
     fastest = np.maximum(np.abs(segments.qd_start), np.abs(segments.qd_end)).max(axis=0)
-    for joint in np.flatnonzero(fastest > velocity * (1.0 + ROUNDING)):
+    for joint in np.flatnonzero(fastest > velocity * (1.0 + JOINT_LIMIT_ROUNDING)):
         raise MotionError(
             f"a point asks joint {joint + 1} for {fastest[joint]:.6g} rad/s; its limit is {velocity[joint]:.6g}"
         )
@@ -258,7 +258,8 @@ def interpolate_points(
     """Points q, q̇ (r + 1, n) joined in the shortest time that limits (n,) allow.
 
     Segments overshoot their points, so positions are checked for all time; joints that leave their range are drawn
-    towards its middle, by ``SHRINK`` at a time, and all is repeated. at_rest_ends: the first and last q̇ become zero.
+    towards its middle, by ``RANGE_SHRINK`` at a time, and all is repeated. at_rest_ends: the first and last
+    q̇ become zero.
     """
     q, qd = np.array(q, dtype=float), np.array(qd, dtype=float)
     if q.ndim != 2 or len(q) < 2 or qd.shape != q.shape:
@@ -279,8 +280,8 @@ def interpolate_points(
         trajectory = Quintic((0.0, *np.cumsum(durations).tolist()), at_rest_ends)
         delta = np.vstack([points, speeds]).T
         reached = trajectory.curve(delta).extremum(0)
-        slack = ROUNDING * np.maximum(1.0, reached.size)
+        slack = JOINT_LIMIT_ROUNDING * np.maximum(1.0, reached.size)
         leaves = (reached.lowest < lower - slack) | (reached.highest > upper + slack)
         if not leaves.any():
             return Interpolated(trajectory, delta, kept)
-        kept = np.where(leaves, SHRINK * kept, kept)
+        kept = np.where(leaves, RANGE_SHRINK * kept, kept)

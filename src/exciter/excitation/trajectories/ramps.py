@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exciter.errors import MotionError
-from exciter.excitation.trajectories.curve import SAME, Curve
+from exciter.excitation.trajectories.curve import SAME_STATE, Curve
 from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.excitation.trajectories.polynomial_piece import (
     PolynomialPiece,
@@ -24,7 +24,7 @@ from exciter.excitation.trajectories.polynomial_piece import (
     hull,
     stationary_points,
 )
-from exciter.excitation.trajectories.quintic import ROUNDING, Segments, shortest_times
+from exciter.excitation.trajectories.quintic import JOINT_LIMIT_ROUNDING, Segments, shortest_times
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -32,8 +32,8 @@ from exciter.typing import Array
 Bools = NDArray[np.bool_]
 Allowed = Callable[[Curve], bool]
 
-LEVELS = 8  # of slowness, tried at each phase
-SLOWER = 1.25  # a ramp that is refused is tried again this much slower
+SLOWNESS_LEVELS = 8  # of slowness, tried at each phase
+SLOWER_RAMP_FACTOR = 1.25  # a ramp that is refused is tried again this much slower
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class JointBounds:
 
     def _hold(self, order: int, shape: Array) -> Bools:
         """(K,) for polynomials (n, K, d + 1) on [0, 1]: a few values refuse most, hulls accept most, roots decide."""
-        slack = ROUNDING * np.maximum(1.0, np.abs(np.stack([self.lowest[order], self.highest[order]])))
+        slack = JOINT_LIMIT_ROUNDING * np.maximum(1.0, np.abs(np.stack([self.lowest[order], self.highest[order]])))
         lowest, highest = self.lowest[order] - slack[0], self.highest[order] + slack[1]
 
         def within(low: Array, high: Array) -> Bools:
@@ -164,7 +164,9 @@ def _state(curve: Curve, *, end: bool) -> Array:
 def _rests(curve: Curve) -> bool:
     """Whether velocity and acceleration are zero at both ends."""
     size = np.stack([curve.extremum(k).size for k in (1, 2)])
-    return all((np.abs(_state(curve, end=end)[1:]) <= SAME * np.maximum(1.0, size)).all() for end in (False, True))
+    return all(
+        (np.abs(_state(curve, end=end)[1:]) <= SAME_STATE * np.maximum(1.0, size)).all() for end in (False, True)
+    )
 
 
 def _ramp(width: float, start: Array, end: Array) -> Curve:
@@ -198,15 +200,15 @@ def _at_rest(motion: Curve, robot: Robot, periods: int, ramps: Ramps) -> Iterato
             parts += [*back, motion]
         parts += _move(last, end, robot, slowness)
         yield _chain(parts)
-        slowness *= SLOWER
+        slowness *= SLOWER_RAMP_FACTOR
         moves = [part.duration for part in parts if part is not motion]
-        if not moves or SLOWER * max(moves) > ramps.longest:
+        if not moves or SLOWER_RAMP_FACTOR * max(moves) > ramps.longest:
             return
 
 
 def _move(q: Array, to: Array, robot: Robot, slowness: float) -> list[Curve]:
     """From rest to rest on a straight line, in the shortest time the limits allow; nothing when already there."""
-    if (np.abs(to - q) <= SAME).all():
+    if (np.abs(to - q) <= SAME_STATE).all():
         return []
     still = np.zeros_like(q)
     limits = (robot.limit(name) for name in ("velocity", "acceleration", "jerk"))
@@ -250,7 +252,7 @@ def _combine(
     for f in range(phase[-1] + 1):
         # longer ramps matter only when the shortest are refused, and then both had better be longer
         numbers = (np.flatnonzero(good & (phase == f)) for good in (good_in, good_out))
-        few_in, few_out = (good[:: max(1, len(good) // LEVELS)] for good in numbers)
+        few_in, few_out = (good[:: max(1, len(good) // SLOWNESS_LEVELS)] for good in numbers)
         pairs += [(width[i] + width[o], i, o) for i, o in zip(few_in, few_out, strict=False)]
     for _, i, o in sorted(pairs)[:: 1 + len(pairs) // ramps.tries]:
         lead_in = _ramp(float(width[i]), before[..., i], entry[..., i])

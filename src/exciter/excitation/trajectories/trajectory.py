@@ -20,10 +20,10 @@ from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Number, Settings
 from exciter.typing import Array
 
-SHORTEST_MOTION, LONGEST_MOTION = 1e-3, 1e6  # [s] beyond which no robot is meant, and numbers overflow
-Duration = Annotated[float, Number(least=SHORTEST_MOTION, most=LONGEST_MOTION, unit="s")]
-SAMPLES = 4096
-SHOWN = 0.999  #: share of the acceleration's power that lies below the highest frequency shown
+SHORTEST_MOTION_S, LONGEST_MOTION_S = 1e-3, 1e6  # [s] beyond which no robot is meant, and numbers overflow
+Duration = Annotated[float, Number(least=SHORTEST_MOTION_S, most=LONGEST_MOTION_S, unit="s")]
+SPECTRUM_SAMPLES = 4096
+SPECTRUM_POWER_SHOWN = 0.999  #: share of the acceleration's power that lies below the highest frequency shown
 
 
 class Family(Settings):
@@ -113,7 +113,7 @@ def pullback(trajectory: Trajectory, time: Array, gradient: MotionGradient) -> A
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class AccelerationSpectrum:
     """Amplitudes (F, n) of q̈ [rad/s² or m/s²] at frequencies (F,) [Hz]. exact: the lines of a periodic motion,
     otherwise smeared by the window."""
 
@@ -122,15 +122,15 @@ class Spectrum:
     exact: bool
 
 
-def acceleration_spectrum(trajectory: Trajectory, delta: Array) -> Spectrum:
+def acceleration_spectrum(trajectory: Trajectory, delta: Array) -> AccelerationSpectrum:
     """Of the exciting part, without ramps: the Fourier lines of one period, or windowed (Hann) when not periodic."""
-    time = np.linspace(0.0, trajectory.duration, SAMPLES, endpoint=False)
+    time = np.linspace(0.0, trajectory.duration, SPECTRUM_SAMPLES, endpoint=False)
     qdd = motion(trajectory, delta, time).qdd
-    window = np.ones(SAMPLES) if trajectory.periodic else np.hanning(SAMPLES)
+    window = np.ones(SPECTRUM_SAMPLES) if trajectory.periodic else np.hanning(SPECTRUM_SAMPLES)
     lines = np.abs(np.fft.rfft(qdd * window[:, None], axis=0)) / window.sum()
     lines[1:] *= 2.0  # a sine has half of its amplitude at −f
     power = np.cumsum((lines**2).sum(axis=1))
-    last = int(np.searchsorted(power, SHOWN * power[-1])) if power[-1] > 0 else 0
+    last = int(np.searchsorted(power, SPECTRUM_POWER_SHOWN * power[-1])) if power[-1] > 0 else 0
     shown = min(max(int(1.25 * last) + 2, 8), len(lines))
     frequency = np.arange(shown, dtype=np.float64) / trajectory.duration
-    return Spectrum(frequency, lines[:shown], trajectory.periodic)
+    return AccelerationSpectrum(frequency, lines[:shown], trajectory.periodic)

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.certificate.adaptive import Effort, certify, remembers
+from exciter.excitation.certificate.adaptive import CertificateEffort, certify, remembers
 from exciter.excitation.certificate.certificate import FAILURES, Certificate, LimitVerdict
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.trajectories.curve import Curve
@@ -25,7 +25,7 @@ from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-VERDICT_EFFORT = Effort(refine=0)  # a verdict is wanted, not how close it was
+VERDICT_EFFORT = CertificateEffort(refine=0)  # a verdict is wanted, not how close it was
 MOST_DRAWS = 1_000_000  # of random points or motions
 LONGEST_DRAWN_MOTION_S = 3600.0  # longer ones would make files and reports grow without bound
 
@@ -54,7 +54,7 @@ class Judge:
     def refuse(self, reason: LimitVerdict | str) -> None:
         self.refused[reason if isinstance(reason, str) else f"{reason.what} of {reason.where}"] += 1
 
-    def certificate(self, curve: Curve, effort: Effort | None = None) -> Certificate:
+    def certificate(self, curve: Curve, effort: CertificateEffort | None = None) -> Certificate:
         return certify(self.robot, curve, self.constraints, effort)
 
     def broken(self, curve: Curve) -> LimitVerdict | None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from exciter.errors import RecordingError
-from exciter.excitation.trajectories.fourier import MOST_HARMONICS, Fourier
+from exciter.excitation.trajectories.fourier import MOST_FITTED_HARMONICS, Fourier
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.low_pass import left_in, passes
 from exciter.experiment.signals.period_averager import STILL
@@ -116,7 +116,7 @@ class FourierFit(Route):
 
     word, title = "fourier", "a Fourier series"
     inner = ("prewhitening",)
-    harmonics: Annotated[int | tuple[int, ...] | None, HowManyOrWhich(most=MOST_HARMONICS)] = None
+    harmonics: Annotated[int | tuple[int, ...] | None, HowManyOrWhich(most=MOST_FITTED_HARMONICS)] = None
     period: Annotated[float | None, Number(above=0.0, unit="s")] = None
     settled: Annotated[float | None, Number(unit="s")] = None
     prewhitening: Prewhitening | None = field(default_factory=Prewhitening)

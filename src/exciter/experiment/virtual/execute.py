@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.trajectories.curve import Curve, Piece
+from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.virtual.control import Law
@@ -94,7 +94,7 @@ def _longest_series(curve: Curve) -> tuple[int, int]:
     return best
 
 
-def _same_series(one: Piece, other: Piece) -> bool:
+def _same_series(one: CurvePiece, other: CurvePiece) -> bool:
     if not (isinstance(one, FourierPiece) and isinstance(other, FourierPiece)):
         return False
     same = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("harmonics", "a", "b", "offset"))
