@@ -43,8 +43,8 @@ from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Route
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual import draw
+from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.experiment.virtual.truth import drive_torque
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares

@@ -67,9 +67,9 @@ from exciter.parameters.terms import (
     Viscous,
 )
 from exciter.pipeline.logs import read_logs
-from exciter.validation.floor import Floor, noise_floor
+from exciter.validation.baselines import NoiseFloor, noise_floor
 from exciter.validation.prediction import Prediction
-from exciter.validation.residual_correlation import joint_correlation, residual_whiteness
+from exciter.validation.residuals import joint_correlation, residual_whiteness
 from exciter.validation.structure import structures
 
 Array = np.ndarray
@@ -179,7 +179,7 @@ class Limits:
         return self.fit(self.held)
 
     @cached_property
-    def floor(self) -> Floor:
+    def floor(self) -> NoiseFloor:
         return noise_floor(self.judged, rms(self.predicted.measured))
 
     def refitted(self) -> dict[str, float]:

@@ -17,14 +17,14 @@ from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.recording import AnalogFilter, Payload, read_recording
 from exciter.experiment.virtual import (
     Control,
-    Drive,
     Encoder,
     Flexibility,
+    GearedDrive,
     GravityPD,
-    Ripple,
     Sampling,
     Start,
     TorqueMeter,
+    TorqueRipple,
     VirtualRobot,
     draw,
     read_truth,
@@ -60,8 +60,8 @@ simulate:
   simulation_rate: 8000
 """
 PARTS = {
-    "truth": TruthSettings, "control": Control, "start": Start, "drive": Drive, "encoder": Encoder,
-    "torque": TorqueMeter, "ripple": Ripple, "filter": AnalogFilter, "log": Sampling, "flexibility": Flexibility,
+    "truth": TruthSettings, "control": Control, "start": Start, "drive": GearedDrive, "encoder": Encoder,
+    "torque": TorqueMeter, "ripple": TorqueRipple, "filter": AnalogFilter, "log": Sampling, "flexibility": Flexibility,
     "payload": Payload,
 }  # fmt: skip
 SECTIONS = {key: keys_of(PARTS[key]) if key in PARTS else () for key in keys_of(SimulateSettings)}

@@ -9,7 +9,7 @@ import pytest
 from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.process import process
+from exciter.experiment.quality.process import process
 from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.experiment.signals import noise as noise_module
 from exciter.experiment.signals import processed as processed_module

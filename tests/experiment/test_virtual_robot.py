@@ -19,30 +19,30 @@ from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.excitation.trajectories.trajectory import motion as sampled_motion
 from exciter.experiment.recording import AnalogFilter, Payload, read_recording, write_recording
-from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual import (
     CompensationSpring,
     ComputedTorque,
-    Drive,
     Encoder,
     ExactMotion,
     Flexibility,
-    Friction,
+    GearedDrive,
     GravityPD,
-    Ripple,
     Sampling,
     Spread,
     Start,
     TorqueMeter,
+    TorqueRipple,
+    TrueFriction,
     Truth,
     VirtualRobot,
     draw,
     read_truth,
     truth_from,
 )
-from exciter.experiment.virtual.execute import Timing, execute, plan
+from exciter.experiment.virtual.execute import SimulationTiming, execute, plan
 from exciter.experiment.virtual.plant import build
 from exciter.experiment.virtual.sensors import filtered
+from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.experiment.virtual.truth import nearest_body
 from exciter.notes import texts
 from exciter.parameters.consistency import consistency, consistency_margin
@@ -105,7 +105,7 @@ def test_the_model_gives_the_torque_that_was_applied(name):
     springs = [CompensationSpring(turning[-1], 0.3, 0.1, 0.4, 200.0)] if turning else []
     if len(turning) > 1:
         springs.append(CompensationSpring(turning[0], 0.2, 0.35, -0.3, 300.0, free_length=0.1, preload=15.0))
-    friction = Friction(tuple(np.linspace(0.5, 1.0, robot.n)), 1.0, tuple(np.linspace(0.3, 0.6, robot.n)), 0.2)
+    friction = TrueFriction(tuple(np.linspace(0.5, 1.0, robot.n)), 1.0, tuple(np.linspace(0.3, 0.6, robot.n)), 0.2)
     truth = replace(truth, friction=friction, rotor_inertia=0.2, springs=springs)
     carrier = [name for name in robot.frame_names if robot.frame(name).joint == robot.n - 1][-1]
     payload = Payload(carrier, 1.5, (0.02, -0.03, 0.1), (0.004, 0.001, 0, 0.005, 0, 0.006))
@@ -126,7 +126,7 @@ def test_motion_is_one_motion():
     """Velocities are the slopes of positions, accelerations those of velocities, between and on the steps."""
     robot = embedded.robot("panda")
     virtual = VirtualRobot(robot, draw(robot, 0), start=Start(at_rest=False), sampling=Sampling(1000.0, jitter=1e-4))
-    truth = replace(virtual.truth, friction=Friction(viscous=1.0), rotor_inertia=0.3)
+    truth = replace(virtual.truth, friction=TrueFriction(viscous=1.0), rotor_inertia=0.3)
     motion = replace(virtual, truth=truth).run(sway(robot, size=0.2)).motion
     inside = slice(300, -20)  # ends of a spline, and the controller's first ticks
     for values, rates, close in ((motion.q, motion.qd, 2e-6), (motion.qd, motion.qdd, 0.1)):
@@ -141,9 +141,9 @@ def test_a_passive_swing_keeps_its_energy(name, viscous):
     robot = CASES[name]()
     turning = next(j.name for j in robot.joints if not j.is_prismatic)
     spring = CompensationSpring(turning, 0.3, 0.2, 0.5, 400.0, free_length=0.15)
-    truth = replace(draw(robot, 2), friction=Friction(viscous), rotor_inertia=0.05, springs=[spring])
+    truth = replace(draw(robot, 2), friction=TrueFriction(viscous), rotor_inertia=0.05, springs=[spring])
     plant = build(truth)
-    timing, instants = Timing(1 / 4000, 1, 2000), np.arange(2001) / 4000
+    timing, instants = SimulationTiming(1 / 4000, 1, 2000), np.arange(2001) / 4000
     still = Motion(instants, *np.zeros((3, 2001, robot.n)))
     start = np.full(robot.n, 0.7), np.linspace(-0.5, 0.5, robot.n)
     happened = execute(plant, lambda tick, q, qd: np.zeros(robot.n), still, timing, instants, start)
@@ -160,8 +160,8 @@ def test_dry_friction_holds_a_joint_that_is_not_pushed_hard_enough():
     robot = pendulum()
     weight = 2.0 * 0.5 * 9.81 * np.sin(0.5)
     for coulomb, moves in ((weight * 1.01, False), (weight * 0.9, True)):
-        plant = build(Truth(robot, 0.0, Friction(coulomb=coulomb)))
-        timing, instants = Timing(1 / 4000, 1, 2000), np.array([0.0, 0.25, 0.5])
+        plant = build(Truth(robot, 0.0, TrueFriction(coulomb=coulomb)))
+        timing, instants = SimulationTiming(1 / 4000, 1, 2000), np.array([0.0, 0.25, 0.5])
         still = Motion(np.arange(2001.0), *np.zeros((3, 2001, 1)))
         held = execute(plant, lambda *_: np.zeros(1), still, timing, instants, (np.array([0.5]), np.zeros(1)))
         travel = abs(held.link.q[-1, 0] - 0.5)
@@ -181,7 +181,7 @@ def test_flexible_joint_swings_at_its_resonance():
     instants = np.arange(steps + 1) / 4000
     still = Motion(instants, *np.zeros((3, steps + 1, 1)))
     kick = lambda tick, q, qd: np.array([100.0 if tick < 20 else 0.0])  # noqa: E731
-    happened = execute(plant, kick, still, Timing(1 / 4000, 1, steps), instants, (np.zeros(1), np.zeros(1)))
+    happened = execute(plant, kick, still, SimulationTiming(1 / 4000, 1, steps), instants, (np.zeros(1), np.zeros(1)))
     twist = (happened.motor.q - happened.link.q)[20:, 0]
     spectrum = np.abs(np.fft.rfft(twist * np.hanning(len(twist)), 16 * len(twist)))
     found = 2 * np.pi * np.fft.rfftfreq(16 * len(twist), 1 / 4000)[spectrum.argmax()]
@@ -192,7 +192,7 @@ def test_flexible_joint_swings_at_its_resonance():
 @pytest.mark.parametrize("prismatic", [0.5, 1.0])
 def test_flexible_robot_obeys_both_equations_and_becomes_rigid(prismatic):
     robot = random_robot(7, 2, prismatic=prismatic)
-    truth = Truth(robot, 0.4, Friction(0.6, 0.8))
+    truth = Truth(robot, 0.4, TrueFriction(0.6, 0.8))
     rigid = VirtualRobot(robot, truth, meter=QUIET, encoder=EXACT, sampling=Sampling(200.0)).run(sway(robot, 0.5, 1))
     error = []
     for stiffness in (5e3, 5e4):
@@ -219,7 +219,7 @@ def test_flexible_robot_obeys_both_equations_and_becomes_rigid(prismatic):
 
 
 def test_encoder_counts(quiet, arm):
-    drive = Drive(gear=tuple(np.linspace(50, 100, arm.n)))
+    drive = GearedDrive(gear=tuple(np.linspace(50, 100, arm.n)))
     for encoder, step in ((Encoder(500.0), 2 * np.pi / 500 / np.linspace(50, 100, arm.n)),
                           (Encoder(2000.0, on_motor=False), np.full(arm.n, 2 * np.pi / 2000))):  # fmt: skip
         q = encoder.position(quiet.motion.q, arm, drive, 0)
@@ -253,7 +253,7 @@ def test_noise_has_the_variance_asked_for_and_is_white(arm):
 
 
 def test_ripple_is_a_sine_of_the_motor_angle(arm, quiet):
-    drive, ripple = Drive(gear=60.0), Ripple(amplitude=0.7, per_turn=4.0)
+    drive, ripple = GearedDrive(gear=60.0), TorqueRipple(amplitude=0.7, per_turn=4.0)
     virtual = replace(quiet.virtual, drive=drive, meter=TorqueMeter(noise=0.0, ripple=ripple))
     simulated = virtual.run(sway(arm))
     extra = simulated.recording.torque - simulated.torque
@@ -361,7 +361,7 @@ def test_dropped_samples_leave_gaps(quiet, arm):
 
 
 def test_currents_and_link_side(quiet, arm):
-    drive = Drive(gear=tuple(range(40, 40 + arm.n)), torque_constant=0.2)
+    drive = GearedDrive(gear=tuple(range(40, 40 + arm.n)), torque_constant=0.2)
     current = replace(quiet.virtual, drive=drive, meter=replace(QUIET, current=True)).run(sway(arm), periods=3)
     log = current.recording
     assert log.torque is None
@@ -488,13 +488,13 @@ def test_what_cannot_be_simulated_is_one_clear_line(arm, monkeypatch):
         build(Truth(robot.with_inertias(np.zeros((1, 10)))))
     with pytest.raises(ParameterError, match="no masses"):
         draw(robot.with_inertias(np.zeros((1, 10))))
-    for least in ({"drive": Drive(gear=5e-324)}, {"drive": Drive(torque_constant=9e-13)},
+    for least in ({"drive": GearedDrive(gear=5e-324)}, {"drive": GearedDrive(torque_constant=9e-13)},
                   {"encoder": Encoder(counts=(5e-324,))}):  # fmt: skip
         with pytest.raises(ParameterError, match=r"(gear|constant|counts) is .*; it must lie in 1e-12 … 1e\+12"):
             VirtualRobot(robot, Truth(robot), **least)
     with pytest.raises(ParameterError, match="stribeck velocity is 0; it must lie in 1e-12"):
-        Truth(robot, friction=Friction(stribeck_velocity=0.0))
-    VirtualRobot(robot, Truth(robot), drive=Drive(1e-12, 1e-12), encoder=Encoder(1e-12))
+        Truth(robot, friction=TrueFriction(stribeck_velocity=0.0))
+    VirtualRobot(robot, Truth(robot), drive=GearedDrive(1e-12, 1e-12), encoder=Encoder(1e-12))
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(ExciterError, match="pip install mujoco"):
         build(Truth(robot))
@@ -559,7 +559,7 @@ def test_payload_is_carried_where_its_frame_is(arm):
 
 def test_truth_as_data(arm, tmp_path):
     spring = CompensationSpring(arm.joint_names[1], 0.3, 0.2, 0.1, 500.0)
-    truth = replace(draw(arm, 4), springs=[spring], friction=Friction(2.0, 3.0, 1.0, 0.3))
+    truth = replace(draw(arm, 4), springs=[spring], friction=TrueFriction(2.0, 3.0, 1.0, 0.3))
     data = json.loads(json.dumps(truth.to_dict()))
     named = {entry["name"]: entry["value"] for entry in data["parameters"]}
     assert named["Gs2"] == pytest.approx(500.0 * 0.3 * 0.2)

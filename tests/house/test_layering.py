@@ -75,9 +75,10 @@ COMPUTING = (
     "exciter.identification.uncertainty.conditioning.explain",
     "exciter.validation.baselines.baselines",
     "exciter.validation.friction_curves.friction_curves",
-    "exciter.validation.histogram.histograms",
+    "exciter.validation.residuals.histograms",
     "exciter.validation.prediction.predictions",
-    "exciter.validation.residual_spectrum",
+    "exciter.validation.residuals.density",
+    "exciter.validation.residuals.residual_spectrum",
     "exciter.validation.structure.structures",
     "exciter.validation.validation.validate",
     "exciter.validation.validation.validate_both",
@@ -103,7 +104,7 @@ def test_reports_compute_nothing():
     paths = (ROOT / "report").rglob("*.py")
     wrong = {str(path.relative_to(ROOT)): found for path in paths if (found := computing(path))}
     assert not wrong
-    files = ("residual_spectrum.py", "prediction.py", "verdict.py")
+    files = ("residuals.py", "prediction.py", "validation.py")
     noticed = {name for file in files for name in computing(ROOT / "validation" / file)}
     assert {"scipy.signal", "numpy.linalg", "exciter.dynamics.dynamics.Dynamics"} <= noticed
 

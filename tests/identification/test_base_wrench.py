@@ -17,7 +17,7 @@ from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
-from exciter.experiment.process import process
+from exciter.experiment.quality.process import process
 from exciter.experiment.recording import About, Payload, Recording, read_recording, write_recording
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline

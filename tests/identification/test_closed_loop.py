@@ -10,14 +10,14 @@ from scipy.interpolate import CubicSpline
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
-from exciter.experiment.process import process, usual_route
 from exciter.experiment.quality import check
+from exciter.experiment.quality.process import process, usual_route
 from exciter.experiment.recording import AnalogFilter, Recording, open_recording, write_recording
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import FilteredDifferences, SmoothingSpline
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter, filtered_rows
-from exciter.experiment.virtual import Drive, Encoder, Sampling, TorqueMeter, VirtualRobot, draw
+from exciter.experiment.virtual import Encoder, GearedDrive, Sampling, TorqueMeter, VirtualRobot, draw
 from exciter.identification.information.information import Information
 from exciter.notes import texts
 from exciter.robot import load
@@ -36,7 +36,7 @@ def run(folder, robot, seed):
     virtual = VirtualRobot(
         robot,
         draw(robot, seed=5),
-        drive=Drive(gear=100.0, torque_constant=0.2),
+        drive=GearedDrive(gear=100.0, torque_constant=0.2),
         encoder=Encoder(counts=None, noise=1e-4),
         meter=TorqueMeter(current=True, noise=NOISE, filter=AnalogFilter(order=8, cutoff=40.0)),
         sampling=Sampling(rate=250.0, jitter=2e-4, dropped=0.01),

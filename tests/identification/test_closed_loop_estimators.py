@@ -23,11 +23,11 @@ from exciter.experiment.virtual import (
     CompensationSpring,
     ComputedTorque,
     Encoder,
-    Friction,
     GravityPD,
     Sampling,
     Start,
     TorqueMeter,
+    TrueFriction,
     VirtualRobot,
     draw,
 )
@@ -92,11 +92,11 @@ def arms():
         CompensationSpring("joint_2", 0.2, 0.35, -0.3, 300.0, free_length=0.1, preload=15.0),
         CompensationSpring("joint_3", 0.3, 0.1, 0.4, 200.0),
     )
-    smooth = replace(draw(ROBOT, 1), friction=Friction(viscous=20.0))
+    smooth = replace(draw(ROBOT, 1), friction=TrueFriction(viscous=20.0))
     names = dict(zip(("joint_2", "joint_3"), ROBOT.joint_names[1:], strict=True))
     sprung = replace(
         draw(ROBOT, 2),
-        friction=Friction(viscous=20.0, coulomb=(20.0, 10.0, 5.0), stribeck=(10.0, 5.0, 3.0)),
+        friction=TrueFriction(viscous=20.0, coulomb=(20.0, 10.0, 5.0), stribeck=(10.0, 5.0, 3.0)),
         springs=tuple(replace(spring, joint=names[spring.joint]) for spring in springs),
     )
     panda = load("panda")

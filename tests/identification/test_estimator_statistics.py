@@ -20,7 +20,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.experiment.virtual import Encoder, Friction, Sampling, TorqueMeter, VirtualRobot, draw
+from exciter.experiment.virtual import Encoder, Sampling, TorqueMeter, TrueFriction, VirtualRobot, draw
 from exciter.identification.estimators.least_squares import (
     NonNegative,
     OrdinaryLeastSquares,
@@ -82,7 +82,7 @@ def oversampled() -> Bench:
 def virtual() -> Bench:
     """Motion and torque of the virtual robot, differentiated and filtered as a user does; errors on its torque."""
     robot = load("kuka-ir361")
-    truth = replace(draw(robot, 1), friction=Friction((20.0, 20.0, 10.0), (15.0, 15.0, 8.0)))
+    truth = replace(draw(robot, 1), friction=TrueFriction((20.0, 20.0, 10.0), (15.0, 15.0, 8.0)))
     rate = 250.0
     machine = VirtualRobot(
         robot,
@@ -117,7 +117,7 @@ def virtual_white() -> Bench:
     """The virtual robot's own motion, unfiltered rows, white errors on its torque; without dry friction, which holds
     joints at reversals by forces that no model of its sign has."""
     robot = load("kuka-ir361")
-    truth = replace(draw(robot, 1), friction=Friction((20.0, 20.0, 10.0)))
+    truth = replace(draw(robot, 1), friction=TrueFriction((20.0, 20.0, 10.0)))
     machine = VirtualRobot(
         robot, truth, meter=TorqueMeter(noise=0.0), encoder=Encoder(counts=None), sampling=Sampling(50.0)
     )

@@ -19,7 +19,7 @@ from exciter.excitation.trajectories.trajectory import motion as motion_of
 from exciter.experiment.recording import write_recording
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.experiment.synthetic import synthetic_recording
+from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem

@@ -15,7 +15,7 @@ from exciter.experiment.recording import Payload
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.experiment.synthetic import synthetic_recording
+from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.estimators.least_squares import (
     Essential,
     NonNegative,

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from exciter.errors import ExciterError
-from exciter.experiment.process import ROUTES
+from exciter.experiment.quality.process import ROUTES
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth, SecondOrder
 from exciter.experiment.signals.rows import ParallelFilter

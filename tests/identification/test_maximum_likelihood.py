@@ -19,8 +19,8 @@ from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.low_pass import response
 from exciter.experiment.signals.periods import average_periods
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual import Encoder, Sampling, TorqueMeter, VirtualRobot, draw
+from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.estimators import maximum_likelihood
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood

@@ -16,9 +16,9 @@ from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.signals.rows import ParallelFilter, filtered_pair
 from exciter.parameters import inertial
 from exciter.robot.pinocchio_model import to_pinocchio
-from exciter.validation.baselines import Sums, baselines
-from exciter.validation.histogram import histograms
+from exciter.validation.baselines import BaselineSums, baselines
 from exciter.validation.prediction import Prediction
+from exciter.validation.residuals import histograms
 from exciter_papers.paper import UNEXPLAINED, Effort, Verdict, published
 from exciter_papers.rackl import designs, experiment, printed, set_up, static, validation
 from exciter_papers.run import paper, run_study
@@ -449,7 +449,7 @@ def test_errors_and_histograms_by_own_arithmetic():
         "log", names, ("N·m",) * 7, 100.0, np.arange(500.0), still, still, still,
         measured, measured - own, still, measured - cad, still,
     )  # fmt: skip
-    sums = Sums()
+    sums = BaselineSums()
     sums.add(prediction)
     rows = validation.errors_table(sums.baselines("log")).rows
     sizes = np.sqrt(np.mean(np.square([measured, cad, own]), axis=1))

@@ -20,7 +20,7 @@ from exciter.excitation.files.samples import sample
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.quality import Repairs, repair
-from exciter.experiment.quality.repair import Done, RepairedLog
+from exciter.experiment.quality.repair import RepairedLog, RepairTally
 from exciter.experiment.recording import About, Recording, open_recording, write_recording
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import FilteredDifferences
@@ -92,7 +92,7 @@ def test_repairs_of_a_log_in_pieces_are_those_of_the_whole(chunk):
     """Every repair, to the last bit and the last word; wherever the log is cut."""
     recording = damaged()
     repairs = Repairs(spikes=True, unwrap=True, cut_standstill=True)
-    whole, done = repair(recording, repairs), Done()
+    whole, done = repair(recording, repairs), RepairTally()
     log = RepairedLog.of(lambda: recording.chunks(chunk), repairs)
     pieces = Recording.join(list(log.repaired(done)))
     assert_array_equal(pieces.time, whole.recording.time)

@@ -13,7 +13,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
-from exciter.experiment import process as processing
+from exciter.experiment.quality import process as processing
 from exciter.experiment.recording import Recording, open_recording, read_recording, write_recording
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.files import HASHES, json_text

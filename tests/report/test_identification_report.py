@@ -40,13 +40,12 @@ from exciter.report.identification.runs import drawn_runs
 from exciter.report.identification.validation_report import validation_page
 from exciter.report.plain_words import in_full, named
 from exciter.robot import embedded
-from exciter.validation.comparison import Method, compare
+from exciter.validation.comparison import IdentificationMethod, compare
 from exciter.validation.friction_curves import FrictionColumns, friction_curves
 from exciter.validation.inertia_matrix import PostureSearch, check_inertia_matrix
 from exciter.validation.known_load import recover_known_load
-from exciter.validation.residual_spectrum import Density, ResidualSpectrum, density, stretches
-from exciter.validation.validation import RunValidation, Validation, validate
-from exciter.validation.verdict import Verdict, next_steps
+from exciter.validation.residuals import AmplitudeDensity, ResidualSpectrum, density, stretches
+from exciter.validation.validation import RunValidation, Validation, ValidationVerdict, next_steps, validate
 from support.report_identifications import NOISE, RATE, Identified, identified, quality_of, run_of
 
 NO_RUNS = Validation(())
@@ -242,7 +241,7 @@ def test_density_of_white_noise_and_of_a_sine():
 def test_frequencies_that_filters_emptied_are_told_from_those_with_torque():
     """Of either joint: one that has some of it counts, wherever gaps are before."""
     values = np.array([[1.0, 1e3], [1e-5, 1e-2], [1e-3, 1e-2], [1e-5, 1e-2]])
-    both = (Density(np.arange(4.0), values), Density(np.arange(4.0), np.zeros((4, 2))))
+    both = (AmplitudeDensity(np.arange(4.0), values), AmplitudeDensity(np.arange(4.0), np.zeros((4, 2))))
     assert ResidualSpectrum(("a", "b"), ("N", "N"), *both).filled == 3
 
 
@@ -255,8 +254,8 @@ def test_answers_and_checks_have_tables(arm, tmp_path):
     known = recover_known_load(model, arm.found.problem.runs, (loaded,), LOAD)
     candidates = (FrictionCandidate("viscous", (Viscous(),)), FrictionCandidate("both", (Viscous(), Coulomb())))
     methods = (
-        Method("weighted", InverseDynamic(), WeightedLeastSquares()),
-        Method("ordinary", InverseDynamic(), OrdinaryLeastSquares()),
+        IdentificationMethod("weighted", InverseDynamic(), WeightedLeastSquares()),
+        IdentificationMethod("ordinary", InverseDynamic(), OrdinaryLeastSquares()),
     )
     answers = Answers(
         payload=known.found,
@@ -323,12 +322,12 @@ def test_the_worst_joint_is_the_one_of_whose_torque_most_is_left(arm):
     """Not the one that is most above its noise; and not one that is down to its noise."""
     run = spoilt_run(arm, [6.0, 40.0, 9.0])
     sigma = np.array([0.001, 0.3, 0.002]) * run.floor.signal
-    words = worst_joint(Verdict(NO_RUNS, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))
+    words = worst_joint(ValidationVerdict(NO_RUNS, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))
     rms, signal = run.baselines.identified.rms[1], run.baselines.signal[1]
     assert words.startswith("worst is joint_2, with 40")
     assert f"({rms:.3g} of {signal:.3g} N·m rms)" in words
     sigma[1] = 0.4 * run.floor.signal[1]
-    words = worst_joint(Verdict(NO_RUNS, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))
+    words = worst_joint(ValidationVerdict(NO_RUNS, Validation((replace(run, floor=replace(run.floor, sigma=sigma)),))))
     assert words.startswith("worst is joint_3")
 
 
@@ -336,11 +335,11 @@ def test_what_to_do_next_follows_from_what_was_seen(arm):
     fit, never = spoilt_run(arm, [1.0, 1.0, 15.0]), spoilt_run(arm, [1.0, 1.0, 1.0])
     log = arm.found.problem.runs[0].name
     still = Quality(arm.found.judge.joints, 800, 8.0, RATE, (warning("small motion", "it rests", "joint_1"),))
-    alone = " ".join(next_steps(arm.found, Verdict(Validation((fit,)), NO_RUNS), {log: still}))
+    alone = " ".join(next_steps(arm.found, ValidationVerdict(Validation((fit,)), NO_RUNS), {log: still}))
     assert "validate on it" in alone
     assert "exciter design" in alone
     assert "Do not rely on the predicted torque of joint_3" in alone
-    tried = " ".join(next_steps(arm.found, Verdict(NO_RUNS, Validation((never,))), {"other.csv": still}))
+    tried = " ".join(next_steps(arm.found, ValidationVerdict(NO_RUNS, Validation((never,))), {"other.csv": still}))
     assert not re.search("--validate|exciter design|Do not rely", tried)  # a log for validation may rest
 
 
@@ -375,9 +374,9 @@ def test_times_of_a_clock_count_from_the_beginning(arm):
     """Seconds since 1970 have no place in a plot, and float32 has no digits for them."""
     (run,) = validate(arm.found.judge, arm.found.estimate).runs
     late = replace(run, prediction=replace(run.prediction, time=run.prediction.time + 1.46e9))
-    (drawn,) = drawn_runs(Verdict(Validation((late,)), NO_RUNS))
+    (drawn,) = drawn_runs(ValidationVerdict(Validation((late,)), NO_RUNS))
     np.testing.assert_allclose(drawn.prediction.time, run.prediction.time - run.prediction.time[0], atol=1e-6)
-    (kept,) = drawn_runs(Verdict(Validation((run,)), NO_RUNS))
+    (kept,) = drawn_runs(ValidationVerdict(Validation((run,)), NO_RUNS))
     assert kept.start == 0.0
 
 
@@ -480,9 +479,9 @@ def test_estimators_and_formulations_all_have_words():
 def test_a_joint_that_is_not_explained_spoils_the_verdict(arm):
     """However little it counts in the total."""
     (run,) = validate(arm.found.judge, arm.found.estimate).runs
-    alone = Verdict(Validation((run,)), NO_RUNS)
+    alone = ValidationVerdict(Validation((run,)), NO_RUNS)
     assert (alone.word, alone.tone) == ("good fit, not validated", "good")
-    tried = Verdict(Validation((run,)), Validation((spoilt_run(arm, [1.0, 20.0, 1.0]),)))
+    tried = ValidationVerdict(Validation((run,)), Validation((spoilt_run(arm, [1.0, 20.0, 1.0]),)))
     assert (tried.word, tried.tone) == ("good model but for joint_2, tried on motion never seen", "fair")
     assert (tried.grade, tried.weak_joints) == ("good", ("joint_2",))
 
@@ -501,18 +500,18 @@ def test_the_worst_run_never_seen_decides_on_the_grade(arm, left, grade):
         Validation((left_in_all(run, 80.0),)),
         Validation(tuple(left_in_all(run, x) for x in (1.0, left, 2.0))),
     )
-    verdict = Verdict(fit, unseen)
+    verdict = ValidationVerdict(fit, unseen)
     assert verdict.decisive is unseen.runs[1]
     assert verdict.grade == verdict.tone == grade
     assert verdict.sentences[0] == unseen.runs[1].verdict
-    assert Verdict(fit, NO_RUNS).decisive is fit.runs[0]
+    assert ValidationVerdict(fit, NO_RUNS).decisive is fit.runs[0]
     with pytest.raises(ExciterError, match="there are none"):
-        Verdict(NO_RUNS, NO_RUNS)
+        ValidationVerdict(NO_RUNS, NO_RUNS)
 
 
 def test_a_result_has_what_its_report_draws(arm, report):
     """Arrays by name and unit, without a report: friction curves, spectra, torque and its band, histograms."""
-    verdict = Verdict(arm.fit, arm.unseen)
+    verdict = ValidationVerdict(arm.fit, arm.unseen)
     run = verdict.decisive
     curves = {curve.joint: curve for curve in verdict.friction_curves}
     for plot in plots(section(report, "friction")):

@@ -17,7 +17,7 @@ from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Processed
 from exciter.experiment.signals.rows import ParallelFilter, filtered_pair
-from exciter.experiment.synthetic import synthetic_recording
+from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.base_wrench import BaseWrench
 from exciter.identification.formulations.dynamic import InverseDynamic
@@ -27,12 +27,19 @@ from exciter.identification.runs.run import Run, load_torque
 from exciter.identification.uncertainty.conditioning import torque_band
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import Motion, load
-from exciter.validation.baselines import DESCRIPTION, GRAVITY, ZERO, baselines
-from exciter.validation.dependence import on_motion, on_slow
-from exciter.validation.floor import AVERAGED, PERIODS, WHITE, noise_floor
-from exciter.validation.histogram import histograms
+from exciter.validation.baselines import (
+    DESCRIPTION,
+    GRAVITY,
+    WAY_AVERAGED,
+    WAY_PERIODS,
+    WAY_WHITE,
+    ZERO,
+    baselines,
+    noise_floor,
+)
 from exciter.validation.prediction import Prediction
-from exciter.validation.structure import structures
+from exciter.validation.residuals import histograms
+from exciter.validation.structure import on_motion, on_slow, structures
 from exciter.validation.validation import validate
 
 RATE = 200.0
@@ -400,7 +407,7 @@ def noisy(model: DynamicModel, period: float, memory: float, dry: float = 1.0) -
 @pytest.mark.parametrize("through", [None, GENTLE], ids=["as measured", "filtered"])
 @pytest.mark.parametrize(
     ("way", "period", "memory"),
-    [(PERIODS, 6.0, 0), (PERIODS, 6.0, 8), (PERIODS, 6.0 + 1 / 300, 0), (WHITE, None, 0)],
+    [(WAY_PERIODS, 6.0, 0), (WAY_PERIODS, 6.0, 8), (WAY_PERIODS, 6.0 + 1 / 300, 0), (WAY_WHITE, None, 0)],
     ids=["periods", "coloured", "between samples", "white"],
 )
 def test_floor_of_known_noise(model, through, way, period, memory):
@@ -428,7 +435,7 @@ def test_floor_of_a_mean_over_periods(model):
     noise = recording.torque - np.tile(model.torque(motion, truth(model)), (8, 1))
     for through in (None, GENTLE):
         found = noise_floor(Problem(model, (run,), InverseDynamic(through)), np.ones(3))
-        assert found.way == AVERAGED
+        assert found.way == WAY_AVERAGED
         assert_allclose(found.sigma, known_noise(noise, through) / np.sqrt(8), rtol=0.1)
         resting = InverseDynamic(through, tuple(np.quantile(np.abs(motion.qd), 0.25, axis=0)))  # a quarter of the time
         found = noise_floor(Problem(model, (run,), resting), np.ones(3))

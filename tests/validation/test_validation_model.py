@@ -29,13 +29,11 @@ from exciter.identification.runs.run import Run, load_torque
 from exciter.parameters.terms import Coulomb, Dahl, DriveCoupling, LoadFriction, RotorInertia, UserTerm, Viscous
 from exciter.robot import Motion, load
 from exciter.robot.pinocchio_model import to_pinocchio
-from exciter.validation.comparison import Method, compare
-from exciter.validation.followed import Following, follow, simulate_closed_loop
+from exciter.validation.closed_loop import Following, follow, simulate_closed_loop, simulate_run
+from exciter.validation.comparison import IdentificationMethod, compare
 from exciter.validation.inertia_matrix import PostureSearch, base_chi, check_inertia_matrix, inertia_matrices
 from exciter.validation.known_load import MISSED, RECOVERED, WEAKLY, judge_known_load, recover_known_load
-from exciter.validation.open_loop import Horizons, simulate_open_loop
-from exciter.validation.simulated_arm import SimulatedArm
-from exciter.validation.simulation import simulate_run
+from exciter.validation.open_loop import Horizons, SimulatedArm, simulate_open_loop
 from support.robots import CASES, random_robot, smooth_motion
 
 KUKA = load("kuka-ir361")
@@ -374,10 +372,10 @@ def test_methods_are_judged_alike_and_disagreement_is_named():
     model = DynamicModel(KUKA, (Viscous(), Coulomb()))
     runs, unseen = [noisy(model, 1)], [noisy(model, 2)]
     methods = [
-        Method("weighted", InverseDynamic(), WeightedLeastSquares()),
-        Method("energy", Energy(interval=0.1), OrdinaryLeastSquares()),
-        Method("biased", InverseDynamic(), Biased()),
-        Method("plate", BaseWrench(), OrdinaryLeastSquares()),
+        IdentificationMethod("weighted", InverseDynamic(), WeightedLeastSquares()),
+        IdentificationMethod("energy", Energy(interval=0.1), OrdinaryLeastSquares()),
+        IdentificationMethod("biased", InverseDynamic(), Biased()),
+        IdentificationMethod("plate", BaseWrench(), OrdinaryLeastSquares()),
     ]
     found = compare(model, runs, methods, unseen)
     weighted, energy, biased, plate = found.methods
@@ -410,7 +408,7 @@ def test_methods_are_judged_alike_and_disagreement_is_named():
 
 def test_methods_need_names_of_their_own():
     model = DynamicModel(KUKA, ())
-    twice = [Method("a", InverseDynamic(), OrdinaryLeastSquares())] * 2
+    twice = [IdentificationMethod("a", InverseDynamic(), OrdinaryLeastSquares())] * 2
     with pytest.raises(ParameterError, match="name of its own"):
         compare(model, [noisy(model, 1)], twice)
 

@@ -40,8 +40,7 @@ from exciter.validation.comparison import Comparison
 from exciter.validation.friction_curves import FrictionCurve
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
-from exciter.validation.validation import Validation, validate_both
-from exciter.validation.verdict import Verdict
+from exciter.validation.validation import Validation, ValidationVerdict, validate_both
 
 UNIT_INTERVAL = 1.0  #: [s] between the samples of a motion that has no time
 
@@ -154,8 +153,8 @@ class Identified:
         return self._validated[1]
 
     @cached_property
-    def verdict(self) -> Verdict:
-        return Verdict(self.fit, self.validation)
+    def verdict(self) -> ValidationVerdict:
+        return ValidationVerdict(self.fit, self.validation)
 
     @property
     def friction_curves(self) -> tuple[FrictionCurve, ...]:

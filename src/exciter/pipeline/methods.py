@@ -17,7 +17,7 @@ from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.settings import written
-from exciter.validation.comparison import Comparison, Method, compare
+from exciter.validation.comparison import Comparison, IdentificationMethod, compare
 
 Compared = str | Formulation | Estimator
 
@@ -83,11 +83,13 @@ def compared(
 ) -> Comparison:
     """What was asked for first, then the others; all judged by the same torques."""
     model, runs = found.problem.model, found.problem.runs
-    methods = [Method(config.method_name, found.problem.formulation, found.estimator)]
+    methods = [IdentificationMethod(config.method_name, found.problem.formulation, found.estimator)]
     for one in others:
         other = one.in_place_of(config)
         if one.name not in [method.name for method in methods]:
-            methods.append(Method(one.name, other.formulation(runs), other.estimator(model.robot, runs=runs)))
+            methods.append(
+                IdentificationMethod(one.name, other.formulation(runs), other.estimator(model.robot, runs=runs))
+            )
     covariances = {method.name: covariance_of(method.estimator, config.uncertainty) for method in methods}
     return compare(model, runs, methods, validation, config.evaluation(runs, tuple(validation)), covariances)
 

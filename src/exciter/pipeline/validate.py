@@ -24,8 +24,8 @@ from exciter.report.identification.validation_report import validation_page
 from exciter.report.page import Page
 from exciter.robot import Robot
 from exciter.validation import validation
+from exciter.validation.closed_loop import SimulationCheck, simulate_run
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
-from exciter.validation.simulation import SimulatedRun, simulate_run
 from exciter.validation.validation import RunValidation, Validation
 
 VALIDATED = Seal("validation.json", ("report.html",), "validate again")
@@ -46,7 +46,7 @@ class Validated:
     logs: Logs
     validation: Validation
     inertia: InertiaMatrix
-    simulations: tuple[SimulatedRun, ...]
+    simulations: tuple[SimulationCheck, ...]
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ def validate(
     predicted = validation.validate(Problem(dynamics, runs, config.evaluation((), runs)), estimate)
     progress("searching the inertia matrix")
     inertia = check_inertia_matrix(dynamics, estimate.values, estimate.covariance)
-    simulations, zone = list[SimulatedRun](), config.dead_zone(())
+    simulations, zone = list[SimulationCheck](), config.dead_zone(())
     for run in runs:
         progress(f"simulating {Path(run.name).name}")
         simulations.append(simulate_run(dynamics, estimate.values, run.bounded, dead_zone=zone))

@@ -2,28 +2,48 @@
 
 Zero torque leaves 100 % by definition. Gravity of the description alone is what a robot without identification holds
 itself with; the description's whole model is what its maker gave. Exact over a whole run, in one pass over its rows.
+
+The noise floor of a run: what of the torque no model can explain, where it can be known.
+
+A motion that repeats shows it: d(t) = (y(t + period) − y(t))/√2 has the variance of the noise, whatever its colour, and
+nothing of the motion. Otherwise noise is taken as white above the motion, and its σ as ``estimate_noise`` finds it.
+Either goes through the rows' own filter. A torque that was low-passed before it was logged hides its noise: then
+nothing is said. It is the noise of the torque alone; what noise of positions does to q̈ comes on top.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 
 from exciter.errors import RecordingError
+from exciter.experiment.signals.noise import FEWEST, estimate_noise, trimmed_deviation
+from exciter.experiment.signals.processed import Processed
+from exciter.experiment.signals.resample import resample
+from exciter.identification.formulations.base_wrench import EQUATIONS
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
+from exciter.robot.motion import Motion
 from exciter.typing import Array
-from exciter.validation.prediction import Prediction, predictions
+from exciter.validation.prediction import NO_COLUMNS, Prediction, predictions
 
 IDENTIFIED, DESCRIPTION, GRAVITY, ZERO = "identified", "description", "gravity only", "zero"
 MODELS = (IDENTIFIED, DESCRIPTION, GRAVITY, ZERO)
+MOST_FLOOR_SAMPLES = 200_000  #: samples that are looked at
+LONGEST_GAP_INTERVALS = 2.5  #: intervals: a longer one has to be guessed, and is not
+FRICTION_JUMP_SIGMAS = 5.0  #: σ: more is no noise
+WAY_PERIODS = "from what differs between periods at the same phase"
+WAY_AVERAGED = "from what differs between periods at the same phase, and their number"
+WAY_WHITE = "from what is faster than the motion, taken as white"
 
 
 @dataclass(frozen=True, eq=False)
-class Left:
+class ModelResidual:
     """What ``model`` leaves of J equations: rms (J,) of measured less predicted, percent (J,) of the rms of what was
     measured, worst (J,): the largest |residual|, at the instants when (J,) [s]; total_percent: of all together. NaN of
     a joint that rests throughout: it has no equations."""
@@ -45,13 +65,13 @@ class Baselines:
     units: tuple[str, ...]
     instants: int
     signal: Array
-    models: tuple[Left, ...]
+    models: tuple[ModelResidual, ...]
 
-    def of(self, model: str) -> Left:
+    def of(self, model: str) -> ModelResidual:
         return self.models[MODELS.index(model)]
 
     @property
-    def identified(self) -> Left:
+    def identified(self) -> ModelResidual:
         return self.models[0]
 
     @property
@@ -62,7 +82,7 @@ class Baselines:
     def to_dict(self) -> dict[str, Any]:
         return {left.model: self._plain(left) for left in self.models}
 
-    def _plain(self, left: Left) -> dict[str, Any]:
+    def _plain(self, left: ModelResidual) -> dict[str, Any]:
         columns = (left.rms, left.percent, left.worst, left.when)
         numbers = zip(*([plain(number) for number in column] for column in columns), strict=True)
         keys = ("rms", "percent", "worst", "worst_at")
@@ -72,7 +92,7 @@ class Baselines:
 
 def baselines(problem: Problem, estimate: Estimate) -> Baselines:
     """Of all runs of the problem together."""
-    sums = Sums()
+    sums = BaselineSums()
     for _ in sums.of(predictions(problem, estimate)):
         pass
     return sums.baselines(", ".join(run.name for run in problem.runs))
@@ -83,7 +103,7 @@ def plain(number: float) -> float | None:
     return float(number) if np.isfinite(number) else None
 
 
-class Sums:
+class BaselineSums:
     """Squares and largest residuals of all models, gathered while predictions pass through."""
 
     def __init__(self) -> None:
@@ -119,7 +139,7 @@ class Sums:
             raise RecordingError(f"{run}: every joint rests throughout; give a log of the robot moving")
         signal = np.maximum(self.squares[-1], 1e-300)
         models = tuple(
-            Left(
+            ModelResidual(
                 name,
                 np.sqrt(self.squares[k] / counted),
                 np.where(rests, np.nan, 100.0 * np.sqrt(self.squares[k] / signal)),
@@ -130,3 +150,176 @@ class Sums:
             for k, name in enumerate(MODELS)
         )
         return Baselines(run, like.joints, like.units, self.instants, np.sqrt(self.squares[-1] / counted), models)
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseFloor:
+    """sigma (J,): standard deviation of the noise in the rows' measured side; None where it cannot be known. signal
+    (J,): rms of what was measured. Both are NaN of a joint that rests throughout. way: how it was found, or why not."""
+
+    joints: tuple[str, ...]
+    sigma: Array | None
+    signal: Array
+    way: str
+
+    @property
+    def percent(self) -> Array:
+        """(J,) of the rms of what was measured; NaN where it cannot be known."""
+        if self.sigma is None:
+            return np.full(len(self.joints), np.nan)
+        return np.asarray(100.0 * self.sigma / np.maximum(self.signal, 1e-300))
+
+    @property
+    def total_percent(self) -> float | None:
+        """The same over all joints together."""
+        if self.sigma is None:
+            return None
+        return float(100.0 * np.sqrt(np.nansum(self.sigma**2) / max(float(np.nansum(self.signal**2)), 1e-300)))
+
+    @property
+    def sentence(self) -> str:
+        if (total := self.total_percent) is None:
+            return f"the noise floor cannot be known: {self.way}"
+        return f"noise floor {total:.3g} %, {self.way}"
+
+    def to_dict(self) -> dict[str, Any]:
+        if self.sigma is None:
+            return {"way": self.way, "total_percent": None, "joints": None}
+        joints = zip(self.joints, self.sigma, self.percent, strict=True)
+        named = {joint: {"sigma": plain(sigma), "percent": plain(percent)} for joint, sigma, percent in joints}
+        return {"way": self.way, "total_percent": self.total_percent, "joints": named}
+
+
+def noise_floor(problem: Problem, signal: Array) -> NoiseFloor:
+    """Of a problem with one run; signal (J,): rms of what was measured, as rows have it."""
+    (run,) = problem.runs
+    try:
+        sigma, way = _found(problem, run)
+    except RecordingError as error:
+        sigma, way = None, str(error)
+    return NoiseFloor(problem.joints, None if sigma is None else np.where(np.isnan(signal), np.nan, sigma), signal, way)
+
+
+def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:
+    pieces = _beginning(run)
+    if all(piece.series is not None for piece in pieces):
+        return _of_average(problem, run, pieces)
+    if any(np.isfinite(piece.torque_bandwidth) for piece in pieces):
+        return None, "an analogue filter took away what the torque had above the motion"
+    noise = _white(problem, pieces)
+    if run.period is not None:
+        apart = [d for piece in pieces if (d := _apart(problem, piece, run.period)) is not None]
+        if apart:
+            same = [d for piece in noise if (d := _apart(problem, piece, run.period)) is not None]
+            return _rms(problem, apart) * _rms(problem, noise) / np.maximum(_rms(problem, same), 1e-300), WAY_PERIODS
+    found = [
+        estimate_noise(piece.motion.time, _measured(problem, piece), judge_low_pass=True)
+        for piece in pieces
+        if len(piece) >= FEWEST
+    ]
+    if not found:
+        return None, "there are too few samples"
+    limits = [estimate.low_pass for estimate in found if estimate.low_pass is not None]
+    if limits:
+        return None, f"the torque was low-passed at about {max(limits):.3g} Hz before it was logged, its noise with it"
+    weights = [len(piece) for piece in pieces if len(piece) >= FEWEST]
+    variance = np.average([estimate.sigma**2 for estimate in found], axis=0, weights=weights)
+    return np.sqrt(variance) * _rms(problem, noise), WAY_WHITE
+
+
+def _of_average(problem: Problem, run: Run, pieces: Sequence[Processed]) -> tuple[Array | None, str]:
+    """Rows of a mean over periods: its noise is known by the average, its colour from the periods themselves."""
+    if problem.joints == EQUATIONS:
+        return None, "of a wrench averaged over periods no noise is kept"
+    if len(pieces) != 1 or pieces[0].torque_noise is None:
+        return None, "a single period has nothing to be compared with"
+    (piece,) = pieces
+    noise, recording = pieces[0].torque_noise, run.recording
+    whole = _white(problem, pieces)
+    if np.isfinite(piece.torque_bandwidth):
+        return None, "an analogue filter of the torque was undone, its noise is no longer what the periods show"
+    if (
+        recording is None
+        or run.period is None
+        or np.diff(recording.time).max() > LONGEST_GAP_INTERVALS * recording.interval
+    ):
+        return noise * _rms(problem, whole), f"{WAY_AVERAGED}, taken as white"
+    kept = recording.between(float(piece.motion.time[0]), np.inf)
+    uniform = resample(replace(kept, torque=kept.needed_torque(), qd=None, current=None, wrench=None), piece.rate)
+    raw = Processed(_again(piece.motion, uniform.time, run.period), uniform.needed_torque(), piece.rate)
+    apart = _apart(problem, raw, run.period)
+    if apart is None:
+        return noise * _rms(problem, whole), f"{WAY_AVERAGED}, taken as white"
+    whole_apart = np.sqrt((apart.torque**2).mean(axis=0))
+    return noise * _rms(problem, [apart]) / np.maximum(whole_apart, 1e-300), WAY_AVERAGED
+
+
+def _again(motion: Motion, time: Array, period: float) -> Motion:
+    """One period of a motion, as it repeats: rest must be known, for it has no equations."""
+    at = motion.time - motion.time[0]
+    columns = [
+        np.stack([np.interp(time - motion.time[0], at, column, period=period) for column in values.T], axis=1)
+        for values in (motion.q, motion.qd, motion.qdd)
+    ]
+    return Motion(time, *columns)
+
+
+def _beginning(run: Run) -> list[Processed]:
+    """Pieces with samples, until there are enough."""
+    pieces, count = list[Processed](), 0
+    for piece in run.parts:
+        if len(piece):
+            pieces.append(piece[: MOST_FLOOR_SAMPLES - count])
+            count += len(pieces[-1])
+        if count >= MOST_FLOOR_SAMPLES:
+            break
+    return pieces
+
+
+def _measured(problem: Problem, piece: Processed) -> Array:
+    if problem.joints == EQUATIONS:
+        if piece.wrench is None:
+            raise RecordingError("no wrench on the base was recorded")
+        return piece.wrench
+    return piece.torque
+
+
+def _instead(problem: Problem, piece: Processed, make: Callable[[Array], Array]) -> Processed:
+    """With something else made of what was measured."""
+    if problem.joints == EQUATIONS:
+        return replace(piece, wrench=make(_measured(problem, piece)))
+    return replace(piece, torque=make(piece.torque))
+
+
+def _white(problem: Problem, pieces: Iterable[Processed]) -> list[Processed]:
+    """White noise of σ 1 in place of what was measured; always the same."""
+    rng = np.random.default_rng(0)
+    return [_instead(problem, piece, lambda x: rng.standard_normal(x.shape)) for piece in pieces]
+
+
+def _apart(problem: Problem, piece: Processed, period: float) -> Processed | None:
+    """d(t) in place of what was measured, as long as a period follows; None where there is not a whole one of it."""
+    lag = period * piece.rate
+    count = int(np.floor(len(piece) - 1 - lag + 1e-6)) + 1
+    if count < lag:
+        return None
+    time, values = piece.motion.time, _measured(problem, piece)
+    if abs(lag - round(lag)) < 1e-6 * max(1.0, lag):
+        later = values[round(lag) : round(lag) + count]
+        apart = (later - values[:count]) / np.sqrt(2.0)
+    else:
+        later = CubicSpline(time, values)(np.minimum(time[:count] + period, time[-1]))
+        apart = (later - values[:count]) / np.sqrt(2.0)
+        apart[np.abs(apart) > FRICTION_JUMP_SIGMAS * trimmed_deviation(apart)] = (
+            0.0  # friction that jumps between samples
+        )
+    return _instead(problem, piece[:count], lambda _: np.asarray(apart))
+
+
+def _rms(problem: Problem, pieces: Iterable[Processed]) -> Array:
+    """(J,) of what the rows of a problem make of what was measured."""
+    squares, count = np.zeros((2, len(problem.joints)))
+    for rows in problem.formulation.rows(problem.model, pieces, NO_COLUMNS):
+        squares += (rows.y**2).sum(axis=0)
+        count += rows.counted
+    return np.asarray(np.sqrt(squares / np.maximum(count, 1.0)))

@@ -30,9 +30,9 @@ from exciter.identification.runs.run import Run
 from exciter.labelled import Labelled
 from exciter.typing import Array
 
-LEVEL = 0.95  # of the whole set of parameters of a pair
-NAMED = 3  # parameters named in a sentence, at most
-ALIKE = 1.0  # [%] of the torque: methods that differ by less are the same for most uses
+AGREEMENT_CONFIDENCE_LEVEL = 0.95  # of the whole set of parameters of a pair
+MOST_DIFFERENCES_NAMED = 3  # parameters named in a sentence, at most
+NEGLIGIBLE_TORQUE_PERCENT = 1.0  # [%] of the torque: methods that differ by less are the same for most uses
 CORRELATED = (
     "estimates from the same data share its errors; σ of a difference is taken as √(σ₁² + σ₂²), as if they did not, "
     "which is too large where they do: a disagreement that is named is one, others may be overlooked"
@@ -40,7 +40,7 @@ CORRELATED = (
 
 
 @dataclass(frozen=True)
-class Method:
+class IdentificationMethod:
     """A formulation and an estimator, by name."""
 
     name: str
@@ -106,9 +106,9 @@ class Difference:
         if not far:
             return f"{both} agree within their uncertainties; {torque}"
         size = dict(zip(self.names, np.abs(self.normalized), strict=True))
-        named = ", ".join(f"{name} ({size[name]:.2g} σ)" for name in far[:NAMED])
-        more = f" and {len(far) - NAMED} more" if len(far) > NAMED else ""
-        so = "; this matters little" if self.torque_percent < ALIKE else ""
+        named = ", ".join(f"{name} ({size[name]:.2g} σ)" for name in far[:MOST_DIFFERENCES_NAMED])
+        more = f" and {len(far) - MOST_DIFFERENCES_NAMED} more" if len(far) > MOST_DIFFERENCES_NAMED else ""
+        so = "; this matters little" if self.torque_percent < NEGLIGIBLE_TORQUE_PERCENT else ""
         return f"{both} disagree on {named}{more}; {torque}{so}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class Comparison:
 def compare(
     model: DynamicModel,
     runs: Sequence[Run],
-    methods: Sequence[Method],
+    methods: Sequence[IdentificationMethod],
     validation: Sequence[Run] = (),
     judge: InverseDynamic | None = None,
     uncertainty: Uncertainty | dict[str, Uncertainty] | None = None,
@@ -232,7 +232,7 @@ class _Equations:
 
 
 def _compared(
-    method: Method, equations: _Equations, unseen: Sequence[Problem], uncertainty: Uncertainty | None
+    method: IdentificationMethod, equations: _Equations, unseen: Sequence[Problem], uncertainty: Uncertainty | None
 ) -> Compared:
     judge, clock = equations.judge, time.perf_counter()
     try:
@@ -267,7 +267,9 @@ def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:
     change, spread = a.values - b.values, np.hypot(a.std, b.std)
     same = np.abs(change) <= 1e-9 * np.maximum(np.abs(a.values), np.abs(b.values))
     normalized = np.where(same, 0.0, np.divide(change, spread, out=np.full_like(change, np.inf), where=spread > 0.0))
-    limit = float(stats.t.ppf(1.0 - 0.5 * (1.0 - LEVEL) / len(change), max(min(a.freedom, b.freedom), 1.0)))
+    limit = float(
+        stats.t.ppf(1.0 - 0.5 * (1.0 - AGREEMENT_CONFIDENCE_LEVEL) / len(change), max(min(a.freedom, b.freedom), 1.0))
+    )
     compressed = measure.measured
     made = ((compressed.factors[..., :-1] @ change) ** 2).sum()
     percent = 100.0 * float(np.sqrt(made / max(float(compressed.signal.sum()), 1e-300)))

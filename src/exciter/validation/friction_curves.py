@@ -17,7 +17,7 @@ from exciter.typing import Array
 from exciter.validation.prediction import Prediction
 
 CURVE_VELOCITIES = 41  #: of either sign at which friction is computed
-SLOWEST_SHARE = 2e-3  #: of the fastest velocity: the first of them
+SLOWEST_VELOCITY_SHARE = 2e-3  #: of the fastest velocity: the first of them
 SLIDING_TRAVEL, SLIDING_SAMPLES = 0.2, 60  #: [rad, m] and samples at constant velocity, after which pre-sliding is over
 MOST_CURVE_POINTS = 1500
 OF_OTHERS = (LoadFriction, DriveCoupling)  #: terms of pre-sliding that depend on more than their own joint's motion
@@ -111,7 +111,7 @@ def friction_curves(
         return ()
     speed = np.concatenate([p.qd for p in predictions])
     fastest = np.abs(speed).max(axis=0)
-    shares = np.geomspace(SLOWEST_SHARE, 1.0, CURVE_VELOCITIES)
+    shares = np.geomspace(SLOWEST_VELOCITY_SHARE, 1.0, CURVE_VELOCITIES)
     grid = np.concatenate([-shares[::-1], shares])
     found = columns.at(grid[:, None] * np.where(fastest > 0.0, fastest, 1.0))
     # residual + friction = measured less the rest of the model

@@ -27,10 +27,10 @@ from exciter.notes import Note, warning
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
-CHUNK = 1024  # postures at a time
-ROUNDING = 1e-12  # a smaller eigenvalue counts as zero
-SURE = 2.0  # σ from zero, from which on an eigenvalue counts as surely positive
-TURN = 2.0 * np.pi
+POSTURES_AT_ONCE = 1024  # postures at a time
+ZERO_EIGENVALUE = 1e-12  # a smaller eigenvalue counts as zero
+SURE_EIGENVALUE_SIGMAS = 2.0  # σ from zero, from which on an eigenvalue counts as surely positive
+FULL_TURN_RAD = 2.0 * np.pi
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class InertiaMatrix:
     @property
     def definite(self) -> bool:
         """At every posture that was looked at."""
-        return self.smallest > ROUNDING
+        return self.smallest > ZERO_EIGENVALUE
 
     @property
     def sure(self) -> bool | None:
         """Whether uncertainty leaves that in doubt nowhere; None where it is not known."""
-        return None if self.surety is None else bool(self.definite and self.surety >= SURE)
+        return None if self.surety is None else bool(self.definite and self.surety >= SURE_EIGENVALUE_SIGMAS)
 
     @property
     def verdict(self) -> str:
@@ -100,11 +100,11 @@ class InertiaMatrix:
                 "no arm has such an inertia matrix: do not simulate with these parameters nor invert A; ask for a "
                 "physically consistent estimate, or excite the joints named above more"
             )
-        elif self.description > ROUNDING:
+        elif self.description > ZERO_EIGENVALUE:
             ratio = self.smallest / self.description
             said.append(f"that is {ratio:.2g} times what the description's own parameters have at this posture")
         if self.surety is not None and self.surety_posture is not None and self.definite:
-            doubt = "" if self.sure else f"; less than {SURE:g} σ: another log could make it negative"
+            doubt = "" if self.sure else f"; less than {SURE_EIGENVALUE_SIGMAS:g} σ: another log could make it negative"
             said.append(f"where it is least sure, it is {self.surety:.2g} σ from zero{doubt}")
         said.append(
             f"this is a search, not a proof: {self.search.postures} postures over the joint ranges, and minima looked "
@@ -205,8 +205,8 @@ def inertia_matrices(model: DynamicModel, chi: ArrayLike, q: ArrayLike) -> Array
     at rest. Symmetric part, where a term of the user's own is not."""
     chi, q = _without_dry(model, np.asarray(chi, dtype=float)), np.atleast_2d(np.asarray(q, dtype=float))
     found = np.empty((len(q), model.n, model.n))
-    for start in range(0, len(q), CHUNK):
-        part = slice(start, start + CHUNK)
+    for start in range(0, len(q), POSTURES_AT_ONCE):
+        part = slice(start, start + POSTURES_AT_ONCE)
         repeated = np.repeat(q[part], model.n, axis=0)
         unit = np.tile(np.eye(model.n), (len(q[part]), 1))
         pushed = model.torque(Motion.at(repeated, None, unit), chi) - model.torque(Motion.at(repeated), chi)
@@ -230,7 +230,7 @@ def _minimum(model: DynamicModel, chi: Array, scale: Array, start: Array, low: A
     """q (n,) of a minimum of the smallest eigenvalue near ``start``, with its exact slope: ∂λ/∂q = uᵀ ∂A/∂q u, the
     gradient of the torque that the acceleration u adds, seeded with u."""
     chi = _without_dry(model, chi)
-    turns = np.array([not joint.is_prismatic for joint in model.robot.joints]) & (high - low > TURN - 1e-9)
+    turns = np.array([not joint.is_prismatic for joint in model.robot.joints]) & (high - low > FULL_TURN_RAD - 1e-9)
 
     def value(q: Array) -> tuple[float, Array]:
         eigen, vectors = _smallest(inertia_matrices(model, chi, q), scale)
@@ -240,7 +240,7 @@ def _minimum(model: DynamicModel, chi: Array, scale: Array, start: Array, low: A
 
     bounds = [(None, None) if free else (a, b) for free, a, b in zip(turns, low, high, strict=True)]
     found = np.asarray(minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
-    return np.where(turns, low + (found - low) % TURN, np.clip(found, low, high))
+    return np.where(turns, low + (found - low) % FULL_TURN_RAD, np.clip(found, low, high))
 
 
 def _std(model: DynamicModel, q: Array, along: Array, covariance: Array) -> Array:
@@ -252,7 +252,11 @@ def _std(model: DynamicModel, q: Array, along: Array, covariance: Array) -> Arra
     layout = model.layout(columns)
     std = np.empty(len(q))
     moved, still = Motion.at(q, None, along), Motion.at(q)
-    pairs = zip(model.regressor_chunks(moved, CHUNK, layout), model.regressor_chunks(still, CHUNK, layout), strict=True)
+    pairs = zip(
+        model.regressor_chunks(moved, POSTURES_AT_ONCE, layout),
+        model.regressor_chunks(still, POSTURES_AT_ONCE, layout),
+        strict=True,
+    )
     for (part, pushed), (_, rest) in pairs:
         slopes = np.einsum("Nj,Njb->Nb", along[part], pushed - rest)
         std[part] = np.linalg.norm(slopes @ root, axis=1)

@@ -42,8 +42,8 @@ from exciter.notes import Note, note, texts
 from exciter.parameters import inertial
 from exciter.typing import Array
 
-CLOSE = 10.0  # [%] of the load's own torque, within which a load counts as nearly recovered
-WEAK = 10.0  # [%] of the load's own torque: an uncertainty beyond it makes agreement worth little
+NEARLY_RECOVERED_PERCENT = 10.0  # [%] of the load's own torque, within which a load counts as nearly recovered
+WEAK_TEST_PERCENT = 10.0  # [%] of the load's own torque: an uncertainty beyond it makes agreement worth little
 RECOVERED, WEAKLY, NEARLY, MISSED = "recovered", "recovered, but weakly", "nearly recovered", "not recovered"
 
 
@@ -97,8 +97,8 @@ class KnownLoad:
     @property
     def verdict(self) -> str:
         if self.agrees:
-            return WEAKLY if self.torque_percent_std > WEAK else RECOVERED
-        return NEARLY if self.torque_percent < CLOSE else MISSED
+            return WEAKLY if self.torque_percent_std > WEAK_TEST_PERCENT else RECOVERED
+        return NEARLY if self.torque_percent < NEARLY_RECOVERED_PERCENT else MISSED
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:

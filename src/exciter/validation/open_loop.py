@@ -3,30 +3,39 @@
 q̈ = A⁻¹(Γ_measured − h(q, q̇)) is integrated for a fraction of a second, from many instants of a log, and the position it
 leads to is compared with the recorded one. Longer horizons say less: an arm without its controller is not stable, and
 any error grows. Beside it stand the description's own parameters, and no model at all: the velocity stays as it is.
+
+An identified model as something that moves: direct dynamics with dry friction that holds a joint at rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exciter.dynamics.engine import writable
+from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
+from exciter.experiment.recording import Payload
 from exciter.experiment.signals.processed import Processed
-from exciter.identification.runs.run import Run
-from exciter.notes import Note, texts
+from exciter.identification.closed_loop.closed_loop import CLOSED_LOOP_KERNELS, TERM_FORCE_ROWS, joint_forces
+from exciter.identification.closed_loop.simulated_problem import dry_friction
+from exciter.identification.runs.run import Run, load_chi
+from exciter.notes import Note, note, texts, warning
+from exciter.parameters.terms import JointTerm, Sign
+from exciter.parameters.terms.dry_friction import DryFriction
+from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi
-from exciter.validation.simulated_arm import SimulatedArm
 
-HELD = 2e-3  # [s] over which the measured torque is averaged and held, unless the log is slower
-STEP = 1e-3  # [s] of the integration at most
-LOST = 1e3  # [rad or m] from the recording, beyond which a simulation has lost its way
+TORQUE_HOLD_S = 2e-3  # [s] over which the measured torque is averaged and held, unless the log is slower
+LONGEST_INTEGRATION_STEP_S = 1e-3  # [s] of the integration at most
+LOST_DISTANCE = 1e3  # [rad or m] from the recording, beyond which a simulation has lost its way
 
 
 @dataclass(frozen=True)
@@ -136,7 +145,7 @@ def simulate_open_loop(model: DynamicModel, values: ArrayLike, run: Run, horizon
     arms = [SimulatedArm.of(model, chi, run.payload) for chi in (base_chi(model, values), model.nominal)]
     kept, ends, squares = [], None, [_Squares.none(len(horizons.seconds), model.n) for _ in range(3)]
     for part, starts in _starts(run, horizons):
-        stretch = _Stretch.of(part, horizons.seconds)
+        stretch = _LogStretch.of(part, horizons.seconds)
         if not len(starts):
             continue
         kept.append(len(starts))
@@ -171,14 +180,14 @@ def _starts(run: Run, horizons: Horizons) -> Iterator[tuple[Processed, NDArray[n
     wanted = np.linspace(run.span[0], max(run.span[1] - horizons.seconds[-1], run.span[0]), horizons.starts)
     for part in run.parts:
         time = part.motion.time
-        room = len(part) - 1 - _Stretch.of(part, horizons.seconds).samples
+        room = len(part) - 1 - _LogStretch.of(part, horizons.seconds).samples
         inside = wanted[(wanted >= time[0] - 0.5 / part.rate) & (wanted <= time[-1])] if len(part) else wanted[:0]
         at = np.rint((inside - time[0]) * part.rate).astype(np.int64) if len(inside) else np.zeros(0, dtype=np.int64)
         yield part, np.unique(at[(at >= 0) & (at <= room)])
 
 
 @dataclass(frozen=True, eq=False)
-class _Stretch:
+class _LogStretch:
     """A piece of a log, its torque held over ``group`` samples; ``counts`` (H,): groups to the end of each horizon."""
 
     part: Processed
@@ -186,8 +195,8 @@ class _Stretch:
     counts: tuple[int, ...]
 
     @classmethod
-    def of(cls, part: Processed, seconds: tuple[float, ...]) -> _Stretch:
-        group = max(1, round(part.rate * HELD))
+    def of(cls, part: Processed, seconds: tuple[float, ...]) -> _LogStretch:
+        group = max(1, round(part.rate * TORQUE_HOLD_S))
         return cls(part, group, tuple(max(1, round(h * part.rate / group)) for h in seconds))
 
     @property
@@ -216,12 +225,12 @@ class _Stretch:
         return np.asarray((total[self.group :] - total[: -self.group]) / self.group)
 
 
-def _simulated(arm: SimulatedArm, stretch: _Stretch, starts: NDArray[np.int64]) -> Array:
+def _simulated(arm: SimulatedArm, stretch: _LogStretch, starts: NDArray[np.int64]) -> Array:
     """(S, H, n) positions; NaN from where on no arm can go."""
     kernel, chain = arm.kernel()
     part, group = stretch.part, stretch.group
     torque = stretch.held(part.torque - arm.recorded(part.motion))
-    steps = int(np.ceil(group / part.rate / STEP - 1e-9))
+    steps = int(np.ceil(group / part.rate / LONGEST_INTEGRATION_STEP_S - 1e-9))
     step = group / part.rate / steps
     found = np.full((len(starts), len(stretch.counts), arm.model.n), np.nan)
     for k, start in enumerate(starts.tolist()):
@@ -230,7 +239,7 @@ def _simulated(arm: SimulatedArm, stretch: _Stretch, starts: NDArray[np.int64]) 
             push = torque[start + group * done : start + group * count : group]
             if not all(kernel.advance(chain, q, qd, held, step, steps, 0.0) for held in push):
                 break
-            if not (np.abs(q - part.motion.q[start + group * count]) < LOST).all():
+            if not (np.abs(q - part.motion.q[start + group * count]) < LOST_DISTANCE).all():
                 break
             found[k, h], done = q, count
     return found
@@ -267,3 +276,68 @@ def _share(ratio: float) -> str:
 
 def _plain(number: float) -> float | None:
     return float(number) if np.isfinite(number) else None
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedArm:
+    """model, chi: what is simulated, dry friction with the true sign and not below zero. whole, beside: the model as it
+    was given, and χ of those of its terms that the simulator does not have, zero for all others. notes: on what was
+    changed."""
+
+    model: DynamicModel
+    chi: Array
+    whole: DynamicModel
+    beside: Array
+    notes: tuple[Note, ...] = ()
+
+    @classmethod
+    def of(cls, model: DynamicModel, chi: Array, payload: Payload | None = None) -> SimulatedArm:
+        """Standard parameters χ (p,) of ``model``, and a known load on top of them."""
+        terms = tuple(_with_sign(term) for term in model.terms if type(term) in TERM_FORCE_ROWS)
+        simulated = DynamicModel(model.robot, terms, model.engine)
+        known = dict(zip(model.standard, chi, strict=True))
+        own = np.array([known[name] for name in simulated.standard])
+        if payload is not None and payload.mass:
+            own = own + load_chi(simulated, payload)
+        dry = dry_friction(simulated)
+        missing = ~np.isin(model.standard, simulated.standard)
+        notes = _notes(model, dry & (own < 0.0), simulated)
+        return cls(simulated, np.where(dry, np.maximum(own, 0.0), own), model, np.where(missing, chi, 0.0), notes)
+
+    def recorded(self, motion: Motion) -> Array:
+        """(N, n) torque of the terms that the simulator does not have, along a recorded motion [N·m or N]."""
+        if not self.beside.any():
+            return np.zeros_like(motion.q)
+        return self.whole.torque(motion, self.beside)
+
+    def kernel(self) -> tuple[Any, tuple[Any, ...]]:
+        """The compiled steps in time, and the arm as they take it (``closed_loop.kernels.forward``)."""
+        dynamics, chain = self.model.dynamics, self.model.dynamics.chain
+        inertias = dynamics.chain_inertias(self.chi[: 10 * self.model.n])
+        fixed = writable(chain.rotation, chain.origin, chain.gravity, inertias)
+        arm = (chain.parent, chain.prismatic, *fixed, *writable(joint_forces(self.model, self.chi)))
+        return kernels("forward", CLOSED_LOOP_KERNELS), arm
+
+
+def _with_sign(term: JointTerm) -> JointTerm:
+    return replace(term, shape=Sign()) if isinstance(term, DryFriction) else term
+
+
+def _notes(model: DynamicModel, negative: NDArray[np.bool_], simulated: DynamicModel) -> tuple[Note, ...]:
+    said = list[Note]()
+    other = [type(term).__name__ for term in model.terms if type(term) not in TERM_FORCE_ROWS]
+    if other:
+        text = f"the simulator does not have {', '.join(other)}: their torque is taken along the recorded motion"
+        said.append(note("joint terms", text))
+    shaped = {type(t.shape).__name__ for t in model.terms if isinstance(t, DryFriction) and type(t) in TERM_FORCE_ROWS}
+    if shaped - {"Sign"}:
+        text = (
+            f"dry friction with {', '.join(sorted(shaped - {'Sign'}))} is simulated with the true sign of the "
+            "velocity, and holds joints at rest"
+        )
+        said.append(note("dry friction", text))
+    if negative.any():
+        names = ", ".join(name for name, below in zip(simulated.standard, negative, strict=True) if below)
+        text = f"dry friction below zero, which no joint has, is simulated as none: {names}"
+        said.append(warning("dry friction", text))
+    return tuple(said)

@@ -28,8 +28,8 @@ from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-MOST = 200_000  #: instants that are held in memory
-LEVEL = 0.95  #: of the confidence band
+MOST_PREDICTED_INSTANTS = 200_000  #: instants that are held in memory
+BAND_CONFIDENCE_LEVEL = 0.95  #: of the confidence band
 NO_COLUMNS = np.zeros(0, dtype=np.int64)
 
 
@@ -85,7 +85,7 @@ class Prediction:
         return Pictures.of(Dynamics(robot), frame, float(self.time[0]), float(self.time[-1]), between)
 
     @classmethod
-    def of(cls, problem: Problem, estimate: Estimate, most: int = MOST) -> Prediction:
+    def of(cls, problem: Problem, estimate: Estimate, most: int = MOST_PREDICTED_INSTANTS) -> Prediction:
         """The runs of a problem, one after the other; the first ``most`` instants of them."""
         held, count, complete = list[Prediction](), 0, True
         for piece in predictions(problem, estimate):
@@ -132,7 +132,7 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
     values, vectors = np.linalg.eigh(estimate.covariance)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
     models = np.stack([estimate.values, problem.nominal])
-    reach = estimate.quantile(LEVEL)
+    reach = estimate.quantile(BAND_CONFIDENCE_LEVEL)
     zone = problem.formulation.zone(problem.model) if isinstance(problem.formulation, InverseDynamic) else None
     for run in problem.runs:
         try:

@@ -1,9 +1,12 @@
-"""A model judged by runs of the robot: what it leaves, beside what others and what noise alone leave, and why."""
+"""A model judged by runs of the robot: what it leaves, beside what others and what noise alone leave, and why.
+
+What a model is worth by the runs it was tried on: a word and its reasons, where it is weakest, what to do next.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
@@ -12,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
+from exciter.experiment.quality.quality import Quality
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.identification.identification import Identification
 from exciter.identification.information.compressed import one_thread
@@ -21,18 +26,28 @@ from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.residual_correlation import Whiteness
 from exciter.labelled import Labelled
 from exciter.typing import Array
-from exciter.validation.baselines import DESCRIPTION, Baselines, Sums
-from exciter.validation.floor import Floor, noise_floor
-from exciter.validation.histogram import Histogram, histograms
-from exciter.validation.prediction import MOST, Prediction, predictions
-from exciter.validation.residual_correlation import JointCorrelation, joint_correlation, residual_whiteness
-from exciter.validation.residual_spectrum import ResidualSpectrum, residual_spectrum
+from exciter.validation.baselines import DESCRIPTION, Baselines, BaselineSums, NoiseFloor, noise_floor
+from exciter.validation.friction_curves import FrictionCurve, friction_curves
+from exciter.validation.prediction import MOST_PREDICTED_INSTANTS, Prediction, predictions
+from exciter.validation.residuals import (
+    Histogram,
+    JointCorrelation,
+    ResidualSpectrum,
+    histograms,
+    joint_correlation,
+    residual_spectrum,
+    residual_whiteness,
+)
 from exciter.validation.structure import Structure, structures
 
-DOWN_TO = 1.2  #: times the noise floor: a model that leaves no more explains all there is
-JOINT = 1.3  #: times its own noise floor: a joint that leaves more is named
-SLOW = 0.2  #: of the power in the lowest tenth of the band: twice that of noise
-NO_BETTER = 0.95  #: times what the description leaves
+DOWN_TO_NOISE_FACTOR = 1.2  #: times the noise floor: a model that leaves no more explains all there is
+JOINT_ABOVE_NOISE_FACTOR = 1.3  #: times its own noise floor: a joint that leaves more is named
+SLOW_POWER_SHARE = 0.2  #: of the power in the lowest tenth of the band: twice that of noise
+NO_BETTER_FACTOR = 0.95  #: times what the description leaves
+GOOD_MODEL_PERCENT, FAIR_MODEL_PERCENT = 5.0, 15.0  #: of the torque: with a smaller residual, a model is good, or fair
+MOST_RUNS_SHOWN = 6  #: of a kind that are looked at closely
+MOST_NAMES_LISTED = 3  #: in a sentence
+POOR_MOTION = ("small motion", "poor excitation")  #: findings of the quality check
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +63,7 @@ class RunValidation:
     whiteness: tuple[Whiteness, ...]
     correlation: JointCorrelation
     structures: tuple[Structure, ...]
-    floor: Floor
+    floor: NoiseFloor
 
     def __repr__(self) -> str:
         return f"<{self.run}: {self.verdict}>"
@@ -106,7 +121,7 @@ class RunValidation:
     def down_to_noise(self) -> bool:
         """Whether no more is left than noise alone leaves; False where that is not known."""
         floor = self.floor.total_percent
-        return floor is not None and self.baselines.identified.total_percent <= DOWN_TO * floor
+        return floor is not None and self.baselines.identified.total_percent <= DOWN_TO_NOISE_FACTOR * floor
 
     @property
     def missed(self) -> tuple[Structure, ...]:
@@ -122,7 +137,9 @@ class RunValidation:
             return ()
         rows = zip(self.baselines.joints, self.baselines.identified.percent, self.floor.percent, strict=True)
         return tuple(
-            f"{joint} ({left / least:.2g} times its noise)" for joint, left, least in rows if left > JOINT * least
+            f"{joint} ({left / least:.2g} times its noise)"
+            for joint, left, least in rows
+            if left > JOINT_ABOVE_NOISE_FACTOR * least
         )
 
     @property
@@ -133,7 +150,7 @@ class RunValidation:
         why = self.missed[0].sentence if self.missed else ""
         if total >= 100.0:
             return f"worse than no model at all: leaves {total:.3g} % of the torque; are joints, signs and units right?"
-        if total >= NO_BETTER * before and not self.down_to_noise:
+        if total >= NO_BETTER_FACTOR * before and not self.down_to_noise:
             return f"no better than the description: leaves {total:.3g} %, the description {before:.3g} %{_also(why)}"
         if floor is None:
             return f"leaves {total:.3g} % of the torque; how much of it is noise cannot be known{_also(why)}"
@@ -146,7 +163,9 @@ class RunValidation:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Verdict first, then all that is worth a word."""
-        slow = [one for one in self.whiteness if not one.white and (one.slow > SLOW or math.isinf(one.fades))]
+        slow = [
+            one for one in self.whiteness if not one.white and (one.slow > SLOW_POWER_SHARE or math.isinf(one.fades))
+        ]
         coloured = tuple(one.sentence for one in slow)  # a filter alone leaves neighbours alike
         missed = tuple(one.sentence for one in self.missed)
         rests = tuple(
@@ -215,13 +234,15 @@ def validate_both(found: Identification, never: Sequence[Run] = ()) -> tuple[Val
 
 
 def _validated(problem: Problem, estimate: Estimate) -> RunValidation:
-    sums, held, count = Sums(), list[Prediction](), 0
+    sums, held, count = BaselineSums(), list[Prediction](), 0
     for piece in sums.of(predictions(problem, estimate)):
-        if count < MOST:
-            held.append(piece if count + len(piece) <= MOST else piece[: MOST - count])
+        if count < MOST_PREDICTED_INSTANTS:
+            held.append(
+                piece if count + len(piece) <= MOST_PREDICTED_INSTANTS else piece[: MOST_PREDICTED_INSTANTS - count]
+            )
         count += len(piece)
     name = problem.runs[0].name
-    prediction = replace(Prediction.join(held), run=name, complete=count <= MOST)
+    prediction = replace(Prediction.join(held), run=name, complete=count <= MOST_PREDICTED_INSTANTS)
     baselines = sums.baselines(name)
     return RunValidation(
         problem.model,
@@ -254,3 +275,124 @@ def _also(why: str) -> str:
 def _white(one: Whiteness) -> dict[str, Any]:
     fades = one.fades if math.isfinite(one.fades) else None
     return {"white": one.white, "neighbour": one.neighbour, "p_value": one.p_value, "fades": fades, "slow": one.slow}
+
+
+@dataclass(frozen=True, eq=False)
+class WorstJoint:
+    """``percent`` of its own torque is left: ``rms`` of ``signal`` [``unit``], both root mean squares."""
+
+    joint: str
+    unit: str
+    percent: float
+    rms: float
+    signal: float
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationVerdict:
+    """Of a model, by the runs that it was identified from (``fit``) and by those that it never saw (``unseen``); one of
+    both may have none."""
+
+    fit: Validation
+    unseen: Validation
+
+    def __post_init__(self) -> None:
+        if not (self.fit.runs or self.unseen.runs):
+            raise ParameterError("a model is judged by runs, and there are none; give one at least")
+
+    def __repr__(self) -> str:
+        return f"<{self.word}>"
+
+    @property
+    def shown(self) -> tuple[RunValidation, ...]:
+        """Not too many of a kind; those identified from first."""
+        return (*self.fit.runs[:MOST_RUNS_SHOWN], *self.unseen.runs[:MOST_RUNS_SHOWN])
+
+    @cached_property
+    def decisive(self) -> RunValidation:
+        """The worst run of motion never seen, where there is some; else of what was identified from."""
+        return (self.unseen if self.unseen.runs else self.fit).worst
+
+    @property
+    def grade(self) -> str:
+        """good, fair or poor, by what is left of all torque."""
+        left = self.decisive.baselines.identified.total_percent
+        return "good" if left < GOOD_MODEL_PERCENT else "fair" if left < FAIR_MODEL_PERCENT else "poor"
+
+    @property
+    def weak_joints(self) -> tuple[str, ...]:
+        """Of whose own torque too much is left, however little that counts in the total."""
+        base = self.decisive.baselines
+        rows = zip(base.joints, base.identified.percent, strict=True)
+        return tuple(joint for joint, left in rows if left >= FAIR_MODEL_PERCENT)
+
+    @property
+    def tone(self) -> str:
+        """good, fair or poor: as the grade, and no better than fair where joints are weak."""
+        return "fair" if self.grade == "good" and self.weak_joints else self.grade
+
+    @property
+    def word(self) -> str:
+        """``good model but for joint_2, tried on motion never seen``."""
+        what, validated = ("model", "tried on motion never seen") if self.unseen.runs else ("fit", "not validated")
+        but = f" but for {some_of(self.weak_joints)}" if self.tone != self.grade else ""
+        return f"{self.grade} {what}{but}, {validated}"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the decisive run shows, in sentences."""
+        return self.decisive.sentences
+
+    @property
+    def worst_joint(self) -> WorstJoint:
+        """Most of its own torque is left, and more than noise leaves, where that can be said."""
+        base, floor = self.decisive.baselines, self.decisive.floor
+        found = base.identified
+        beyond = np.where(
+            found.percent > DOWN_TO_NOISE_FACTOR * floor.percent, found.percent, np.nan
+        )  # the rest is down to noise
+        j = int(np.nanargmax(found.percent if np.isnan(beyond).all() else beyond))
+        numbers = (float(values[j]) for values in (found.percent, found.rms, base.signal))
+        return WorstJoint(base.joints[j], base.units[j], *numbers)
+
+    @cached_property
+    def friction_curves(self) -> tuple[FrictionCurve, ...]:
+        """Of the joints that have one, with the instants of the runs ``shown``."""
+        one = self.decisive
+        return friction_curves(one.model, one.estimate, [run.prediction for run in self.shown])
+
+
+def some_of(names: Sequence[str]) -> str:
+    """The first ones, and how many more there are."""
+    more = len(names) - MOST_NAMES_LISTED
+    return ", ".join(names[:MOST_NAMES_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def next_steps(found: Identification, verdict: ValidationVerdict, quality: Mapping[str, Quality]) -> list[str]:
+    """What to do with a model, or about it, the most urgent first. quality: of the logs, by name."""
+    steps = []
+    if not verdict.unseen.runs:
+        steps.append("Record other motion and validate on it: a fit alone does not tell how well the model predicts.")
+    names = {run.name for run in found.problem.runs}
+    seen = {finding.subject for log, one in quality.items() if log in names for finding in one.warnings}
+    if any(what in seen for what in POOR_MOTION):
+        steps.append(
+            "Let the robot move more (exciter design): this motion excites too little, so that prior knowledge decides "
+            "part of the parameters. Until then trust the model for motion like that of the logs."
+        )
+    if weak := verdict.weak_joints:
+        steps.append(
+            f"Do not rely on the predicted torque of {', '.join(weak)}: much of it is left, see What the model misses. "
+            "Where the torque itself is small this may not matter."
+        )
+    if missed := verdict.decisive.missed:
+        most = max(missed, key=lambda one: one.share)
+        steps.append(
+            f"What is left of {most.joint} depends on {most.quantity}: the model may lack a term. See What the model "
+            "misses."
+        )
+    if found.physically_consistent:
+        steps.append(
+            "exciter export writes the model for simulators and controllers; exciter validate judges it on other logs."
+        )
+    return steps

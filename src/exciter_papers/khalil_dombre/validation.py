@@ -14,8 +14,8 @@ from exciter.identification.runs.run import Run
 from exciter.parameters.consistency import link_consistency
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
-from exciter.validation.comparison import Comparison, Method, compare
-from exciter.validation.followed import Followed, simulate_closed_loop
+from exciter.validation.closed_loop import Followed, simulate_closed_loop
+from exciter.validation.comparison import Comparison, IdentificationMethod, compare
 from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
 from exciter.validation.known_load import RECOVERED, WEAKLY, KnownLoad, recover_known_load
 from exciter.validation.open_loop import simulate_open_loop
@@ -107,9 +107,9 @@ def _tests(model: ex.DynamicModel, used: Run, unseen: Run, loaded: Run) -> Teste
     direct, cross = validate(problem, estimate, (used, unseen)).runs
     filtered = ex.FilteredDynamic(form.parallel_filter) if form.parallel_filter is not None else ex.FilteredDynamic()
     methods = [
-        Method("dynamic", form, estimator),
-        Method("filtered dynamic", filtered, estimator),
-        Method("power", ex.Power(), estimator),
+        IdentificationMethod("dynamic", form, estimator),
+        IdentificationMethod("filtered dynamic", filtered, estimator),
+        IdentificationMethod("power", ex.Power(), estimator),
     ]
     sigma = set_up.torque_noise(DATA["noise"])
     simulated = simulate_closed_loop(model, estimate.values, unseen)

@@ -22,12 +22,12 @@ from exciter.excitation.validation_motion.draw import draw as draw_motion
 from exciter.experiment.recording import Payload
 from exciter.experiment.signals.rows import ParallelFilter
 from exciter.experiment.virtual import (
-    Drive,
     Encoder,
-    Friction,
+    GearedDrive,
     Sampling,
     Spread,
     TorqueMeter,
+    TrueFriction,
     Truth,
     VirtualRobot,
     draw,
@@ -79,7 +79,7 @@ def unseen() -> DrawnMotion:
 @cache
 def truth() -> Truth:
     drawn = draw(set_up.model().robot, SETTINGS["seed"], Spread(SETTINGS["bodies"], 0.0))
-    friction = Friction(viscous=tuple(set_up.SET_UP["Fv"]), coulomb=tuple(set_up.SET_UP["Fc"]))
+    friction = TrueFriction(viscous=tuple(set_up.SET_UP["Fv"]), coulomb=tuple(set_up.SET_UP["Fc"]))
     return replace(drawn, friction=friction, rotor_inertia=0.0)
 
 
@@ -106,7 +106,7 @@ def experiment() -> Experiment:
         set_up.model().robot,
         truth(),
         meter=TorqueMeter(noise=noise),
-        drive=Drive(tuple(gains["gear"]), tuple(gains["torque_constant"])),
+        drive=GearedDrive(tuple(gains["gear"]), tuple(gains["torque_constant"])),
         sampling=Sampling(SETTINGS["log_rate"]),
         simulation_rate=SETTINGS["simulation_rate"],
     )

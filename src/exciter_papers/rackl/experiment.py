@@ -18,8 +18,8 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.validation_motion.draw import DrawnMotion, draw
 from exciter.experiment.signals.local_routes import FilteredDifferences
 from exciter.experiment.signals.rows import ParallelFilter
-from exciter.experiment.synthetic import synthetic_recording
 from exciter.experiment.virtual.sensors import Encoder, Sampling, TorqueMeter
+from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.experiment.virtual.truth import Truth
 from exciter.experiment.virtual.truth import draw as draw_truth
 from exciter.experiment.virtual.virtual_robot import VirtualRobot

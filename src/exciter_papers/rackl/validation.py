@@ -17,9 +17,9 @@ from exciter.parameters import inertial
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array
 from exciter.validation.baselines import DESCRIPTION, IDENTIFIED, Baselines, baselines
-from exciter.validation.histogram import Histogram, histograms
 from exciter.validation.known_load import KnownLoad
 from exciter.validation.prediction import Prediction, predictions
+from exciter.validation.residuals import Histogram, histograms
 from exciter_papers.paper import DataTable, Effort, Part, claim, closed, published, same, shown, text_of
 from exciter_papers.rackl import experiment, set_up
 

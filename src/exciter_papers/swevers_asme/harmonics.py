@@ -15,7 +15,7 @@ from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import second_difference
 from exciter.experiment.signals.periods import average_periods
-from exciter.experiment.synthetic import synthetic_recording
+from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.information.information import Information
 from exciter.report.plot import Line, Plot
 from exciter.typing import Array

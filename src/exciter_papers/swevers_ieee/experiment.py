@@ -17,8 +17,8 @@ from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.signals.fourier_fit import FourierFit
 from exciter.experiment.signals.local_routes import first_difference, second_difference
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
-from exciter.experiment.synthetic import synthetic_recording
-from exciter.experiment.virtual import Encoder, Friction, Sampling, Spread, TorqueMeter, Truth, VirtualRobot, draw
+from exciter.experiment.virtual import Encoder, Sampling, Spread, TorqueMeter, TrueFriction, Truth, VirtualRobot, draw
+from exciter.experiment.virtual.synthetic import synthetic_recording
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
@@ -259,5 +259,5 @@ def on_machine(delta: Array, repetitions: int) -> Case:
 def nearest_machine() -> Truth:
     """The bodies nearest to Table I that can exist, with its friction."""
     robot = model().robot
-    friction = Friction(*(tuple(robot.friction[name].tolist()) for name in ("viscous", "coulomb")))
+    friction = TrueFriction(*(tuple(robot.friction[name].tolist()) for name in ("viscous", "coulomb")))
     return replace(draw(robot, 0, Spread(0.0, 0.0)), friction=friction)

@@ -13,7 +13,7 @@ from scipy import stats
 
 import exciter as ex
 from exciter.excitation.design import Design
-from exciter.experiment.synthetic import synthetic
+from exciter.experiment.virtual.synthetic import synthetic
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run

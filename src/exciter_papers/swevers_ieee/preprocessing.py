@@ -15,7 +15,7 @@ from exciter.experiment.signals.local_routes import FilteredDifferences, first_d
 from exciter.experiment.signals.low_pass import response
 from exciter.experiment.signals.periods import PeriodAverage, average_periods
 from exciter.experiment.signals.prewhitening import Prewhitening
-from exciter.experiment.virtual import Drive, Ripple, TorqueMeter
+from exciter.experiment.virtual import GearedDrive, TorqueMeter, TorqueRipple
 from exciter.identification.estimators.maximum_likelihood import MaximumLikelihood
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
@@ -28,7 +28,7 @@ from exciter_papers.swevers_ieee.set_up import FAMILY, NOISE, SAMPLES, chi, mode
 
 ANALOG = AnalogFilter(**PRINTED["filter"])
 FINE = 10  # steps of the continuous torque per sample
-RIPPLE = Ripple(amplitude=10.0, per_turn=6.0)  # [N·m]: ours, to have something above half the rate
+RIPPLE = TorqueRipple(amplitude=10.0, per_turn=6.0)  # [N·m]: ours, to have something above half the rate
 BAND = 30.0  # [Hz] in which torques are compared
 CHANCE = 1e-3  # of a false alarm
 SLACK = 0.05  # of a period, by which a record misses being whole
@@ -63,7 +63,7 @@ class Bench:
         q, torque = self.fine
         step = 1.0 / (RATE * FINE)
         at: Array = np.arange((self.periods + 1) * SAMPLES * FINE // every, dtype=float) * (step * every)
-        return meter.measure(np.zeros_like(torque), torque, q, step, at, model().robot, Drive(), seed)
+        return meter.measure(np.zeros_like(torque), torque, q, step, at, model().robot, GearedDrive(), seed)
 
     def log(self, meter: TorqueMeter, seed: int = 0) -> Recording:
         """At 150 Hz; angles are exact."""

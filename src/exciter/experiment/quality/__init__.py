@@ -1,17 +1,8 @@
-"""What a recording is good for, in words and numbers, before anything is computed; and repairs, explicit and told."""
+"""The quality of a recording, before anything is computed from it; and repairs, each one asked for and reported."""
 
-from exciter.experiment.quality.quality import CHECKS, Quality, check, check_stream
+from exciter.experiment.quality.quality import Quality, check, check_stream
 from exciter.experiment.quality.repair import Repaired, repair
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.about import Repairs
 
-__all__ = [
-    "CHECKS",
-    "Quality",
-    "Repaired",
-    "Repairs",
-    "Thresholds",
-    "check",
-    "check_stream",
-    "repair",
-]
+__all__ = ["Quality", "Repaired", "Repairs", "Thresholds", "check", "check_stream", "repair"]

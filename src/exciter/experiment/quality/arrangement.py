@@ -22,18 +22,18 @@ from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-VISIBLE = 1e-6  # of a joint's own largest torque: a model torque below is rounding
-ARRANGEMENT_ROWS = 300  # samples that hypotheses are compared on
-GAIN = 0.5  # of the score: better by less may be chance
-WORSE = 0.1  # of a correlation: what another arrangement may cost a joint at most
-CLEARLY = 0.5  # difference of correlations, Fisher's z: four standard errors of 130 independent samples
-SINGULAR = 1e-6  # relative singular value that is none
-SEEN = 1e-3  # of a combination that may lie outside of what the rows show
-SURE = 6.0  # standard errors
+VISIBLE_TORQUE_SHARE = 1e-6  # of a joint's own largest torque: a model torque below is rounding
+ARRANGEMENT_SAMPLES = 300  # samples that hypotheses are compared on
+LEAST_SCORE_GAIN = 0.5  # of the score: better by less may be chance
+MOST_CORRELATION_LOSS = 0.1  # of a correlation: what another arrangement may cost a joint at most
+CLEAR_FISHER_DIFFERENCE = 0.5  # difference of correlations, Fisher's z: four standard errors of 130 independent samples
+SINGULAR_FRICTION_VALUE = 1e-6  # relative singular value that is none
+UNDETERMINED_SHARE = 1e-3  # of a combination that may lie outside of what the rows show
+SURE_FRICTION_ERRORS = 6.0  # standard errors
 
 
 @dataclass(frozen=True, eq=False)
-class Match:
+class TorqueMatch:
     """correlation (n, n): measured torque of row i with model torque of column j. scale (n, n): the one over the
     other, least squares."""
 
@@ -57,10 +57,10 @@ def _completed(basis: Array, columns: Array) -> Array:
     own = unit_columns(columns)
     own = own - basis @ (basis.T @ own)
     u, s, _ = np.linalg.svd(own, full_matrices=False)
-    return np.column_stack([basis, u[:, s > VISIBLE]])
+    return np.column_stack([basis, u[:, s > VISIBLE_TORQUE_SHARE]])
 
 
-def match(model: DynamicModel, motion: Motion, effort: Array, unknown: Sequence[Array] | None = None) -> Match:
+def match(model: DynamicModel, motion: Motion, effort: Array, unknown: Sequence[Array] | None = None) -> TorqueMatch:
     """Of smooth rows (N, n); unknown: ``unknown_terms`` of the motion, where they are there already."""
     unknown = unknown_terms(motion) if unknown is None else unknown
     bodies = model.torque(motion)
@@ -71,12 +71,12 @@ def match(model: DynamicModel, motion: Motion, effort: Array, unknown: Sequence[
         wanted = bodies[:, j] - beside @ (beside.T @ bodies[:, j])
         seen = effort - beside @ (beside.T @ effort)
         length = float(np.linalg.norm(wanted))
-        if length <= VISIBLE * size:
+        if length <= VISIBLE_TORQUE_SHARE * size:
             continue
         norms = np.linalg.norm(seen, axis=0)
         correlation[:, j] = (seen.T @ wanted) / np.where(norms > 0, norms, np.inf) / length
         scale[:, j] = (seen.T @ wanted) / length**2
-    return Match(correlation, scale)
+    return TorqueMatch(correlation, scale)
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Arrangement:
 
 
 def arrangement_of(
-    found: Match | None,
+    found: TorqueMatch | None,
     like: Array | None,
     smooth: Smooth,
     robot: Robot,
@@ -141,7 +141,7 @@ def unclear(like: Array, limits: Thresholds) -> list[int]:
     another joint about as well."""
     z, own = np.arctanh(np.minimum(like, 1.0 - 1e-9)), like.diagonal()
     others = z - np.diag(np.full(len(z), np.inf))
-    clear = z.diagonal() - np.maximum(others.max(axis=0), others.max(axis=1)) > CLEARLY
+    clear = z.diagonal() - np.maximum(others.max(axis=0), others.max(axis=1)) > CLEAR_FISHER_DIFFERENCE
     return np.flatnonzero(~((own > limits.conclusive) & clear)).tolist()
 
 
@@ -163,7 +163,7 @@ def _sure(like: Array, cycle: Sequence[tuple[int, int]], limits: Thresholds) -> 
     """Every joint of the cycle fits better where it is put, and two of them fit well there and clearly better."""
     better = all(like[i, j] > like[i, i] for i, j in cycle)
     z = np.arctanh(np.minimum(like, 1.0 - 1e-9))  # Fisher: differences mean the same near 0 and near 1
-    clear = [like[i, j] > limits.conclusive and z[i, j] - z[i, i] > CLEARLY for i, j in cycle]
+    clear = [like[i, j] > limits.conclusive and z[i, j] - z[i, i] > CLEAR_FISHER_DIFFERENCE for i, j in cycle]
     return better and sum(clear) >= 2
 
 
@@ -186,18 +186,18 @@ def _whole_joints(
 
     A position that alone counts the other way shows as a reversed axis whose torque then has the wrong sign.
     """
-    step = max(1, len(motion) // ARRANGEMENT_ROWS)
+    step = max(1, len(motion) // ARRANGEMENT_SAMPLES)
     motion, effort = motion[::step], effort[::step]
     unknown = unknown_terms(motion)  # the same span whichever way an axis counts
     own = match(bodies, motion, effort, unknown).correlation.diagonal()
     if own.size and own.min() > limits.conclusive:
         return None
-    best, most = None, GAIN
+    best, most = None, LEAST_SCORE_GAIN
     for hypothesis in hypotheses(motion.n):
         tried = match(bodies, *hypothesis.applied(motion, effort), [unknown[k] for k in hypothesis.order])
         there = np.abs(tried.correlation.diagonal())
         gained = float((there**2).sum()) - float((np.maximum(own, 0.0) ** 2).sum())
-        fair = bool((there >= np.maximum(own, 0.0) - WORSE).all())
+        fair = bool((there >= np.maximum(own, 0.0) - MOST_CORRELATION_LOSS).all())
         rescued = bool(((own < limits.doubtful) & (there > limits.conclusive)).any())
         if fair and rescued and gained > most:
             best, most = (hypothesis, own, tried.correlation.diagonal()), gained
@@ -221,7 +221,7 @@ def driving_friction(
         wanted[own] = [speed if base[k].startswith("Fv") else 1.0 for k in own]
         judged = _combination(rows[:, j], y, wanted, smooth.independent)
         size = float(np.sqrt(np.mean((y - y.mean()) ** 2)))
-        if judged is not None and judged[0] < -max(SURE * judged[1], limits.driving_friction * size):
+        if judged is not None and judged[0] < -max(SURE_FRICTION_ERRORS * judged[1], limits.driving_friction * size):
             driving[j] = judged
     return driving
 
@@ -234,10 +234,10 @@ def _combination(w: Array, y: Array, wanted: Array, independent: float) -> tuple
         return None
     scale = np.where(norms > 0, norms, 1.0)
     u, s, vt = np.linalg.svd(w / scale, full_matrices=False)
-    kept = s > SINGULAR * s[0]
+    kept = s > SINGULAR_FRICTION_VALUE * s[0]
     u, s, vt = u[:, kept], s[kept], vt[kept]
     seen = vt @ (wanted / scale)
-    if np.linalg.norm(wanted / scale - vt.T @ seen) > SEEN * np.linalg.norm(wanted / scale):
+    if np.linalg.norm(wanted / scale - vt.T @ seen) > UNDETERMINED_SHARE * np.linalg.norm(wanted / scale):
         return None
     left = y - u @ (u.T @ y)
     variance = float(left @ left) / max(independent - len(s), 1.0)

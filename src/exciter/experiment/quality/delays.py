@@ -16,15 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exciter.experiment.quality.smooth import SINGULAR, Smooth, determined, span
+from exciter.experiment.quality.smooth import SINGULAR_ROW_VALUE, Smooth, determined, span
 from exciter.experiment.quality.tallies import Index
 from exciter.typing import Array
 
-BLOCKS = 20
-REACH = 0.3  # [s] that is scanned on either side; clocks that differ by more show in the motion itself
-PART = 0.1  # of the longest piece, at most: rows that a shift would push over its end are left out
-PER_PERIOD = 4.0  # points of the scan per period of the cut-off
-STEPS = 20
+JACKKNIFE_BLOCKS = 20
+DELAY_SCAN_S = 0.3  # [s] that is scanned on either side; clocks that differ by more show in the motion itself
+DELAY_SCAN_SHARE = 0.1  # of the longest piece, at most: rows that a shift would push over its end are left out
+SCAN_POINTS_PER_PERIOD = 4.0  # points of the scan per period of the cut-off
+MOST_NEWTON_STEPS = 20
 
 
 class ShiftedFit:
@@ -43,7 +43,7 @@ class ShiftedFit:
                 self._courses.append((time[inner], course))
         at = np.concatenate(kept) if kept else np.zeros(0, dtype=np.intp)
         self._blocks = blocks(time[at], period)
-        bases = {j: span(w[at]) for j, w in rows.items() if len(at) >= 2 * BLOCKS + w.shape[1]}
+        bases = {j: span(w[at]) for j, w in rows.items() if len(at) >= 2 * JACKKNIFE_BLOCKS + w.shape[1]}
         self.joints, self._bases = tuple(bases), tuple(bases.values())
         self.free = np.array([max(smooth.independent - u.shape[1], 1.0) for u in self._bases])
 
@@ -72,7 +72,7 @@ class ShiftedFit:
         whole, out = u.T @ x, np.zeros((len(self._blocks), 2))
         for number, block in enumerate(self._blocks):
             gram = np.eye(u.shape[1]) - u[block].T @ u[block]
-            fit = np.linalg.lstsq(gram, whole - u[block].T @ x[block], rcond=SINGULAR)[0]
+            fit = np.linalg.lstsq(gram, whole - u[block].T @ x[block], rcond=SINGULAR_ROW_VALUE)[0]
             out[number] = _slope(np.delete(x - u @ fit, block, axis=0))
         return out
 
@@ -91,9 +91,9 @@ def blocks(time: Array, period: float | None) -> list[Index]:
     """Rows of every block. Of a motion that repeats, a block is a part of the period, each time it comes: what a model
     does not explain comes again too, and is no second witness."""
     if period is None or time.size == 0 or time[-1] - time[0] < 1.5 * period:
-        return [part for part in np.array_split(np.arange(len(time)), BLOCKS) if part.size]
-    phase = np.floor((time - time[0]) / period % 1.0 * BLOCKS)
-    return [np.flatnonzero(phase == k) for k in range(BLOCKS) if (phase == k).any()]
+        return [part for part in np.array_split(np.arange(len(time)), JACKKNIFE_BLOCKS) if part.size]
+    phase = np.floor((time - time[0]) / period % 1.0 * JACKKNIFE_BLOCKS)
+    return [np.flatnonzero(phase == k) for k in range(JACKKNIFE_BLOCKS) if (phase == k).any()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ def jackknife(steps: Array) -> float:
 def newton(slopes: Callable[[float], Array], start: float, farthest: float) -> float | None:
     """Where slopes(d) = (½ ∂/∂d, ½ ∂²/∂d²) of a sum of squares says it is least, within ``farthest`` of the start."""
     d = start
-    for _ in range(STEPS):
+    for _ in range(MOST_NEWTON_STEPS):
         first, second = slopes(d)
         if second <= 0.0:
             return None
@@ -168,9 +168,9 @@ def newton(slopes: Callable[[float], Array], start: float, farthest: float) -> f
 def delays_of(smooth: Smooth, regressor: Array | None, period: float | None = None) -> Delays:
     """From a regressor (N, n, b), or from ``features``; period [s] of the motion, where it is known."""
     unknown = Delays(0.0, 0.0, {})
-    if smooth.effort is None or len(smooth) < 10 * BLOCKS:
+    if smooth.effort is None or len(smooth) < 10 * JACKKNIFE_BLOCKS:
         return unknown
-    reach = min(REACH, PART * max(float(course.x[-1] - course.x[0]) for course in smooth.courses))
+    reach = min(DELAY_SCAN_S, DELAY_SCAN_SHARE * max(float(course.x[-1] - course.x[0]) for course in smooth.courses))
     rows = {}
     for j in map(int, np.flatnonzero(np.ptp(smooth.effort, axis=0) > 0)):
         w = with_friction(features(smooth) if regressor is None else regressor[:, j], smooth, j)
@@ -179,7 +179,7 @@ def delays_of(smooth: Smooth, regressor: Array | None, period: float | None = No
     fit = ShiftedFit(rows, smooth, reach, period)
     if not fit.joints:
         return unknown
-    half = int(np.ceil(PER_PERIOD * smooth.cutoff * reach))
+    half = int(np.ceil(SCAN_POINTS_PER_PERIOD * smooth.cutoff * reach))
     grid = np.linspace(-reach, reach, 2 * half + 1)
     powers = np.array([fit.power(d) for d in grid])
     total = np.log(np.maximum(powers, 1e-300)) @ fit.free  # −2 log likelihood, the noise of each joint unknown

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.signal import butter
 
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.smooth import SINGULAR, Smooth, determined, residual, span
+from exciter.experiment.quality.smooth import SINGULAR_ROW_VALUE, Smooth, determined, residual, span
 from exciter.experiment.quality.words import number, percent, time_span
 from exciter.experiment.recording.about import AnalogFilter
 from exciter.experiment.signals.low_pass import Butterworth
@@ -18,15 +18,17 @@ from exciter.experiment.signals.noise import earlier_low_pass
 from exciter.notes import Note, note, warning
 from exciter.typing import Array
 
-EXPLAINED_BY_FILTER = 0.1  # of the delay that a filter explains: fast motion is delayed a little more
-DOUBTFUL = 2.0  # errors: such a delay is as well none
-BEYOND_DOUBT = 10.0  # errors: such a delay is told even if it explains little
-DELAY_FITS = 0.5  # of the residual's power without shift: a valley so much lower is no chance
-LOWEST_LIMIT = 0.3  # of half the rate: a band that is emptier than this was filtered on purpose
-CUTOFF_PARTS = np.geomspace(1.0, 0.125, 13)  # of the frequency above which nothing is: where the filter may have been
-HIGHEST_CUTOFF = 0.7  # of the cut-off that torques went through here: above, it would be taken for the other
-FILTER_FITS = 0.9  # of the residual power: a filter that leaves less was there
-FILTER_EDGE = 0.5  # periods of the cut-off left out at both ends
+FILTER_DELAY_TOLERANCE = 0.1  # of the delay that a filter explains: fast motion is delayed a little more
+DOUBTFUL_DELAY_ERRORS = 2.0  # errors: such a delay is as well none
+CERTAIN_DELAY_ERRORS = 10.0  # errors: such a delay is told even if it explains little
+DELAY_POWER_SHARE = 0.5  # of the residual's power without shift: a valley so much lower is no chance
+FILTERED_BAND_SHARE = 0.3  # of half the rate: a band that is emptier than this was filtered on purpose
+CUTOFF_FRACTIONS = np.geomspace(
+    1.0, 0.125, 13
+)  # of the frequency above which nothing is: where the filter may have been
+HIGHEST_CUTOFF_SHARE = 0.7  # of the cut-off that torques went through here: above, it would be taken for the other
+FILTER_POWER_SHARE = 0.9  # of the residual power: a filter that leaves less was there
+FILTER_EDGE_PERIODS = 0.5  # periods of the cut-off left out at both ends
 
 
 def coupled_drives(evidence: Evidence) -> Iterator[Note]:
@@ -62,7 +64,7 @@ def _left_by_other(smooth: Smooth, basis: Array, j: int, k: int) -> tuple[float,
     m = smooth.motion
     both = np.column_stack([m.qd[:, k], m.qdd[:, k], *(np.sign(m.qd[:, j] + s * m.qd[:, k]) for s in (1.0, -1.0))])
     left, own = (x - basis @ (basis.T @ x) for x in (smooth.effort[:, j], both))
-    found, *_ = np.linalg.lstsq(own, left, rcond=SINGULAR)
+    found, *_ = np.linalg.lstsq(own, left, rcond=SINGULAR_ROW_VALUE)
     power = float(left @ left)
     return (float(np.sum((left - own @ found) ** 2)) / power if power > 0 else 1.0), float(found[0])
 
@@ -72,7 +74,7 @@ def delay(evidence: Evidence) -> Iterator[Note]:
     found, limits = evidence.delays, evidence.thresholds
     if found is None:
         return
-    if found.edge is not None and found.power < DELAY_FITS:
+    if found.edge is not None and found.power < DELAY_POWER_SHARE:
         words = (
             f"torque and position fit best {1e3 * abs(found.edge):.3g} ms apart, the farthest that was tried, the "
             f"torque {'after' if found.edge > 0 else 'before'} the position: are both of the same motion and clock?"
@@ -94,18 +96,18 @@ def delay(evidence: Evidence) -> Iterator[Note]:
     words = (
         f"{number(1e3 * abs(mean))} ± {number(1e3 * error, 2)} ms {where} the position ({mean / interval:+.2g} samples)"
     )
-    if abs(mean) > DOUBTFUL * error:
+    if abs(mean) > DOUBTFUL_DELAY_ERRORS * error:
         words = f"the torque comes {words}"
     else:
         words = f"none shows between torque and position: the torque fits best {words}"
     sure = abs(mean) > max(limits.delay_errors * error, limits.delay_samples * interval)
     if evidence.regressor is None:  # what q, q̇, q̈ of each joint alone cannot explain may look like a delay
         words += ", roughly: without a robot coupled motion is not understood"
-        sure &= found.power < DELAY_FITS
-    beyond_doubt = abs(mean) > BEYOND_DOUBT * error
+        sure &= found.power < DELAY_POWER_SHARE
+    beyond_doubt = abs(mean) > CERTAIN_DELAY_ERRORS * error
     given = evidence.survey.about.filter
     expected = 0.0 if given is None else group_delay(given)
-    allowed = max(limits.delay_errors * error, limits.delay_samples * interval, EXPLAINED_BY_FILTER * expected)
+    allowed = max(limits.delay_errors * error, limits.delay_samples * interval, FILTER_DELAY_TOLERANCE * expected)
     if given is not None and abs(mean - expected) < allowed:
         words += f", as the filter given explains (expected {time_span(expected)})"
         yield note("delay", words, expected=expected, **numbers)
@@ -140,7 +142,7 @@ def low_pass(evidence: Evidence) -> Iterator[Note]:
     words = f"the torque holds nothing above {limit:.3g} Hz: it was low-passed before it was logged"
     if known is not None:
         yield note("earlier low-pass", words + f", as is known ({known.cutoff:g} Hz)", cutoff=limit)
-    elif limit < LOWEST_LIMIT * 0.5 * rate:
+    elif limit < FILTERED_BAND_SHARE * 0.5 * rate:
         numbers = {"cutoff": limit}
         if (found := source_cutoff(evidence, limit)) is not None:
             numbers["half"], left = found
@@ -159,17 +161,17 @@ def source_cutoff(evidence: Evidence, limit: float) -> tuple[float, float] | Non
     if rows is None or smooth is None or smooth.effort is None or len(smooth) < 3 * rows.shape[2]:
         return None
     rate = 1.0 / float(np.median(np.diff(smooth.motion.time)))
-    cutoffs = [float(f) for f in limit * CUTOFF_PARTS if f < HIGHEST_CUTOFF * smooth.cutoff]
+    cutoffs = [float(f) for f in limit * CUTOFF_FRACTIONS if f < HIGHEST_CUTOFF_SHARE * smooth.cutoff]
     if len(cutoffs) < 3:
         return None
-    inside = _inside(smooth, FILTER_EDGE / cutoffs[-1])
+    inside = _inside(smooth, FILTER_EDGE_PERIODS / cutoffs[-1])
     powers = np.array([_power(_filtered(rows, smooth, f, rate), smooth.effort, inside) for f in (None, *cutoffs)])
     best = int(np.argmin(powers[1:])) + 1
-    if best in (1, len(cutoffs)) or powers[best] > powers[0] + np.log(FILTER_FITS):
+    if best in (1, len(cutoffs)) or powers[best] > powers[0] + np.log(FILTER_POWER_SHARE):
         return None
     a, b, c = powers[best - 1 : best + 2]
     shift = 0.5 * (a - c) / (a - 2.0 * b + c)  # of the parabola through three points of a geometric series
-    return cutoffs[best - 1] * float(CUTOFF_PARTS[1] / CUTOFF_PARTS[0]) ** float(shift), float(
+    return cutoffs[best - 1] * float(CUTOFF_FRACTIONS[1] / CUTOFF_FRACTIONS[0]) ** float(shift), float(
         np.exp(0.5 * (powers[best] - powers[0]))
     )
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.quality.arrangement import Arrangement, Match, arrangement_of, match
+from exciter.experiment.quality.arrangement import Arrangement, TorqueMatch, arrangement_of, match
 from exciter.experiment.quality.delays import Delays, delays_of
-from exciter.experiment.quality.smooth import Piece, Smooth, smooth, uniform_pieces
-from exciter.experiment.quality.survey import Rest, Survey, rest_of
+from exciter.experiment.quality.smooth import Smooth, UniformPiece, smooth, uniform_pieces
+from exciter.experiment.quality.survey import RestTimes, Survey, rest_of
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
 from exciter.parameters.consistency import consistency, dummies
@@ -20,16 +20,16 @@ from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-UNITS = {"q": ("rad", "m"), "qd": ("rad/s", "m/s"), "torque": ("N·m", "N")}  # where joints turn, and slide
-RARE = 0.01  # share of positions at either end that may be outliers
+SIGNAL_UNITS = {"q": ("rad", "m"), "qd": ("rad/s", "m/s"), "torque": ("N·m", "N")}  # where joints turn, and slide
+OUTLIER_POSITION_SHARE = 0.01  # share of positions at either end that may be outliers
 USUAL_TERMS = (RotorInertia(), Viscous(), Coulomb(), Offset())
-SIZES = {"deg": 180.0 / np.pi, "mm": 1000.0}
-TURNS = 4.0 * np.pi  # [rad] positions beyond two turns are rare without a description that says so
-FAR = 1.0  # of the allowed range beyond its ends: nobody's mistake of a zero
-ROOM = 0.1  # of the allowed range: limits of descriptions are not exact
-REWEIGHTED = 3  # fits, each with the residuals of the one before as noise
-SINGULAR = 1e-10  # relative singular value of rows with unit columns that is none
-UNSEEN = 1e-6  # share in a combination that the motion does not show
+FOREIGN_UNIT_SIZES = {"deg": 180.0 / np.pi, "mm": 1000.0}
+TWO_TURNS_RAD = 4.0 * np.pi  # [rad] positions beyond two turns are rare without a description that says so
+FAR_OUTSIDE_RANGE_SHARE = 1.0  # of the allowed range beyond its ends: nobody's mistake of a zero
+LIMIT_TOLERANCE_SHARE = 0.1  # of the allowed range: limits of descriptions are not exact
+REWEIGHTED_FITS = 3  # fits, each with the residuals of the one before as noise
+SINGULAR_EXCITATION = 1e-10  # relative singular value of rows with unit columns that is none
+UNEXCITED_SHARE = 1e-6  # share in a combination that the motion does not show
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +75,12 @@ class Evidence:
         slides = self.robot is not None and self.robot.joints[j].is_prismatic
         if signal == "effort":
             signal = "torque" if self.effort_unit == "N·m" else "current"
-        return UNITS[signal][slides] if signal in UNITS else "A"
+        return SIGNAL_UNITS[signal][slides] if signal in SIGNAL_UNITS else "A"
 
     # -- the motion ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def pieces(self) -> tuple[Piece, ...]:
+    def pieces(self) -> tuple[UniformPiece, ...]:
         interval = self.survey.timing.interval
         gap = max(self.thresholds.long_gap, 3.0 * interval)
         return tuple(uniform_pieces(self.windows, self.effort_name, self.gains, interval, gap))
@@ -91,7 +91,7 @@ class Evidence:
         return smooth(self.pieces, self.survey.timing.interval, self.thresholds.most_rows)
 
     @cached_property
-    def rest(self) -> Rest:
+    def rest(self) -> RestTimes:
         return rest_of(self.survey.coarse, self.thresholds)
 
     @cached_property
@@ -100,7 +100,7 @@ class Evidence:
         q = np.concatenate([window.q for window in self.windows])
         if not np.isfinite(q).any(axis=0).all():
             return {}
-        low, high = np.nanquantile(q, (RARE, 1.0 - RARE), axis=0)
+        low, high = np.nanquantile(q, (OUTLIER_POSITION_SHARE, 1.0 - OUTLIER_POSITION_SHARE), axis=0)
         found = foreign_units(low, high, self.robot)
         return {j: name for j, name in found.items() if j not in self.survey.spikes.turns}
 
@@ -120,7 +120,7 @@ class Evidence:
         return self.robot is not None and not dummies(self.robot) and consistency(self.robot.inertias).consistent
 
     @cached_property
-    def match(self) -> Match | None:
+    def match(self) -> TorqueMatch | None:
         """Measured against model torques, where inertias are known."""
         if self.model is None or not self.inertias_known or self.smooth is None or self.smooth.effort is None:
             return None
@@ -176,13 +176,13 @@ def foreign_units(low: Array, high: Array, robot: Robot | None) -> dict[int, str
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         return {}
     if robot is None:
-        return dict.fromkeys(np.flatnonzero(np.maximum(np.abs(low), np.abs(high)) > TURNS).tolist(), "deg")
+        return dict.fromkeys(np.flatnonzero(np.maximum(np.abs(low), np.abs(high)) > TWO_TURNS_RAD).tolist(), "deg")
     slides = np.array([joint.is_prismatic for joint in robot.joints])
     lower, upper = robot.position_range()
     span = upper - lower
-    size = np.where(slides, SIZES["mm"], SIZES["deg"])
-    far = (low < lower - FAR * span) | (high > upper + FAR * span)
-    fits = (low / size >= lower - ROOM * span) & (high / size <= upper + ROOM * span)
+    size = np.where(slides, FOREIGN_UNIT_SIZES["mm"], FOREIGN_UNIT_SIZES["deg"])
+    far = (low < lower - FAR_OUTSIDE_RANGE_SHARE * span) | (high > upper + FAR_OUTSIDE_RANGE_SHARE * span)
+    fits = (low / size >= lower - LIMIT_TOLERANCE_SHARE * span) & (high / size <= upper + LIMIT_TOLERANCE_SHARE * span)
     found = {int(j): "mm" if slides[j] else "deg" for j in np.flatnonzero(far & fits)}
     angles = far & fits & ~slides
     if 2 * angles.sum() > (~slides).sum():
@@ -211,19 +211,19 @@ def excitation_of(rows: Array, effort: Array, names: tuple[str, ...], independen
     noise = np.where(size > 0, size, 1.0)
     values = np.zeros(b)
     condition, inflation, norms = np.inf, np.full(b, np.inf), np.zeros(b)
-    for _ in range(REWEIGHTED):
+    for _ in range(REWEIGHTED_FITS):
         w = (rows / noise[:, None]).reshape(-1, b)
         norms = np.linalg.norm(w, axis=0)
         length = np.where(norms > 0, norms, 1.0)
         stacked = np.column_stack([w / length, (effort / noise).ravel()])
         triangle: Array = np.asarray(np.linalg.qr(stacked, mode="r"))
         u, s, vt = np.linalg.svd(triangle[:b, :b])
-        kept = s > SINGULAR * s[0]
+        kept = s > SINGULAR_EXCITATION * s[0]
         condition = float(s[0] / s[-1]) if kept.all() else np.inf
         inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
         values = vt.T @ (inverse * (u.T @ triangle[:b, b])) / length
         inflation = np.linalg.norm(vt.T * inverse, axis=1)
-        inflation[(np.abs(vt[~kept]) > UNSEEN).any(axis=0)] = np.inf
+        inflation[(np.abs(vt[~kept]) > UNEXCITED_SHARE).any(axis=0)] = np.inf
         left = np.sqrt(np.mean((effort - rows @ values) ** 2, axis=0))
         lost = np.sqrt(max(1.0 - b / (n * max(independent, 1.0)), 0.1))
         noise = np.maximum(left / lost, 1e-9 * np.where(size > 0, size, 1.0))

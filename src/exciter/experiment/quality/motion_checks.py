@@ -12,33 +12,36 @@ from scipy.signal import fftconvolve, find_peaks
 
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.survey import SAME_MOTION, difference, visible_period
+from exciter.experiment.quality.survey import SAME_MOTION_VARIANCE, difference, visible_period
 from exciter.experiment.quality.words import listed, number, percent, time_span
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
 
-LEFT_OUT = "identification leaves it out, or takes friction with pre-sliding"
-CLOSE_FACTOR = 0.1  # relative, of a factor that has a name
-NAMED_FACTORS = {
+LEFT_OUT_ADVICE = "identification leaves it out, or takes friction with pre-sliding"
+NAMED_FACTOR_TOLERANCE = 0.1  # relative, of a factor that has a name
+VELOCITY_FACTOR_NAMES = {
     180.0 / np.pi: "degrees per second",
     60.0 / (2.0 * np.pi): "rpm",
     np.pi / 180.0: "radians beside degrees",
 }
-NO_LENGTH = 1e-100  # a length below is rounding
-LATE_VELOCITY = 0.02  # periods of the cut-off
-VELOCITY_FITS = 0.05  # of the velocity's RMS may be left over for a factor to be taken seriously
-CLOSED = 1e-3  # of the range: start and end of a planned motion that repeats
-REFINED = 20  # steps of Gauss–Newton
-COARSE_STEP = 0.02  # [s]
-FEW, MANY = 1_000, 10_000  # samples that shifts are compared on, and the best is refined on
-CANDIDATES = 8  # best shifts of the correlation that are tried
-EQUALLY = 0.05  # relative: RMS differences that are no better or worse than another
-NO_SHIFT = 0.01  # sampling intervals: a shift that is none
-SMALL_DIFFERENCE = 1e-4  # of a joint's range: a difference that is none
-OVERLAP = 0.5  # of the shorter of log and plan: with less a shift fits by chance
-EXCHANGED = 0.3  # of the RMS difference: what is left when two joints that were exchanged change back
-SHOWN = 12  # parameters named in words
-LITTLE_ROOM = 0.25  # of the allowed range: a joint that has little room is not to blame
+LEAST_COLUMN_LENGTH = 1e-100  # a length below is rounding
+LATE_VELOCITY_PERIODS = 0.02  # periods of the cut-off
+VELOCITY_RESIDUAL_SHARE = 0.05  # of the velocity's RMS may be left over for a factor to be taken seriously
+CLOSED_RANGE_SHARE = 1e-3  # of the range: start and end of a planned motion that repeats
+SHIFT_NEWTON_STEPS = 20  # steps of Gauss–Newton
+CORRELATION_STEP_S = 0.02  # [s]
+SHIFT_SEARCH_SAMPLES, SHIFT_FINAL_SAMPLES = (
+    1_000,
+    10_000,
+)  # samples that shifts are compared on, and the best is refined on
+SHIFT_CANDIDATES = 8  # best shifts of the correlation that are tried
+EQUAL_FIT_TOLERANCE = 0.05  # relative: RMS differences that are no better or worse than another
+NO_SHIFT_INTERVALS = 0.01  # sampling intervals: a shift that is none
+SMALL_DIFFERENCE_SHARE = 1e-4  # of a joint's range: a difference that is none
+LEAST_PLAN_OVERLAP = 0.5  # of the shorter of log and plan: with less a shift fits by chance
+EXCHANGED_RESIDUAL_SHARE = 0.3  # of the RMS difference: what is left when two joints that were exchanged change back
+MOST_PARAMETERS_NAMED = 12  # parameters named in words
+LITTLE_ROOM_SHARE = 0.25  # of the allowed range: a joint that has little room is not to blame
 
 
 def standstill(evidence: Evidence) -> Iterator[Note]:
@@ -53,7 +56,7 @@ def standstill(evidence: Evidence) -> Iterator[Note]:
         if end - start > least:
             words = (
                 f"the robot stands still {where} its motion, {start:.4g} … {end:.4g} s ({end - start:.3g} s): friction "
-                f"has no sign there; {LEFT_OUT}; windows, or repair: {{cut_standstill: true}}, cut it off"
+                f"has no sign there; {LEFT_OUT_ADVICE}; windows, or repair: {{cut_standstill: true}}, cut it off"
             )
             yield note("standstill", words, where=where, start=start, end=end, duration=end - start)
 
@@ -63,10 +66,10 @@ def resting_joints(evidence: Evidence) -> Iterator[Note]:
     share, still = evidence.rest.share, evidence.survey.values.range("q") == 0.0
     for j, joint in enumerate(evidence.joints):
         if share[j] > evidence.thresholds.rest_share and not still[j] and evidence.rest.start is not None:
-            words = (
-                f"the joint rests for {100 * share[j]:.0f} % of the motion: its friction has no sign then; {LEFT_OUT}"
+            rests = f"the joint rests for {100 * share[j]:.0f} % of the motion"
+            yield note(
+                "rest", f"{rests}: its friction has no sign then; {LEFT_OUT_ADVICE}", joint, share=float(share[j])
             )
-            yield note("rest", words, joint, share=float(share[j]))
 
 
 def velocity(evidence: Evidence) -> Iterator[Note]:
@@ -81,7 +84,7 @@ def velocity(evidence: Evidence) -> Iterator[Note]:
         joint, measured = evidence.joints[j], smooth.qd[:, j]
         rows = np.column_stack([smooth.motion.qd[:, j], smooth.motion.qdd[:, j]])
         length = np.linalg.norm(rows, axis=0)
-        if not (length > NO_LENGTH).all():
+        if not (length > LEAST_COLUMN_LENGTH).all():
             continue
         (factor, slope), *_ = np.linalg.lstsq(rows / length, measured, rcond=None)
         left = measured - (rows / length) @ (factor, slope)
@@ -90,7 +93,7 @@ def velocity(evidence: Evidence) -> Iterator[Note]:
         rest = float(np.sqrt(np.mean(left**2))) / max(abs(factor) * usual, 1e-300)
         delay = -slope / factor if factor else 0.0
         numbers = {"factor": float(factor), "delay": float(delay), "rest": rest}
-        if rest > 4 * VELOCITY_FITS:
+        if rest > 4 * VELOCITY_RESIDUAL_SHARE:
             words = f"the measured velocity is not the derivative of position ({100 * rest:.0f} % of it is left over)"
             yield warning("velocity", words, joint, **numbers)
         elif factor < 0:
@@ -99,10 +102,17 @@ def velocity(evidence: Evidence) -> Iterator[Note]:
             )
             yield problem("velocity", words + "other way round; see signs in recording.yaml", joint, **numbers)
         elif abs(factor - 1.0) > limits.velocity_factor:
-            name = next((f", {word}?" for f, word in NAMED_FACTORS.items() if abs(factor / f - 1.0) < CLOSE_FACTOR), "")
+            name = next(
+                (
+                    f", {word}?"
+                    for f, word in VELOCITY_FACTOR_NAMES.items()
+                    if abs(factor / f - 1.0) < NAMED_FACTOR_TOLERANCE
+                ),
+                "",
+            )
             words = f"the measured velocity is {number(factor, 4)} times the derivative of position{name}"
             yield problem("velocity", words, joint, **numbers)
-        elif abs(delay) > max(2.0 * interval, LATE_VELOCITY / smooth.cutoff):
+        elif abs(delay) > max(2.0 * interval, LATE_VELOCITY_PERIODS / smooth.cutoff):
             late[joint] = float(delay)
     if late:
         least, most = 1e3 * min(late.values()), 1e3 * max(late.values())
@@ -144,7 +154,7 @@ def periodicity(evidence: Evidence) -> Iterator[Note]:
         return
     d = difference(q)
     here = float(np.interp(given / width, np.arange(len(d)), d))
-    if here > SAME_MOTION:
+    if here > SAME_MOTION_VARIANCE:
         seen = "" if found is None else f"; it does every {found:.4g} s"
         words = f"the motion does not repeat after the period of {given:g} s given ({100 * here:.2g} % of its variance)"
         yield warning("period", words + seen, period=given, difference=here, visible=found)
@@ -154,7 +164,7 @@ def periodicity(evidence: Evidence) -> Iterator[Note]:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class PlannedMotion:
     """A planned motion as a function of time from its start; a closed one is repeated."""
 
     curve: Curve
@@ -166,7 +176,7 @@ class Plan:
     @cached_property
     def repeats(self) -> bool:
         ends = self.curve.motion(np.array([self.curve.start, self.curve.end]))
-        return bool((np.abs(ends.q[1] - ends.q[0]) < CLOSED * self.range).all())
+        return bool((np.abs(ends.q[1] - ends.q[0]) < CLOSED_RANGE_SHARE * self.range).all())
 
     @cached_property
     def range(self) -> Array:
@@ -196,7 +206,7 @@ def planned(evidence: Evidence) -> Iterator[Note]:
     """RMS and worst difference per joint, as recorded and at the shift in time that fits best."""
     if evidence.planned is None:
         return
-    plan = Plan(evidence.planned)
+    plan = PlannedMotion(evidence.planned)
     start = evidence.survey.timing.first
     time = np.concatenate([window.time for window in evidence.windows]) - start
     q = np.concatenate([window.q for window in evidence.windows])
@@ -211,7 +221,7 @@ def planned(evidence: Evidence) -> Iterator[Note]:
     if len(still):
         numbers |= {"unshifted_rms": _rms(still).tolist(), "unshifted_worst": _worst(still).tolist()}
     words = "the recorded motion fits the planned one best "
-    if abs(shift) < NO_SHIFT * evidence.survey.timing.interval:
+    if abs(shift) < NO_SHIFT_INTERVALS * evidence.survey.timing.interval:
         words += f"without a shift in time: off by {_each(evidence, moved)}"
     else:
         words += f"{time_span(abs(shift))} {'later' if shift > 0 else 'earlier'}: off by {_each(evidence, moved)}"
@@ -221,7 +231,7 @@ def planned(evidence: Evidence) -> Iterator[Note]:
     yield from _exchanged(evidence, plan, plan.at(time - shift)[0][plan.inside(time - shift)], moved)
 
 
-def _far_off(evidence: Evidence, plan: Plan, difference: Array) -> Iterator[Note]:
+def _far_off(evidence: Evidence, plan: PlannedMotion, difference: Array) -> Iterator[Note]:
     limits = evidence.thresholds
     rms, worst = _rms(difference), _worst(difference)
     for j, joint in enumerate(evidence.joints):
@@ -237,12 +247,12 @@ def _far_off(evidence: Evidence, plan: Plan, difference: Array) -> Iterator[Note
             yield found("planned motion", words, joint, rms=float(rms[j]), worst=float(worst[j]), share=share)
 
 
-def _exchanged(evidence: Evidence, plan: Plan, target: Array, difference: Array) -> Iterator[Note]:
+def _exchanged(evidence: Evidence, plan: PlannedMotion, target: Array, difference: Array) -> Iterator[Note]:
     """Two joints that fit each other's plan."""
     q, size = target + difference, _rms(difference)
     for i, j in combinations(np.flatnonzero(size > evidence.thresholds.planned * plan.range).tolist(), 2):
         other = _rms(q[:, [i, j]] - target[:, [j, i]])
-        if (other < EXCHANGED * size[[i, j]]).all():
+        if (other < EXCHANGED_RESIDUAL_SHARE * size[[i, j]]).all():
             names = [evidence.joints[i], evidence.joints[j]]
             words = f"{listed(names)} fit the plan with the two exchanged: is their order that of the plan?"
             yield warning("planned motion", words, exchanged=names)
@@ -254,7 +264,7 @@ def _each(evidence: Evidence, difference: Array) -> str:
     each = [
         f"{joint} {number(rms[j], 2)}, {number(worst[j], 2)} {evidence.unit('q', j)}"
         for j, joint in enumerate(evidence.joints)
-        if worst[j] > SMALL_DIFFERENCE * size[j]
+        if worst[j] > SMALL_DIFFERENCE_SHARE * size[j]
     ]
     return f"{'; '.join(each)} (RMS, worst)" if each else "nothing worth a number"
 
@@ -270,11 +280,11 @@ def _worst(difference: Array) -> Array:
 # -- the shift in time --------------------------------------------------------------------------------------------
 
 
-def best_shift(plan: Plan, grid: Array, coarse: Array, time: Array, q: Array) -> float:
+def best_shift(plan: PlannedMotion, grid: Array, coarse: Array, time: Array, q: Array) -> float:
     """[s] Of the shifts that fit equally well the smallest; joints weigh by their planned range."""
-    many, few = (slice(None, None, max(1, len(time) // most)) for most in (MANY, FEW))
+    many, few = (slice(None, None, max(1, len(time) // most)) for most in (SHIFT_FINAL_SAMPLES, SHIFT_SEARCH_SAMPLES))
     all_time, all_q, time, q = time[many], q[many], time[few], q[few]
-    least = OVERLAP * min(len(time), plan.length / max(float(time[-1] - time[0]), 1e-12) * len(time))
+    least = LEAST_PLAN_OVERLAP * min(len(time), plan.length / max(float(time[-1] - time[0]), 1e-12) * len(time))
     tried = []
     for start in {0.0, *_candidates(plan, grid, coarse)}:
         shift = refined(plan, time, q, start)
@@ -285,23 +295,23 @@ def best_shift(plan: Plan, grid: Array, coarse: Array, time: Array, q: Array) ->
         return 0.0
     best = min(tried)[0]
     floor = 1e-6  # of the range: rounding
-    shift = min((shift for fit, shift in tried if fit <= (1.0 + EQUALLY) * best + floor), key=abs)
+    shift = min((shift for fit, shift in tried if fit <= (1.0 + EQUAL_FIT_TOLERANCE) * best + floor), key=abs)
     return refined(plan, all_time, all_q, shift)
 
 
-def _candidates(plan: Plan, time: Array, q: Array) -> list[float]:
+def _candidates(plan: PlannedMotion, time: Array, q: Array) -> list[float]:
     """[s] Peaks of the cross-correlation of velocities on a coarse grid."""
     if len(time) < 8:
         return []
-    grid = np.arange(time[0], time[-1], COARSE_STEP)
-    seen = np.gradient(np.column_stack([np.interp(grid, time, column) for column in q.T]), COARSE_STEP, axis=0)
-    local = np.arange(0.0, plan.length, COARSE_STEP)
-    wanted = np.gradient(plan.at(local)[0], COARSE_STEP, axis=0)
+    grid = np.arange(time[0], time[-1], CORRELATION_STEP_S)
+    seen = np.gradient(np.column_stack([np.interp(grid, time, column) for column in q.T]), CORRELATION_STEP_S, axis=0)
+    local = np.arange(0.0, plan.length, CORRELATION_STEP_S)
+    wanted = np.gradient(plan.at(local)[0], CORRELATION_STEP_S, axis=0)
     scale = np.maximum(wanted.std(axis=0), 1e-9)
     score = sum(fftconvolve(s / c, (w / c)[::-1]) for s, w, c in zip(seen.T, wanted.T, scale, strict=True))
     peaks = find_peaks(np.pad(score, 1, constant_values=-np.inf))[0] - 1
-    peaks = peaks[np.argsort(-np.asarray(score)[peaks])][:CANDIDATES]
-    shifts = [float(grid[0] + (peak - (len(local) - 1)) * COARSE_STEP) for peak in peaks]
+    peaks = peaks[np.argsort(-np.asarray(score)[peaks])][:SHIFT_CANDIDATES]
+    shifts = [float(grid[0] + (peak - (len(local) - 1)) * CORRELATION_STEP_S) for peak in peaks]
     return [_nearest(shift, plan.length) for shift in shifts] if plan.repeats else shifts
 
 
@@ -310,9 +320,9 @@ def _nearest(shift: float, length: float) -> float:
     return float((shift + 0.5 * length) % length - 0.5 * length)
 
 
-def refined(plan: Plan, time: Array, q: Array, shift: float) -> float:
+def refined(plan: PlannedMotion, time: Array, q: Array, shift: float) -> float:
     """Gauss–Newton on Σ (q − q_planned(t − shift))², joints over their planned range."""
-    for _ in range(REFINED):
+    for _ in range(SHIFT_NEWTON_STEPS):
         use = plan.inside(time - shift)
         if not use.any():
             break
@@ -340,7 +350,7 @@ def moves_too_little(evidence: Evidence) -> Iterator[Note]:
         if robot is not None:
             lower, upper = robot.position_range()
             room = float(upper[j] - lower[j])
-        if 0.0 < span[j] < min(limits.arc, LITTLE_ROOM * room):
+        if 0.0 < span[j] < min(limits.arc, LITTLE_ROOM_SHARE * room):
             allowed = f" of {np.degrees(room):.0f}° allowed" if np.isfinite(room) else ""
             words = (
                 f"it moves over {span[j]:.2g} rad ({np.degrees(span[j]):.0f}°{allowed}): weight, offset and friction "
@@ -364,8 +374,8 @@ def excitation(evidence: Evidence) -> Iterator[Note]:
     }
     poor = [int(k) for k in np.argsort(-found.inflation) if found.inflation[k] > limits.inflation]
     numbers["poor"] = [found.names[k] for k in poor]
-    named = ", ".join(f"{found.names[k]} (σ × {number(found.inflation[k])})" for k in poor[:SHOWN])
-    named += f" and {len(poor) - SHOWN} more" if len(poor) > SHOWN else ""
+    named = ", ".join(f"{found.names[k]} (σ × {number(found.inflation[k])})" for k in poor[:MOST_PARAMETERS_NAMED])
+    named += f" and {len(poor) - MOST_PARAMETERS_NAMED} more" if len(poor) > MOST_PARAMETERS_NAMED else ""
     words = f"condition number {number(found.condition)} (unit columns) of {b} base parameters"
     if not np.isfinite(found.condition):
         words = f"the motion does not determine all {b} base parameters; unknown remain {named}"

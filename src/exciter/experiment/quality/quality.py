@@ -37,7 +37,7 @@ from exciter.experiment.quality.sample_checks import (
     saturation,
     stuck,
 )
-from exciter.experiment.quality.survey import CHUNK, Survey, survey
+from exciter.experiment.quality.survey import CHUNK_SAMPLES, Survey, survey
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.torque_checks import (
     explained,
@@ -56,8 +56,8 @@ from exciter.robot.robot import Robot
 Check = Callable[[Evidence], Iterator[Note]]
 #: In the order of a person's questions: are time and values there, are they right, do they mean what they should, is it
 #: enough? The first ones judge any log; the others need some samples in every channel.
-FIRST: tuple[Check, ...] = (rate, jitter, lost_samples, duplicates, missing_values)
-FURTHER: tuple[Check, ...] = (
+CHECKS_OF_ANY_LOG: tuple[Check, ...] = (rate, jitter, lost_samples, duplicates, missing_values)
+CHECKS_OF_ENOUGH_SAMPLES: tuple[Check, ...] = (
     units,
     stuck,
     repeated_rows,
@@ -82,8 +82,8 @@ FURTHER: tuple[Check, ...] = (
     moves_too_little,
     excitation,
 )
-CHECKS = FIRST + FURTHER
-TOO_LITTLE = "too little of use is there to judge anything else"
+CHECKS = CHECKS_OF_ANY_LOG + CHECKS_OF_ENOUGH_SAMPLES
+TOO_LITTLE_DATA = "too little of use is there to judge anything else"
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def check(
 
     robot, or a model of it: joints are taken by name. planned: the motion it was sent. Nothing is changed.
     """
-    return check_stream(recording.chunks(CHUNK), robot, model, planned, thresholds)
+    return check_stream(recording.chunks(CHUNK_SAMPLES), robot, model, planned, thresholds)
 
 
 def check_stream(
@@ -202,9 +202,9 @@ def check_stream(
         robot = replace(robot, gravity=np.array(seen.about.gravity))
     evidence = Evidence(seen, limits, robot, model, planned)
     with threadpool_limits(1):  # small matrices: threads would wait for each other
-        chosen = CHECKS if enough(seen, limits) else FIRST
+        chosen = CHECKS if enough(seen, limits) else CHECKS_OF_ANY_LOG
         findings = with_reasons([finding for one in chosen for finding in one(evidence)])
-        left_out = tuple(skipped(evidence)) if chosen is CHECKS else (note("samples", TOO_LITTLE),)
+        left_out = tuple(skipped(evidence)) if chosen is CHECKS else (note("samples", TOO_LITTLE_DATA),)
     timing = seen.timing
     return Quality(seen.joints, timing.samples, timing.duration, timing.rate, findings, left_out)
 

@@ -17,8 +17,8 @@ from exciter import notes
 from exciter.errors import RecordingError
 from exciter.experiment.quality.evidence import Evidence
 from exciter.experiment.quality.sample_checks import stuck
-from exciter.experiment.quality.spikes import TURN, isolated, turns_of, unwrapped
-from exciter.experiment.quality.survey import CHUNK, ENOUGH, survey
+from exciter.experiment.quality.spikes import TURN_RAD, isolated, turns_of, unwrapped
+from exciter.experiment.quality.survey import CHUNK_SAMPLES, INTERVAL_SAMPLES, survey
 from exciter.experiment.quality.tallies import runs, sane
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.quality.words import counted
@@ -28,10 +28,10 @@ from exciter.experiment.signals.resample import Margin, Piece, overlapped, split
 from exciter.notes import Note, Severity
 from exciter.typing import Array
 
-CUBIC = 3
-Sums = dict[str, tuple[int, set[int]]]  # by channel: how many, and of which columns
-BESIDE = 8  # samples on either side, at least, that a filled run is fitted to
-BESIDE_SECONDS, BESIDE_SAMPLES = 1.0, 256  # at least, on either side of a piece
+FILL_DEGREE = 3
+ChannelCounts = dict[str, tuple[int, set[int]]]  # by channel: how many, and of which columns
+LEAST_FILL_SAMPLES = 8  # samples on either side, at least, that a filled run is fitted to
+MARGIN_SECONDS, MARGIN_SAMPLES = 1.0, 256  # at least, on either side of a piece
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Repaired:
 def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thresholds | None = None) -> Repaired:
     """The recording with the repairs asked for."""
     repairs, limits = repairs or Repairs(), thresholds or Thresholds()
-    done, original = Done(), recording
+    done, original = RepairTally(), recording
     _refuse_stuck(recording, limits)
     recording = corrected(recording, repairs, limits, done)
     if repairs.cut_standstill:
@@ -73,14 +73,14 @@ def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thr
     return Repaired(original, kept, done.notes)
 
 
-def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: Done) -> Recording:
+def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: RepairTally) -> Recording:
     """Sample by sample: without absurd numbers, duplicates, turns and spikes, as far as asked for."""
     recording = _without_duplicates(sane(recording), repairs, done)
     recording = _unwrapped(recording, done) if repairs.unwrap else recording
     return _without_spikes(recording, repairs, limits, done)
 
 
-def completed(recording: Recording, interval: float, repairs: Repairs, done: Done) -> list[Recording]:
+def completed(recording: Recording, interval: float, repairs: Repairs, done: RepairTally) -> list[Recording]:
     """What lies between long gaps, without missing values; interval [s]: between samples."""
     gap = max(repairs.longest_gap, 2.5 * interval)  # [s] that does not split the recording
     parts = _filled(_trimmed(split_at_gaps(recording, gap), done), repairs, done)
@@ -95,7 +95,7 @@ def nothing_left(longest: float, repairs: Repairs) -> RecordingError:
     )
 
 
-class Done:
+class RepairTally:
     """What was repaired, counted; mutable. within [s]: the time that counts, of a log that is repaired in overlapping
     pieces."""
 
@@ -103,8 +103,8 @@ class Done:
         self.within = (-np.inf, np.inf)
         self.dropped = self.trimmed = self._stretches = self._short = 0
         self.turns = Counter[str]()
-        self.spikes: Sums = {}
-        self.filled: Sums = {}
+        self.spikes: ChannelCounts = {}
+        self.filled: ChannelCounts = {}
         self._standstill: list[Note] = []
         self._gap, self._shortest = 0.0, 0.0
         self._columns: dict[str, tuple[str, ...]] = {}
@@ -118,7 +118,7 @@ class Done:
         """Of samples at these times."""
         return int(self._inside(time).sum())
 
-    def see(self, sums: Sums, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
+    def see(self, sums: ChannelCounts, recording: Recording, name: str, at: NDArray[np.bool_]) -> None:
         """``spikes`` or ``filled``: which samples of a channel."""
         at = at[self._inside(recording.time)]
         if at.any():
@@ -187,13 +187,15 @@ class Done:
 
 
 def _refuse_stuck(recording: Recording, limits: Thresholds) -> None:
-    evidence = Evidence(survey(recording.chunks(CHUNK), None, limits), limits)  # also refuses time that stands still
+    evidence = Evidence(
+        survey(recording.chunks(CHUNK_SAMPLES), None, limits), limits
+    )  # also refuses time that stands still
     for finding in stuck(evidence):
         if finding.severity == Severity.PROBLEM:
             raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
 
 
-def _without_duplicates(recording: Recording, repairs: Repairs, done: Done) -> Recording:
+def _without_duplicates(recording: Recording, repairs: Repairs, done: RepairTally) -> Recording:
     again = np.concatenate([[False], np.diff(recording.time) == 0.0])
     if not again.any():
         return recording
@@ -213,7 +215,7 @@ def _without_duplicates(recording: Recording, repairs: Repairs, done: Done) -> R
     return recording[~drop]
 
 
-def _unwrapped(recording: Recording, done: Done) -> Recording:
+def _unwrapped(recording: Recording, done: RepairTally) -> Recording:
     turns = turns_of(recording.q)
     for j in map(int, np.flatnonzero(turns.any(axis=0))):
         if count := done.count(recording.time[1:][turns[:, j] != 0]):
@@ -221,7 +223,7 @@ def _unwrapped(recording: Recording, done: Done) -> Recording:
     return replace(recording, q=unwrapped(recording.q)) if turns.any() else recording
 
 
-def _without_spikes(recording: Recording, repairs: Repairs, limits: Thresholds, done: Done) -> Recording:
+def _without_spikes(recording: Recording, repairs: Repairs, limits: Thresholds, done: RepairTally) -> Recording:
     if not repairs.spikes:
         return recording
     changed: dict[str, Any] = {}
@@ -234,8 +236,8 @@ def _without_spikes(recording: Recording, repairs: Repairs, limits: Thresholds, 
     return replace(recording, **changed) if changed else recording
 
 
-def _moving(recording: Recording, limits: Thresholds, done: Done) -> Recording:
-    cut = recording.between(*moving_span(recording.chunks(CHUNK), limits))
+def _moving(recording: Recording, limits: Thresholds, done: RepairTally) -> Recording:
+    cut = recording.between(*moving_span(recording.chunks(CHUNK_SAMPLES), limits))
     if len(cut) < len(recording):
         done.see_standstill(cut.time[0], cut.time[-1], len(recording) - len(cut))
     return cut
@@ -252,7 +254,7 @@ def moving_span(pieces: Iterable[Recording], limits: Thresholds) -> tuple[float,
 # -- missing values -----------------------------------------------------------------------------------------------
 
 
-def _trimmed(parts: Sequence[Recording], done: Done) -> list[Recording]:
+def _trimmed(parts: Sequence[Recording], done: RepairTally) -> list[Recording]:
     """Rows at the ends of a piece that are not complete cannot be interpolated: they are cut."""
     out = []
     for part in parts:
@@ -272,7 +274,7 @@ def complete(recording: Recording) -> NDArray[np.bool_]:
     return np.asarray(np.all(whole, axis=0))
 
 
-def _filled(parts: Sequence[Recording], repairs: Repairs, done: Done) -> list[Recording]:
+def _filled(parts: Sequence[Recording], repairs: Repairs, done: RepairTally) -> list[Recording]:
     """Every piece by itself: what lies beyond a long gap says nothing of a hole."""
     out = []
     for part in parts:
@@ -309,12 +311,12 @@ def _fill(time: Array, x: Array, bad: NDArray[np.bool_]) -> None:
     starts, lengths = runs(bad)
     good = np.flatnonzero(~bad)
     for start, length in zip(starts, lengths, strict=True):
-        size = max(BESIDE, int(length))
+        size = max(LEAST_FILL_SAMPLES, int(length))
         at = int(np.searchsorted(good, start))
         near = good[max(at - size, 0) : at + size]
         centre = time[start + length // 2]
         scale = max(float(np.abs(time[near] - centre).max()), 1e-300)
-        degree = min(CUBIC, len(near) - 1)
+        degree = min(FILL_DEGREE, len(near) - 1)
         fit = np.polynomial.polynomial.polyfit((time[near] - centre) / scale, x[near], degree)
         hole = slice(int(start), int(start + length))
         x[hole] = np.polynomial.polynomial.polyval((time[hole] - centre) / scale, fit)
@@ -342,7 +344,7 @@ class RepairedLog:
         thresholds: Thresholds | None = None,
     ) -> RepairedLog:
         repairs, limits = repairs or Repairs(), thresholds or Thresholds()
-        beginning = Recording.join(window(iter(chunks()), ENOUGH))
+        beginning = Recording.join(window(iter(chunks()), INTERVAL_SAMPLES))
         everything = cls(chunks, replace(repairs, cut_standstill=False), limits, beginning.interval, (-np.inf, np.inf))
         if not repairs.cut_standstill:
             return everything
@@ -351,12 +353,12 @@ class RepairedLog:
     def corrected(self) -> Iterator[Recording]:
         """Gaps and missing values as they are."""
         for piece, (start, end) in self._pieces():
-            yield _between(corrected(piece.whole, self.repairs, self.limits, Done()), start, end)
+            yield _between(corrected(piece.whole, self.repairs, self.limits, RepairTally()), start, end)
 
     def __iter__(self) -> Iterator[Recording]:
-        return self.repaired(Done())
+        return self.repaired(RepairTally())
 
-    def repaired(self, done: Done) -> Iterator[Recording]:
+    def repaired(self, done: RepairTally) -> Iterator[Recording]:
         """done: counts what was repaired, and is complete when the last piece has been given."""
         turns, longest, count = _Turns(), 0.0, 0
         first, last = self.moving
@@ -387,8 +389,8 @@ class RepairedLog:
 
     def _pieces(self) -> Iterator[tuple[Piece[Recording], tuple[float, float]]]:
         """Each with the time [s] of which it is to be taken, from and before."""
-        beside = max(BESIDE_SECONDS, 2.0 * self.repairs.shortest, 4.0 * self.repairs.interpolate)
-        for piece in overlapped(self.chunks(), Margin(beside, BESIDE_SAMPLES), Recording.join):
+        beside = max(MARGIN_SECONDS, 2.0 * self.repairs.shortest, 4.0 * self.repairs.interpolate)
+        for piece in overlapped(self.chunks(), Margin(beside, MARGIN_SAMPLES), Recording.join):
             time = piece.whole.time
             start = -np.inf if piece.first else float(time[piece.inner.start])
             end = np.inf if piece.last else float(time[piece.inner.stop])
@@ -422,9 +424,9 @@ class _Turns:
             _, old, new = np.intersect1d(self._before.time, joined.time, return_indices=True)
             if len(old):
                 apart = np.median(self._before.q[old] - joined.q[new], axis=0)
-                self._offset = np.rint(apart / TURN) * TURN
+                self._offset = np.rint(apart / TURN_RAD) * TURN_RAD
         moved = [replace(part, q=part.q + self._offset) for part in parts]
-        self._before = Recording.join(moved).between(end - BESIDE_SECONDS, np.inf) if np.isfinite(end) else None
+        self._before = Recording.join(moved).between(end - MARGIN_SECONDS, np.inf) if np.isfinite(end) else None
         return moved
 
 

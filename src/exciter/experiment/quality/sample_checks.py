@@ -8,18 +8,18 @@ from dataclasses import asdict
 import numpy as np
 
 from exciter.experiment.quality.evidence import Evidence
-from exciter.experiment.quality.spikes import ROWS
-from exciter.experiment.quality.tallies import BESIDE_A_PLATEAU, DEAD_STOP, placeholder, runs
+from exciter.experiment.quality.spikes import WHOLE_ROWS
+from exciter.experiment.quality.tallies import DEAD_STOP_STEP_RATIO, SAMPLES_BESIDE_PLATEAU, placeholder, runs
 from exciter.experiment.quality.words import counted, number, percent, time_span
 from exciter.experiment.signals.noise import quantisation_step
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
 
-SECONDS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-SHORT_HOLD = 20  # samples: what stays longer rests, or is stuck
-COARSE_STEPS = 5.0  # steps of quantisation that a held channel makes at once
-VISIBLE_STEP = 1e-5  # of the range: finer steps are digits of a text file
-FEWEST_VALUES = 200  # values to judge by
+TIME_UNIT_SECONDS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+LONGEST_HOLD_SAMPLES = 20  # samples: what stays longer rests, or is stuck
+HELD_QUANTISATION_STEPS = 5.0  # steps of quantisation that a held channel makes at once
+VISIBLE_STEP_SHARE = 1e-5  # of the range: finer steps are digits of a text file
+FEWEST_HELD_VALUES = 200  # values to judge by
 LIMIT_NAMES = {"qd": "velocity", "torque": "torque", "current": "torque"}
 SIGNAL_NAMES = {"q": "position", "qd": "velocity", "torque": "torque", "current": "current"}
 
@@ -33,7 +33,7 @@ def rate(evidence: Evidence) -> Iterator[Note]:
     if timing.samples < limits.fewest_samples:
         words = f"{timing.samples} samples are too few; a motion of some seconds has thousands"
         yield problem("rate", words, samples=timing.samples)
-    units = [unit for unit, size in SECONDS.items() if 10.0 <= timing.rate / size <= 20_000.0]
+    units = [unit for unit, size in TIME_UNIT_SECONDS.items() if 10.0 <= timing.rate / size <= 20_000.0]
     if timing.longest > limits.longest_step:
         words = (
             f"after {timing.longest_at:.6g} s time goes on by {timing.longest:.3g} s at once, which no log of a motion "
@@ -169,7 +169,7 @@ def quantisation(evidence: Evidence) -> Iterator[Note]:
     for name in evidence.signals:
         values = getattr(evidence.windows[0], name)
         steps = np.array([quantisation_step(column[np.isfinite(column)]) for column in values.T])
-        steps[steps < VISIBLE_STEP * evidence.survey.values.range(name)] = 0.0
+        steps[steps < VISIBLE_STEP_SHARE * evidence.survey.values.range(name)] = 0.0
         if seen := [int(j) for j in np.flatnonzero(steps)]:
             each = (f"{number(steps[j], 2)} {evidence.unit(name, j)} ({evidence.joints[j]})" for j in seen)
             words = f"{name} comes in steps of {', '.join(each)}"
@@ -194,10 +194,14 @@ def _repeats(x: Array) -> float:
     """Share of values that repeat the one before while the channel moves by more than a few steps of quantisation."""
     step = np.abs(np.diff(x))
     moving = step[(step > 0) & np.isfinite(step)]
-    if len(step) < FEWEST_VALUES or not moving.size or np.median(moving) < COARSE_STEPS * np.quantile(moving, 0.01):
+    if (
+        len(step) < FEWEST_HELD_VALUES
+        or not moving.size
+        or np.median(moving) < HELD_QUANTISATION_STEPS * np.quantile(moving, 0.01)
+    ):
         return 0.0
     _, lengths = runs(step == 0.0)
-    repeated = int(lengths[lengths < SHORT_HOLD].sum())
+    repeated = int(lengths[lengths < LONGEST_HOLD_SAMPLES].sum())
     return repeated / (repeated + moving.size)
 
 
@@ -237,10 +241,10 @@ def _flat(x: Array, value: float, shortest: int) -> int:
     count = 0
     for start, length in zip(starts[long], lengths[long], strict=True):
         sides = (
-            step[max(start - BESIDE_A_PLATEAU // 2, 0) : start],
-            step[start + length - 1 : start + length - 1 + BESIDE_A_PLATEAU // 2],
+            step[max(start - SAMPLES_BESIDE_PLATEAU // 2, 0) : start],
+            step[start + length - 1 : start + length - 1 + SAMPLES_BESIDE_PLATEAU // 2],
         )
-        if any(side.size and side.mean() > DEAD_STOP * usual for side in sides):
+        if any(side.size and side.mean() > DEAD_STOP_STEP_RATIO * usual for side in sides):
             count += int(length)
     return count
 
@@ -329,7 +333,7 @@ def outliers(evidence: Evidence) -> Iterator[Note]:
     for (name, j), (count, first) in spikes.found.items():
         numbers = {"signal": name, "count": count, "share": count / samples, "at": first}
         where = f"the first at {first:.6g} s; repair: {{spikes: true}} replaces them"
-        if name == ROWS:
+        if name == WHOLE_ROWS:
             words = f"{counted(count, 'whole row')} far off the rows beside, {where}"
             yield warning("spikes", words, **numbers)
             continue

@@ -19,22 +19,22 @@ from exciter.experiment.recording.recording import Recording
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
-ORDER = 4  # of the Butterworth filter, one pass
-POWER = 0.9999  # of the position's power lies within the band of the motion
-BANDS = 10.0  # cut-off over band
-SLOWEST = 5.0  # [Hz] least cut-off
-FASTEST = 0.2  # of the rate, largest cut-off
-EDGE = 1.5  # periods of the cut-off left out at both ends of a piece
-PER_PERIOD = 4.0  # rows per period of the cut-off
-OUTLIER = 15.0  # robust standard deviations above both neighbours
-JUMP = 20.0  # times the usual fastest pace
-SHORTEST = 8.0  # periods of the cut-off in a piece that is used
-SINGULAR = 1e-8  # relative singular value of rows with unit columns that is none
-ENOUGH = 2.0  # independent samples per column that a fit needs
+SMOOTHING_ORDER = 4  # of the Butterworth filter, one pass
+MOTION_POWER_SHARE = 0.9999  # of the position's power lies within the band of the motion
+CUTOFF_OVER_BAND = 10.0  # cut-off over band
+LEAST_CUTOFF_HZ = 5.0  # [Hz] least cut-off
+MOST_CUTOFF_SHARE = 0.2  # of the rate, largest cut-off
+EDGE_PERIODS = 1.5  # periods of the cut-off left out at both ends of a piece
+ROWS_PER_PERIOD = 4.0  # rows per period of the cut-off
+OUTLIER_DEVIATIONS = 15.0  # robust standard deviations above both neighbours
+JUMP_PACE_RATIO = 20.0  # times the usual fastest pace
+SHORTEST_PIECE_PERIODS = 8.0  # periods of the cut-off in a piece that is used
+SINGULAR_ROW_VALUE = 1e-8  # relative singular value of rows with unit columns that is none
+SAMPLES_PER_COLUMN = 2.0  # independent samples per column that a fit needs
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class UniformPiece:
     """Uniform samples without gap: q, effort (torque or current) and measured q̇ (K, n), the latter where recorded."""
 
     time: Array
@@ -83,18 +83,18 @@ def unit_columns(w: Array) -> Array:
 def span(w: Array) -> Array:
     """Orthonormal columns that span those of w."""
     u, s, _ = np.linalg.svd(unit_columns(w), full_matrices=False)
-    return np.asarray(u[:, s > SINGULAR * s[0]] if s.size else u)
+    return np.asarray(u[:, s > SINGULAR_ROW_VALUE * s[0]] if s.size else u)
 
 
 def determined(w: Array, independent: float) -> bool:
     """Whether rows worth ``independent`` samples are enough for their columns: with fewer a fit follows anything."""
-    return bool(ENOUGH * np.count_nonzero(np.linalg.norm(w, axis=0)) <= independent)
+    return bool(SAMPLES_PER_COLUMN * np.count_nonzero(np.linalg.norm(w, axis=0)) <= independent)
 
 
 def residual(w: Array, y: Array) -> Array:
     """What a least-squares fit of y by the columns of w leaves."""
     columns = unit_columns(w)
-    fit, *_ = np.linalg.lstsq(columns, y, rcond=SINGULAR)
+    fit, *_ = np.linalg.lstsq(columns, y, rcond=SINGULAR_ROW_VALUE)
     return np.asarray(y - columns @ fit)
 
 
@@ -103,14 +103,14 @@ def residual(w: Array, y: Array) -> Array:
 
 def uniform_pieces(
     windows: Sequence[Recording], effort: str | None, gains: Array | None, interval: float, gap: float
-) -> Iterator[Piece]:
+) -> Iterator[UniformPiece]:
     """Windows without NaN, duplicates and outliers of position, split at gaps [s] and jumps, on uniform time; linear
     between samples."""
     for window in windows:
         names = [name for name in ("q", "qd", effort) if name is not None and getattr(window, name) is not None]
         good = np.all([np.isfinite(getattr(window, name)).all(axis=1) for name in names], axis=0)
         good[1:] &= np.diff(window.time) > 0
-        good &= ~isolated(window.time, window.q, OUTLIER).any(axis=1)
+        good &= ~isolated(window.time, window.q, OUTLIER_DEVIATIONS).any(axis=1)
         kept = window[good]
         cuts = np.flatnonzero((np.diff(kept.time) > gap) | _jumps(kept, interval)) + 1
         for first, last in zip([0, *cuts], [*cuts, len(kept)], strict=True):
@@ -120,7 +120,9 @@ def uniform_pieces(
             time = np.arange(part.time[0], part.time[-1] + 0.01 * interval, interval)
             signals = {name: _interpolated(time, part.time, getattr(part, name)) for name in names}
             own = signals[effort] if effort is not None else None
-            yield Piece(time, signals["q"], own if own is None or gains is None else own * gains, signals.get("qd"))
+            yield UniformPiece(
+                time, signals["q"], own if own is None or gains is None else own * gains, signals.get("qd")
+            )
 
 
 def _jumps(recording: Recording, interval: float) -> NDArray[np.bool_]:
@@ -129,15 +131,15 @@ def _jumps(recording: Recording, interval: float) -> NDArray[np.bool_]:
         return np.zeros(max(len(recording) - 1, 0), dtype=bool)
     pace = np.abs(np.diff(recording.q, axis=0)) / np.maximum(np.diff(recording.time), 0.5 * interval)[:, None]
     usual = np.quantile(pace, 0.99, axis=0)
-    return np.asarray(((pace > JUMP * usual) & (usual > 0)).any(axis=1))
+    return np.asarray(((pace > JUMP_PACE_RATIO * usual) & (usual > 0)).any(axis=1))
 
 
 def _interpolated(at: Array, time: Array, x: Array) -> Array:
     return np.column_stack([np.interp(at, time, column) for column in x.T])
 
 
-def motion_band(pieces: Sequence[Piece], rate: float) -> float:
-    """[Hz] the median over the joints of where ``POWER`` of the position's power is reached, in the longest piece."""
+def motion_band(pieces: Sequence[UniformPiece], rate: float) -> float:
+    """[Hz] below which the longest piece has ``MOTION_POWER_SHARE`` of the position's power, median over the joints."""
     q = max((piece.q for piece in pieces), key=len)
     length = min(len(q), int(8.0 * rate) + 8)
     frequency, power = welch(q, rate, nperseg=length, axis=0, detrend="linear")
@@ -146,22 +148,22 @@ def motion_band(pieces: Sequence[Piece], rate: float) -> float:
     if not moves.any():
         return 0.0
     share = total[:, moves] / total[-1, moves]
-    return float(np.median(frequency[np.argmax(share >= POWER, axis=0)]))
+    return float(np.median(frequency[np.argmax(share >= MOTION_POWER_SHARE, axis=0)]))
 
 
-def smooth(pieces: Sequence[Piece], interval: float, most_rows: int) -> Smooth | None:
+def smooth(pieces: Sequence[UniformPiece], interval: float, most_rows: int) -> Smooth | None:
     """None when every piece is too short for the filter."""
     if not pieces:
         return None
     rate = 1.0 / interval
-    cutoff = min(max(SLOWEST, BANDS * motion_band(pieces, rate)), FASTEST * rate)
-    edge = int(np.ceil(EDGE * rate / cutoff))
-    long = [piece for piece in pieces if len(piece.time) * cutoff * interval >= SHORTEST]
+    cutoff = min(max(LEAST_CUTOFF_HZ, CUTOFF_OVER_BAND * motion_band(pieces, rate)), MOST_CUTOFF_SHARE * rate)
+    edge = int(np.ceil(EDGE_PERIODS * rate / cutoff))
+    long = [piece for piece in pieces if len(piece.time) * cutoff * interval >= SHORTEST_PIECE_PERIODS]
     samples = sum(len(piece.time) - 2 * edge for piece in long)
     if not long:
         return None
-    step = max(int(rate / (PER_PERIOD * cutoff)), -(-samples // most_rows), 1)
-    sections = butter(ORDER, cutoff, fs=rate, output="sos")
+    step = max(int(rate / (ROWS_PER_PERIOD * cutoff)), -(-samples // most_rows), 1)
+    sections = butter(SMOOTHING_ORDER, cutoff, fs=rate, output="sos")
     rows = [_rows(piece, sections, interval) for piece in long]
     inner = [slice(edge, len(piece.time) - edge) for piece in long]
     courses = [CubicSpline(x["time"][i], x["effort"][i]) for x, i in zip(rows, inner, strict=True) if "effort" in x]
@@ -182,7 +184,7 @@ def smooth(pieces: Sequence[Piece], interval: float, most_rows: int) -> Smooth |
     )
 
 
-def _rows(piece: Piece, sections: Array, interval: float) -> dict[str, Array]:
+def _rows(piece: UniformPiece, sections: Array, interval: float) -> dict[str, Array]:
     def low_passed(x: Array) -> Array:
         return np.asarray(sosfiltfilt(sections, x, axis=0))
 

@@ -11,30 +11,30 @@ from exciter.experiment.quality.tallies import Index
 from exciter.experiment.recording.recording import Recording
 from exciter.typing import Array
 
-TURN = 2.0 * np.pi
-CREDIBLE = 0.5  # [rad] usual steps beyond it leave open which way an angle went
-LEFT_OF_A_TURN = 4.0  # usual largest steps that may be left when the turn is taken out
-ROUNDING = 0.01  # [rad] … and something for rounded values of a turn
-ROWS = "rows"  # in place of a signal's name
-SIGMA = 1.4826  # standard deviation over median absolute deviation, Gaussian
-QUANTA = 5.0  # steps of the channel that a spike has at least
-GAP = 2.5  # usual intervals: beyond it a sample is no neighbour
-RELATIVE = 1e-3  # of the range that a spike has at least
-AROUND = np.concatenate([np.arange(-16, -1), np.arange(2, 17)])  # samples that tell how rough it is there
-BACK = 1.0  # of a spike: how far from where it stood the channel may go on
-ROW = 0.5  # of the joints: more at one time are one event
+TURN_RAD = 2.0 * np.pi
+LARGEST_STEP_RAD = 0.5  # [rad] usual steps beyond it leave open which way an angle went
+TURN_REMAINDER_STEPS = 4.0  # usual largest steps that may be left when the turn is taken out
+TURN_ROUNDING_RAD = 0.01  # [rad] … and something for rounded values of a turn
+WHOLE_ROWS = "rows"  # in place of a signal's name
+SIGMA_OVER_MAD = 1.4826  # standard deviation over median absolute deviation, Gaussian
+LEAST_SPIKE_QUANTA = 5.0  # steps of the channel that a spike has at least
+NEIGHBOUR_INTERVALS = 2.5  # usual intervals: beyond it a sample is no neighbour
+LEAST_SPIKE_RANGE_SHARE = 1e-3  # of the range that a spike has at least
+SURROUNDING_SAMPLES = np.concatenate([np.arange(-16, -1), np.arange(2, 17)])  # samples that tell how rough it is there
+SPIKE_RETURN_SHARE = 1.0  # of a spike: how far from where it stood the channel may go on
+ROW_JOINT_SHARE = 0.5  # of the joints: more at one time are one event
 
 
 @dataclass(frozen=True)
-class Steps:
+class PositionSteps:
     """How many, and of the first: when [s] and how large."""
 
     count: int
     at: float
     size: float
 
-    def __add__(self, later: Steps) -> Steps:
-        return Steps(self.count + later.count, self.at, self.size)
+    def __add__(self, later: PositionSteps) -> PositionSteps:
+        return PositionSteps(self.count + later.count, self.at, self.size)
 
 
 def turns_of(q: Array, turning: NDArray[np.bool_] | None = None) -> Index:
@@ -42,12 +42,12 @@ def turns_of(q: Array, turning: NDArray[np.bool_] | None = None) -> Index:
     beside steps that are small, and leaves such a step when they are taken out. turning (n,): joints that can."""
     last = np.maximum.accumulate(np.where(np.isfinite(q), np.arange(len(q))[:, None], 0), axis=0)
     step = np.diff(np.take_along_axis(q, last, axis=0), axis=0)  # over missing values
-    whole = np.rint(np.where(np.isfinite(step), step, 0.0) / TURN)
+    whole = np.rint(np.where(np.isfinite(step), step, 0.0) / TURN_RAD)
     if not whole.any():
         return whole.astype(np.int64)
-    left = np.abs(step - TURN * whole)
+    left = np.abs(step - TURN_RAD * whole)
     usual = np.nanquantile(np.where(np.isfinite(left), left, 0.0), 0.99, axis=0)
-    sure = (left <= LEFT_OF_A_TURN * usual + ROUNDING) & (usual < CREDIBLE)
+    sure = (left <= TURN_REMAINDER_STEPS * usual + TURN_ROUNDING_RAD) & (usual < LARGEST_STEP_RAD)
     sure &= True if turning is None else turning
     return np.where(sure, whole, 0.0).astype(np.int64)
 
@@ -55,15 +55,15 @@ def turns_of(q: Array, turning: NDArray[np.bool_] | None = None) -> Index:
 def unwrapped(q: Array, turning: NDArray[np.bool_] | None = None) -> Array:
     """(N, n) the same angles, continued over whole turns."""
     whole = np.cumsum(turns_of(q, turning), axis=0)
-    return np.asarray(q - TURN * np.concatenate([np.zeros((1, q.shape[1])), whole]))
+    return np.asarray(q - TURN_RAD * np.concatenate([np.zeros((1, q.shape[1])), whole]))
 
 
-def steps_of(far: NDArray[np.bool_], time: Array, step: Array) -> dict[int, Steps]:
+def steps_of(far: NDArray[np.bool_], time: Array, step: Array) -> dict[int, PositionSteps]:
     """By joint, of steps (K, n) that begin at times (K,)."""
     found = {}
     for j in map(int, np.flatnonzero(far.any(axis=0))):
         at = int(np.flatnonzero(far[:, j])[0])
-        found[j] = Steps(int(far[:, j].sum()), float(time[at]), float(step[at, j]))
+        found[j] = PositionSteps(int(far[:, j].sum()), float(time[at]), float(step[at, j]))
     return found
 
 
@@ -80,8 +80,8 @@ class Spikes:
         self._deviations, self._fastest, self._jump, self._turning = deviations, fastest, jump, turning
         self._settled: dict[tuple[str, int], tuple[int, float]] = {}
         self._pending: dict[tuple[str, int], tuple[int, float]] = {}
-        self.turns: dict[int, Steps] = {}
-        self.jumps: dict[int, Steps] = {}
+        self.turns: dict[int, PositionSteps] = {}
+        self.jumps: dict[int, PositionSteps] = {}
 
     def see(self, piece: Recording, old: int) -> None:
         if len(piece) < 3:
@@ -94,8 +94,8 @@ class Spikes:
             for name in piece.signals
         }
         self._see_steps(piece, q, max(old - 1, 0), found["q"])
-        rows = np.max([at.mean(axis=1) for at in found.values()], axis=0) > (ROW if piece.n > 1 else 1.0)
-        for name, at in [(ROWS, rows[:, None]), *((name, at & ~rows[:, None]) for name, at in found.items())]:
+        rows = np.max([at.mean(axis=1) for at in found.values()], axis=0) > (ROW_JOINT_SHARE if piece.n > 1 else 1.0)
+        for name, at in [(WHOLE_ROWS, rows[:, None]), *((name, at & ~rows[:, None]) for name, at in found.items())]:
             _add(self._settled, name, at[new], piece.time[new])
             _add(self._pending, name, at[open_], piece.time[open_])  # until what follows has been seen
 
@@ -140,13 +140,13 @@ def isolated(time: Array, x: Array, deviations: float) -> NDArray[np.bool_]:
     dt = np.diff(time)
     if len(x) < 3 or not (dt > 0).any():
         return out
-    close = dt <= GAP * np.median(dt[dt > 0])
+    close = dt <= NEIGHBOUR_INTERVALS * np.median(dt[dt > 0])
     flanked = (close[:-1] & close[1:])[:, None]
     before, after = (np.where(flanked, x[1:-1] - side, np.nan) for side in (x[:-2], x[2:]))
     away = _away(x)
     for j in range(x.shape[1]):
         least = _outstanding(x[:, j], np.abs(np.diff(x[:, j]))[close], before[:, j], after[:, j], deviations)
-        least[away[:, j] > BACK * least] = 0.0
+        least[away[:, j] > SPIKE_RETURN_SHARE * least] = 0.0
         beside = np.maximum(np.concatenate([[0.0], least[:-1]]), np.concatenate([least[1:], [0.0]]))
         out[1:-1, j] = (least > 0) & (least >= beside)
     return out
@@ -167,14 +167,14 @@ def _outstanding(x: Array, steps: Array, before: Array, after: Array, deviations
     moving, middle = steps[(steps > 0) & np.isfinite(steps)], np.abs(before + after)
     if moving.size < 3 or not np.isfinite(middle).any():
         return least
-    floor = max(QUANTA * float(np.quantile(moving, 0.01)), RELATIVE * float(_usual_range(x)))
-    threshold = max(deviations * SIGMA * 0.5 * float(np.nanmedian(middle)), floor)
+    floor = max(LEAST_SPIKE_QUANTA * float(np.quantile(moving, 0.01)), LEAST_SPIKE_RANGE_SHARE * float(_usual_range(x)))
+    threshold = max(deviations * SIGMA_OVER_MAD * 0.5 * float(np.nanmedian(middle)), floor)
     size = np.where(before * after > 0, np.minimum(np.abs(before), np.abs(after)), 0.0)
     for at in np.flatnonzero(size > threshold):
-        near = at + AROUND
+        near = at + SURROUNDING_SAMPLES
         around = middle[near[(near >= 0) & (near < len(middle))]]
         around = around[np.isfinite(around)]
-        if not around.size or size[at] > deviations * SIGMA * 0.5 * float(np.median(around)):
+        if not around.size or size[at] > deviations * SIGMA_OVER_MAD * 0.5 * float(np.median(around)):
             least[at] = size[at]
     return least
 

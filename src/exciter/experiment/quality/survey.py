@@ -13,7 +13,16 @@ from scipy.ndimage import binary_dilation, maximum_filter1d, minimum_filter1d
 
 from exciter.errors import RecordingError
 from exciter.experiment.quality.spikes import Spikes
-from exciter.experiment.quality.tallies import Index, Missing, Plateaus, Tally, Timing, Values, limits_of, sane
+from exciter.experiment.quality.tallies import (
+    Index,
+    MissingValues,
+    Plateaus,
+    SampleTiming,
+    Tally,
+    ValueRanges,
+    limits_of,
+    sane,
+)
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.about import About
 from exciter.experiment.recording.recording import Recording
@@ -21,16 +30,16 @@ from exciter.experiment.signals.resample import window
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-BIN = 0.02  # [s]
-MOST_BINS = 2**18  # bins; beyond it neighbours are merged
-FARTHEST = 2.0**53  # bins: times beyond are absurd, and told elsewhere
-REST_NOISE = 6.0  # standard deviations of the coarse positions that noise makes of rest
-SAME_MOTION = 0.003  # of the variance: mean square difference, halved, of a motion and itself one period later
-OTHER_MOTION = 0.05  # of the variance: so far it must have gone in between
-CONTEXT = 64  # samples of the piece before that a tally sees again
-ENOUGH = 1000  # samples that the nominal interval is taken from
-CHUNK = 65_536  # samples
+GOLDEN_RATIO = 0.5 * (5.0**0.5 - 1.0)
+COARSE_BIN_S = 0.02  # [s]
+MOST_COARSE_BINS = 2**18  # bins; beyond it neighbours are merged
+FARTHEST_COARSE_BIN = 2.0**53  # bins: times beyond are absurd, and told elsewhere
+REST_NOISE_SIGMAS = 6.0  # standard deviations of the coarse positions that noise makes of rest
+SAME_MOTION_VARIANCE = 0.003  # of the variance: mean square difference, halved, of a motion and itself one period later
+OTHER_MOTION_VARIANCE = 0.05  # of the variance: so far it must have gone in between
+CONTEXT_SAMPLES = 64  # samples of the piece before that a tally sees again
+INTERVAL_SAMPLES = 1000  # samples that the nominal interval is taken from
+CHUNK_SAMPLES = 65_536  # samples
 
 
 class Windows:
@@ -52,7 +61,7 @@ class Windows:
             self._kept[self._count] = rest[at : at + self._size]
             self._count, at = self._count + 1, at + self._size
             if len(self._kept) > self._blocks:
-                del self._kept[max(self._kept, key=lambda k: k * GOLDEN % 1.0)]
+                del self._kept[max(self._kept, key=lambda k: k * GOLDEN_RATIO % 1.0)]
         self._rest = rest[at:]
 
     @property
@@ -79,7 +88,7 @@ class Coarse:
     few enough to keep whatever the length of the log."""
 
     def __init__(self, interval: float) -> None:
-        self.width = max(BIN, 1.5 * interval)
+        self.width = max(COARSE_BIN_S, 1.5 * interval)
         self._start: float | None = None
         self._index: list[Index] = []
         self._sums: list[Array] = []  # (bins, n + 1): positions, then the number of samples
@@ -91,9 +100,9 @@ class Coarse:
             return
         if self._start is None:
             self._start = float(time[0])
-        index = np.minimum((time[good] - self._start) / self.width, FARTHEST).astype(np.int64)
+        index = np.minimum((time[good] - self._start) / self.width, FARTHEST_COARSE_BIN).astype(np.int64)
         self._add(index, np.column_stack([q[good], np.ones(int(good.sum()))]))
-        while sum(map(len, self._index)) > MOST_BINS:
+        while sum(map(len, self._index)) > MOST_COARSE_BINS:
             index, sums = np.concatenate(self._index) // 2, np.concatenate(self._sums)
             self._index, self._sums, self.width = [], [], 2.0 * self.width
             self._add(index, sums)
@@ -114,7 +123,7 @@ class Coarse:
 
 
 @dataclass(frozen=True, eq=False)
-class Rest:
+class RestTimes:
     """time (M,) [s] and resting (M, n) over coarse bins; start, end [s]: first and last moment at which a joint moves,
     None when none ever does."""
 
@@ -132,22 +141,22 @@ class Rest:
         return np.asarray(self.resting[inside].mean(axis=0))
 
 
-def rest_of(coarse: Coarse, thresholds: Thresholds) -> Rest:
+def rest_of(coarse: Coarse, thresholds: Thresholds) -> RestTimes:
     """A joint rests while it stays, for a window's time, within what its usual speed would cross in a small part of
     it, or within its own noise."""
     time, q = coarse.positions()
     width = coarse.width
     size = max(3, round(thresholds.rest_window / width) | 1)
     if len(time) < 2 * size:
-        return Rest(time, np.zeros(q.shape, dtype=bool), *_ends(time, np.ones(len(time), dtype=bool), width))
+        return RestTimes(time, np.zeros(q.shape, dtype=bool), *_ends(time, np.ones(len(time), dtype=bool), width))
     steps = np.diff(time)[:, None]
     usual = np.quantile(np.abs(np.diff(q, axis=0)) / steps, 0.95, axis=0)
     third = np.diff(q, 3, axis=0)  # of white noise: √20 times its standard deviation
     noise = 1.4826 * np.median(np.abs(third), axis=0) / np.sqrt(20.0)
-    still = np.maximum(thresholds.rest_speed * usual * size * width, REST_NOISE * noise)
+    still = np.maximum(thresholds.rest_speed * usual * size * width, REST_NOISE_SIGMAS * noise)
     extent = maximum_filter1d(q, size, axis=0) - minimum_filter1d(q, size, axis=0)
     resting = binary_dilation(extent <= still, np.ones((size, 1), dtype=bool))
-    return Rest(time, resting, *_ends(time, ~resting.all(axis=1), width))
+    return RestTimes(time, resting, *_ends(time, ~resting.all(axis=1), width))
 
 
 def _ends(time: Array, moving: NDArray[np.bool_], width: float) -> tuple[float | None, float | None]:
@@ -182,11 +191,14 @@ def visible_period(time: Array, q: Array) -> float | None:
     if len(time) < 32:
         return None
     d = difference(q)
-    left = np.flatnonzero(d > OTHER_MOTION)
+    left = np.flatnonzero(d > OTHER_MOTION_VARIANCE)
     if not left.size:
         return None
     later = d[left[0] :]
-    inner = np.flatnonzero((later[1:-1] <= later[:-2]) & (later[1:-1] < later[2:]) & (later[1:-1] < SAME_MOTION)) + 1
+    inner = (
+        np.flatnonzero((later[1:-1] <= later[:-2]) & (later[1:-1] < later[2:]) & (later[1:-1] < SAME_MOTION_VARIANCE))
+        + 1
+    )
     if not inner.size:
         return None
     k = int(inner[0])
@@ -202,9 +214,9 @@ class Survey:
     joints: tuple[str, ...]
     signals: tuple[str, ...]
     about: About
-    timing: Timing
-    missing: Missing
-    values: Values
+    timing: SampleTiming
+    missing: MissingValues
+    values: ValueRanges
     plateaus: Plateaus
     spikes: Spikes
     coarse: Coarse
@@ -218,7 +230,7 @@ class Survey:
 def survey(pieces: Iterable[Recording], robot: Robot | None, thresholds: Thresholds) -> Survey:
     """Of pieces of one recording, in order of time."""
     stream = iter(pieces)
-    head = Recording.join(window(stream, ENOUGH))
+    head = Recording.join(window(stream, INTERVAL_SAMPLES))
     interval = _interval(head)
     turning = None if robot is None else np.array([not joint.is_prismatic for joint in robot.joints])
     fastest = None if robot is None else thresholds.impossible_speed * robot.limit("velocity")
@@ -226,9 +238,9 @@ def survey(pieces: Iterable[Recording], robot: Robot | None, thresholds: Thresho
         head.joints,
         head.signals,
         head.about,
-        Timing(interval, thresholds.gap),
-        Missing(),
-        Values(limits_of(robot), thresholds.at_limit),
+        SampleTiming(interval, thresholds.gap),
+        MissingValues(),
+        ValueRanges(limits_of(robot), thresholds.at_limit),
         Plateaus(max(thresholds.stuck, 5.0 * interval)),
         Spikes(thresholds.spike, fastest, thresholds.jump, turning),
         Coarse(interval),
@@ -236,7 +248,7 @@ def survey(pieces: Iterable[Recording], robot: Robot | None, thresholds: Thresho
     )
     context: Recording | None = None
     for whole in chain([head], stream):
-        for piece in whole.chunks(CHUNK):
+        for piece in whole.chunks(CHUNK_SAMPLES):
             if context is not None and (piece.joints, piece.signals) != (context.joints, context.signals):
                 raise RecordingError("the pieces of the recording do not have the same joints and signals")
             if context is not None and piece.time[0] < context.time[-1]:
@@ -247,7 +259,7 @@ def survey(pieces: Iterable[Recording], robot: Robot | None, thresholds: Thresho
             old = 0 if context is None else len(context)
             for tally in result.tallies:
                 tally.see(seen, old)
-            context = seen[-CONTEXT:]
+            context = seen[-CONTEXT_SAMPLES:]
     return result
 
 

@@ -16,17 +16,19 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 Index = NDArray[np.int64]
-LONG_INTERVAL = 20.0  # usual intervals: how many a longer one has is not known to a whole number
-EVEN_CLOCK = 0.01  # jitter of a clock that is steady in any case
-SCATTER = -0.25  # correlation of an interval with the next: −0.5 where stamps scatter, ≥ 0 where intervals wander
-BESIDE_A_STAMP = 2  # samples on either side that tell a gap from a stamp that is late
+LONG_INTERVAL_RATIO = 20.0  # usual intervals: how many a longer one has is not known to a whole number
+EVEN_CLOCK_JITTER = 0.01  # jitter of a clock that is steady in any case
+SCATTER_CORRELATION = (
+    -0.25
+)  # correlation of an interval with the next: −0.5 where stamps scatter, ≥ 0 where intervals wander
+SAMPLES_BESIDE_STAMP = 2  # samples on either side that tell a gap from a stamp that is late
 Channel = tuple[str, int]
-ABSURD = 1e12  # in any unit: larger numbers are none
-TINY = 1e-300  # a gain of zero has no limit
-BESIDE_A_PLATEAU = 10  # samples before and after a plateau that tell whether the channel slowed down
-DEAD_STOP = 0.5  # steps beside a plateau, relative to usual ones, that mean it did not
-MOVED = 0.05  # of a joint's range: it moved while the channel stood
-STANDSTILL = 0.25  # [s] rows repeated for longer are a robot at rest
+ABSURD_VALUE = 1e12  # in any unit: larger numbers are none
+LEAST_GAIN = 1e-300  # a gain of zero has no limit
+SAMPLES_BESIDE_PLATEAU = 10  # samples before and after a plateau that tell whether the channel slowed down
+DEAD_STOP_STEP_RATIO = 0.5  # steps beside a plateau, relative to usual ones, that mean it did not
+MOVED_RANGE_SHARE = 0.05  # of a joint's range: it moved while the channel stood
+LONGEST_REPEAT_S = 0.25  # [s] rows repeated for longer are a robot at rest
 
 
 class Tally(Protocol):
@@ -43,7 +45,7 @@ def runs(same: NDArray[np.bool_]) -> tuple[Index, Index]:
     return starts, np.flatnonzero(edges == -1) - starts
 
 
-class Timing:
+class SampleTiming:
     """Intervals between samples. ``usual`` [s]: their median. ``interval`` [s]: where stamps scatter about a steady
     clock, the slope of the line through times over numbers of samples, lost ones counted, which neither jitter nor loss
     moves; where the intervals themselves wander, the usual one."""
@@ -73,7 +75,7 @@ class Timing:
             self.longest, self.longest_at = float(step[k]), float(piece.time[before + k])
         self._see_duplicates(piece, before + np.flatnonzero(step == 0.0))
         relative = step[step > 0] / self.usual
-        short = relative < LONG_INTERVAL
+        short = relative < LONG_INTERVAL_RATIO
         self._time += self.usual * float(relative[short].sum())
         self._numbers += float(np.rint(relative[short]).sum())
         self._steps += int(short.sum())
@@ -99,9 +101,9 @@ class Timing:
         step = np.diff(piece.time)
         numbers = np.rint(step / self.usual) - 1.0
         behind = np.cumsum(np.where(step > 0, numbers, 0.0))
-        steady = np.diff(median_filter(behind, 2 * BESIDE_A_STAMP + 1, mode="nearest"), prepend=0.0)
+        steady = np.diff(median_filter(behind, 2 * SAMPLES_BESIDE_STAMP + 1, mode="nearest"), prepend=0.0)
         new = slice(
-            max(old - 1 - BESIDE_A_STAMP, 0), max(len(step) - BESIDE_A_STAMP, 0)
+            max(old - 1 - SAMPLES_BESIDE_STAMP, 0), max(len(step) - SAMPLES_BESIDE_STAMP, 0)
         )  # the rest when what follows is there
         self._gaps += int((steady[new] > 0).sum())
 
@@ -128,7 +130,10 @@ class Timing:
         if self._numbers <= 0 or self._pairs < 2:
             return False
         mean = self._sum / self._regular
-        return self.jitter < EVEN_CLOCK or self._products / self._pairs - mean**2 < SCATTER * self.jitter**2
+        return (
+            self.jitter < EVEN_CLOCK_JITTER
+            or self._products / self._pairs - mean**2 < SCATTER_CORRELATION * self.jitter**2
+        )
 
     @property
     def rate(self) -> float:
@@ -178,13 +183,13 @@ def sane(recording: Recording) -> Recording:
     changed: dict[str, Any] = {}
     for name in recording.channels:
         x = getattr(recording, name)
-        good = np.abs(x) < ABSURD
+        good = np.abs(x) < ABSURD_VALUE
         if not good.all():
             changed[name] = np.where(good, x, np.nan)
     return replace(recording, **changed) if changed else recording
 
 
-class Missing:
+class MissingValues:
     """NaN (see ``sane``) per channel: how many, and the longest run [s] with its start."""
 
     def __init__(self) -> None:
@@ -216,7 +221,7 @@ class Missing:
             self._open.pop(channel, None)
 
 
-class Values:
+class ValueRanges:
     """lowest, highest (n,) per signal; at_limit (n,): samples at or beyond the description's limit."""
 
     def __init__(self, limits: Mapping[str, tuple[Array, Array]], near: float) -> None:
@@ -243,7 +248,7 @@ class Values:
         """The torque's limits as currents, where gains are known and no torque was recorded."""
         gains = piece.about.gains
         if "torque" in self.limits and "current" in piece.signals and "torque" not in piece.signals and gains:
-            most = self.limits["torque"][1] / np.maximum(np.abs(gains), TINY)
+            most = self.limits["torque"][1] / np.maximum(np.abs(gains), LEAST_GAIN)
             self.limits["current"] = (-most, most)
 
     def range(self, name: str) -> Array:
@@ -305,8 +310,8 @@ class Plateaus:
         for start, length in zip(starts[long], lengths[long], strict=True):
             end = int(start + length)
             before, after = (
-                np.abs(step[max(start - BESIDE_A_PLATEAU, 0) : start]),
-                np.abs(step[end : end + BESIDE_A_PLATEAU]),
+                np.abs(step[max(start - SAMPLES_BESIDE_PLATEAU, 0) : start]),
+                np.abs(step[end : end + SAMPLES_BESIDE_PLATEAU]),
             )
             sides = [float(side.mean()) for side in (before, after) if side.size]
             moved = float(np.ptp(piece.q[start : end + 1, channel[1]])) / span if span > 0 else 0.0
@@ -325,11 +330,11 @@ class Plateaus:
         for name in piece.signals:
             same &= (np.diff(getattr(piece, name), axis=0) == 0.0).all(axis=1)
         starts, lengths = runs(same[max(old - 1, 0) :])
-        short = lengths * np.median(np.diff(piece.time)) < STANDSTILL if starts.size else starts.astype(bool)
+        short = lengths * np.median(np.diff(piece.time)) < LONGEST_REPEAT_S if starts.size else starts.astype(bool)
         self.repeated += int(lengths[short].sum())
         self.longest_repeat = max(self.longest_repeat, int(lengths[short].max(initial=0)))
 
 
 def suspicious(signal: str, plateau: Plateau) -> bool:
     """A position that stops dead in mid-motion; any other channel that stands while its joint moves."""
-    return plateau.beside > DEAD_STOP if signal == "q" else plateau.moved > MOVED
+    return plateau.beside > DEAD_STOP_STEP_RATIO if signal == "q" else plateau.moved > MOVED_RANGE_SHARE

@@ -19,16 +19,18 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array
 
 UNIT_NAMES = {"deg": "degrees", "mm": "millimetres"}
-ZERO_ROWS = 300  # samples that angles are compared on
-ANGLES = 48  # tried per turn
-ZERO_SMALL = 0.01  # of the largest joint's torque: residuals below are noise
-LEAST_ZERO = 0.1  # [rad] centres of mass of descriptions are off by such an angle
-EXPLAINED = "explained torque"
-SMALL_TORQUE = 0.03  # of the largest joint's torque: what is missing of a smaller one may be noise
-CLEARLY = 0.15  # of the torque: what a fit must explain beyond the description to blame the latter
-CAUSES = "the zero of a joint, their order, a sign, a unit, a delay, or another robot (this cannot tell which)"
+ZERO_SEARCH_SAMPLES = 300  # samples that angles are compared on
+ZERO_ANGLES_PER_TURN = 48  # tried per turn
+ZERO_NOISE_SHARE = 0.01  # of the largest joint's torque: residuals below are noise
+LEAST_ZERO_RAD = 0.1  # [rad] centres of mass of descriptions are off by such an angle
+EXPLAINED_SUBJECT = "explained torque"
+SMALL_TORQUE_SHARE = 0.03  # of the largest joint's torque: what is missing of a smaller one may be noise
+CLEARLY_EXPLAINED_SHARE = 0.15  # of the torque: what a fit must explain beyond the description to blame the latter
+UNEXPLAINED_CAUSES = (
+    "the zero of a joint, their order, a sign, a unit, a delay, or another robot (this cannot tell which)"
+)
 #: A problem of this name is reason enough for unexplained torque.
-REASONS = frozenset(
+EXPLAINING_SUBJECTS = frozenset(
     (
         "joint order",
         "sign",
@@ -137,7 +139,7 @@ def unjudged(evidence: Evidence) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Zero:
+class JointZero:
     """Of joint number ``joint``: what must be added to its positions [rad], and the change of Σ ln(residual power)."""
 
     joint: int
@@ -145,7 +147,7 @@ class Zero:
     change: float
 
 
-def best_zero(robot: Robot, motion: Motion, effort: Array) -> Zero | None:
+def best_zero(robot: Robot, motion: Motion, effort: Array) -> JointZero | None:
     """The single joint and angle that improve the fit most; None where no joint turns.
 
     Every turning joint is tried at every angle, all others as logged; offset, friction and rotor inertia are removed
@@ -153,24 +155,24 @@ def best_zero(robot: Robot, motion: Motion, effort: Array) -> Zero | None:
     """
     change = _measure(robot, motion, effort)
     turning = [j for j, joint in enumerate(robot.joints) if not joint.is_prismatic]
-    angles = np.arange(1, ANGLES) * (2.0 * np.pi / ANGLES) - np.pi
-    tried = [Zero(j, float(angle), change(j, float(angle))) for j in turning for angle in angles]
+    angles = np.arange(1, ZERO_ANGLES_PER_TURN) * (2.0 * np.pi / ZERO_ANGLES_PER_TURN) - np.pi
+    tried = [JointZero(j, float(angle), change(j, float(angle))) for j in turning for angle in angles]
     if not tried:
         return None
     best = min(tried, key=lambda zero: zero.change)
-    step = 2.0 * np.pi / ANGLES
+    step = 2.0 * np.pi / ZERO_ANGLES_PER_TURN
     found = minimize_scalar(
         lambda angle: change(best.joint, float(angle)),
         bounds=(best.angle - step, best.angle + step),
         method="bounded",
         options={"xatol": 1e-3},
     )
-    return Zero(best.joint, float(found.x), min(float(found.fun), best.change))
+    return JointZero(best.joint, float(found.x), min(float(found.fun), best.change))
 
 
 def _measure(robot: Robot, motion: Motion, effort: Array) -> Callable[[int, float], float]:
     model, beside = DynamicModel(robot), unknown_terms(motion)
-    floor = (ZERO_SMALL * np.std(effort, axis=0).max(initial=0.0)) ** 2 + 1e-300
+    floor = (ZERO_NOISE_SHARE * np.std(effort, axis=0).max(initial=0.0)) ** 2 + 1e-300
 
     def power(q: Array) -> Array:
         left = effort - model.torque(Motion(motion.time, q, motion.qd, motion.qdd))
@@ -200,9 +202,9 @@ def zero(evidence: Evidence) -> Iterator[Note]:
         or about.payload is not None
     ):
         return
-    step = max(1, len(smooth) // ZERO_ROWS)
+    step = max(1, len(smooth) // ZERO_SEARCH_SAMPLES)
     found = best_zero(robot, smooth.motion[::step], smooth.effort[::step])
-    if found is None or abs(found.angle) < LEAST_ZERO or found.change > -evidence.thresholds.zero:
+    if found is None or abs(found.angle) < LEAST_ZERO_RAD or found.change > -evidence.thresholds.zero:
         return
     degrees = number(np.degrees(found.angle), 3)
     values = ", ".join(degrees if j == found.joint else "0" for j in range(robot.n))
@@ -236,7 +238,7 @@ def explained_of(evidence: Evidence) -> Explained | None:
     turns = np.array([not joint.is_prismatic for joint in robot.joints])
     std = np.std(effort, axis=0)
     largest = np.where(turns, std[turns].max(initial=0.0), std[~turns].max(initial=0.0))
-    size = np.maximum(std, SMALL_TORQUE * largest) ** 2
+    size = np.maximum(std, SMALL_TORQUE_SHARE * largest) ** 2
 
     def share(left: Array) -> Array:
         return np.asarray(1.0 - np.mean(left**2, axis=0) / np.where(size > 0, size, np.inf))
@@ -263,32 +265,32 @@ def explained(evidence: Evidence) -> Iterator[Note]:
         numbers["described"] = dict(zip(joints, described.tolist(), strict=True))
     each = [f"{joint} {_both(found, j)}" for j, joint in enumerate(joints)]
     how = "a fit of all parameters" if described is None else "the description and by a fit of all parameters"
-    yield note(EXPLAINED, f"explained by {how}: {', '.join(each)}", **numbers)
+    yield note(EXPLAINED_SUBJECT, f"explained by {how}: {', '.join(each)}", **numbers)
     poor = [j for j in range(len(joints)) if fitted[j] < limits.explained]
     if poor:
         each = [f"{joints[j]} {_percent(fitted[j])} %" for j in poor]
-        words = f"no parameters of this robot explain the torque: {', '.join(each)} at best; {CAUSES}"
+        words = f"no parameters of this robot explain the torque: {', '.join(each)} at best; {UNEXPLAINED_CAUSES}"
         grave = fitted[poor].min() < limits.explained_problem
-        yield (problem if grave else warning)(EXPLAINED, words, joints=[joints[j] for j in poor], **numbers)
+        yield (problem if grave else warning)(EXPLAINED_SUBJECT, words, joints=[joints[j] for j in poor], **numbers)
     if described is None:
         return
-    wrong = described < np.minimum(limits.explained_described, fitted - CLEARLY)
+    wrong = described < np.minimum(limits.explained_described, fitted - CLEARLY_EXPLAINED_SHARE)
     rest = [j for j in map(int, np.flatnonzero(wrong)) if j not in poor]
     if rest:
         each = [f"{joints[j]} {_percent(described[j])} of {_percent(fitted[j])} %" for j in rest]
         words = (
             f"the description's inertias explain little of what a fit of all parameters explains: {', '.join(each)}; "
-            f"{CAUSES}"
+            f"{UNEXPLAINED_CAUSES}"
         )
-        yield warning(EXPLAINED, words, joints=[joints[j] for j in rest], **numbers)
+        yield warning(EXPLAINED_SUBJECT, words, joints=[joints[j] for j in rest], **numbers)
 
 
 def with_reasons(findings: Sequence[Note]) -> tuple[Note, ...]:
     """Without complaints of unexplained torque where a problem that explains it was found; the numbers stay."""
-    grave = (f for f in findings if f.severity == Severity.PROBLEM and f.subject in REASONS)
+    grave = (f for f in findings if f.severity == Severity.PROBLEM and f.subject in EXPLAINING_SUBJECTS)
     if all("friction" in f.numbers for f in grave):  # a sign told by friction alone may itself be the consequence
         return tuple(findings)
-    return tuple(f for f in findings if f.subject != EXPLAINED or f.severity == Severity.NOTE)
+    return tuple(f for f in findings if f.subject != EXPLAINED_SUBJECT or f.severity == Severity.NOTE)
 
 
 def _percent(share: float) -> str:

@@ -2,16 +2,15 @@
 
 from exciter.experiment.virtual.control import ComputedTorque, Control, GravityPD
 from exciter.experiment.virtual.execute import ExactMotion
-from exciter.experiment.virtual.sensors import Drive, Encoder, Ripple, Sampling, TorqueMeter
+from exciter.experiment.virtual.sensors import Encoder, GearedDrive, Sampling, TorqueMeter, TorqueRipple
 from exciter.experiment.virtual.truth import (
     CompensationSpring,
     Flexibility,
-    Friction,
     Spread,
+    TrueFriction,
     Truth,
     draw,
     read_truth,
-    truth_from,
 )
 from exciter.experiment.virtual.virtual_robot import Simulated, Start, VirtualRobot
 
@@ -19,21 +18,20 @@ __all__ = [
     "CompensationSpring",
     "ComputedTorque",
     "Control",
-    "Drive",
     "Encoder",
     "ExactMotion",
     "Flexibility",
-    "Friction",
+    "GearedDrive",
     "GravityPD",
-    "Ripple",
     "Sampling",
     "Simulated",
     "Spread",
     "Start",
     "TorqueMeter",
+    "TorqueRipple",
+    "TrueFriction",
     "Truth",
     "VirtualRobot",
     "draw",
     "read_truth",
-    "truth_from",
 ]

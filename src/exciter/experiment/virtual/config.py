@@ -26,8 +26,8 @@ from typing import Annotated, Any, ClassVar
 from exciter.errors import ExciterError
 from exciter.experiment.recording import AnalogFilter, Payload
 from exciter.experiment.virtual.control import AnyLaw, ComputedTorque
-from exciter.experiment.virtual.sensors import Drive, Encoder, Ripple, Sampling, TorqueMeter
-from exciter.experiment.virtual.truth import FIELDS as FRICTION
+from exciter.experiment.virtual.sensors import Encoder, GearedDrive, Sampling, TorqueMeter, TorqueRipple
+from exciter.experiment.virtual.truth import FRICTION_FIELDS as FRICTION
 from exciter.experiment.virtual.truth import CompensationSpring, Flexibility, Spread, Truth, draw, read_truth
 from exciter.experiment.virtual.virtual_robot import Start, VirtualRobot
 from exciter.parameters.terms.term import PerJoint
@@ -78,10 +78,10 @@ class SimulateSettings(Settings):
     truth: TruthSettings = field(default_factory=TruthSettings)
     control: AnyLaw = field(default_factory=ComputedTorque)
     start: Start = field(default_factory=Start)
-    drive: Drive = field(default_factory=Drive)
+    drive: GearedDrive = field(default_factory=GearedDrive)
     encoder: Encoder = field(default_factory=Encoder)
     torque: TorqueMeter = field(default_factory=TorqueMeter)
-    ripple: Ripple | None = None
+    ripple: TorqueRipple | None = None
     filter: AnalogFilter | None = None
     log: Sampling = field(default_factory=Sampling)
     flexibility: Flexibility | None = None

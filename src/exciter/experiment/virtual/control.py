@@ -20,8 +20,8 @@ from exciter.settings import Number, OneOf, PerJointNumber, Registry, Settings
 from exciter.typing import Array
 
 Law = Callable[[int, Array, Array], Array]  #: (number of the tick, q, q̇) → τ (n,)
-PATH = 200  # postures of the motion that gains are chosen for
-SLOW = 0.05  # [rad/s] below which the feed-forward of dry friction fades
+PATH_POSTURES = 200  # postures of the motion that gains are chosen for
+FRICTION_FADE_SPEED = 0.05  # [rad/s] below which the feed-forward of dry friction fades
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class GravityPD(Control):
     title: ClassVar[str] = "PD control with gravity fed forward"
 
     def _gains(self, robot: Robot, planned: Motion) -> tuple[Array, Array]:
-        path = planned.q[:: max(1, len(planned) // PATH)]
+        path = planned.q[:: max(1, len(planned) // PATH_POSTURES)]
         mobility = np.linalg.inv(Dynamics(robot).inertia_matrix(path) + np.diag(believed_rotor(robot)))
         return self.gains(robot, 1.0 / np.diagonal(mobility, axis1=1, axis2=2).min(axis=0))
 
@@ -137,4 +137,4 @@ def believed_friction(robot: Robot, qd: Array) -> Array:
     """(N, n) friction that is believed at planned velocities, dry friction smoothed where they change sign."""
     none = np.zeros(robot.n)
     friction: Array = robot.friction.get("viscous", none) * qd
-    return friction + robot.friction.get("coulomb", none) * np.tanh(qd / SLOW)
+    return friction + robot.friction.get("coulomb", none) * np.tanh(qd / FRICTION_FADE_SPEED)

@@ -18,12 +18,12 @@ from exciter.experiment.virtual.plant import Plant, engine
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
-MOST = 1_000_000  # pieces' ends that a repeated motion may have
-WHOLE = 1e-6  # of a period, by which whole ones may be missed
+MOST_PIECE_ENDS = 1_000_000  # pieces' ends that a repeated motion may have
+WHOLE_PERIOD_TOLERANCE = 1e-6  # of a period, by which whole ones may be missed
 Progress = Callable[[float], None]
-FASTEST = 1e6  # [rad/s] beyond which a simulation has lost its way
-TELL = 500  # steps between two reports
-ON_STEP = 1e-6  # of a step, by which an instant counts as on it
+DIVERGED_SPEED = 1e6  # [rad/s] beyond which a simulation has lost its way
+PROGRESS_STEPS = 500  # steps between two reports
+ON_STEP_TOLERANCE = 1e-6  # of a step, by which an instant counts as on it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,7 +43,7 @@ class ExactMotion(Recording):
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ExecutionPlan:
     """curve: from time 0; period [s] and the stretch from ``start`` to ``end`` [s] in which it repeats, if it does."""
 
     curve: Curve
@@ -52,7 +52,7 @@ class Plan:
     end: float = 0.0
 
 
-def plan(curve: Curve, periods: int | None = None) -> Plan:
+def plan(curve: Curve, periods: int | None = None) -> ExecutionPlan:
     """The curve as it is, or with its periodic part ``periods`` times.
 
     The periodic part is the longest stretch of one Fourier series over whole periods, ramps left aside; a curve without
@@ -61,8 +61,10 @@ def plan(curve: Curve, periods: int | None = None) -> Plan:
     curve = curve.shifted(-curve.start)
     if periods is not None and periods < 1:
         raise MotionError(f"{periods} periods; give 1 or more")
-    if periods is not None and periods * len(curve.knots) > MOST:
-        raise MotionError(f"{periods} periods are too many; of this motion at most {MOST // len(curve.knots)} are run")
+    if periods is not None and periods * len(curve.knots) > MOST_PIECE_ENDS:
+        raise MotionError(
+            f"{periods} periods are too many; of this motion at most {MOST_PIECE_ENDS // len(curve.knots)} are run"
+        )
     first, last = _longest_series(curve)
     if first == last:
         return _repeated(curve, periods)
@@ -71,10 +73,10 @@ def plan(curve: Curve, periods: int | None = None) -> Plan:
     period = 2.0 * np.pi / series.omega
     start, end = float(series.start), float(curve.pieces[last - 1].knots[-1])
     if periods is None:
-        return Plan(curve, period, start, end)
+        return ExecutionPlan(curve, period, start, end)
     exciting = replace(series, end=start + periods * period)
     after = tuple(piece.shifted(exciting.end - end) for piece in curve.pieces[last:])
-    return Plan(Curve((*curve.pieces[:first], exciting, *after)).continuous(), period, start, exciting.end)
+    return ExecutionPlan(Curve((*curve.pieces[:first], exciting, *after)).continuous(), period, start, exciting.end)
 
 
 def _longest_series(curve: Curve) -> tuple[int, int]:
@@ -88,7 +90,7 @@ def _longest_series(curve: Curve) -> tuple[int, int]:
         if isinstance(series, FourierPiece):
             duration = float(curve.pieces[last - 1].knots[-1]) - series.start
             count = duration * series.omega / (2.0 * np.pi)
-            if round(count) >= 1 and abs(count - round(count)) < WHOLE and duration > longest:
+            if round(count) >= 1 and abs(count - round(count)) < WHOLE_PERIOD_TOLERANCE and duration > longest:
                 best, longest = (first, last), duration
         first = last
     return best
@@ -99,23 +101,23 @@ def _same_series(one: CurvePiece, other: CurvePiece) -> bool:
         return False
     same = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("harmonics", "a", "b", "offset"))
     turns = (other.phase_time - one.phase_time) * one.omega / (2.0 * np.pi)
-    return same and one.omega == other.omega and abs(turns - round(turns)) < WHOLE
+    return same and one.omega == other.omega and abs(turns - round(turns)) < WHOLE_PERIOD_TOLERANCE
 
 
-def _repeated(curve: Curve, periods: int | None) -> Plan:
+def _repeated(curve: Curve, periods: int | None) -> ExecutionPlan:
     if periods is None or periods == 1:
-        return Plan(curve)
+        return ExecutionPlan(curve)
     try:
         whole = curve.repeated(periods)
     except MotionError as error:
         raise MotionError(
             f"the motion has no Fourier part of whole periods and cannot be run {periods} times as a whole: {error}"
         ) from None
-    return Plan(whole, curve.duration, 0.0, whole.end)
+    return ExecutionPlan(whole, curve.duration, 0.0, whole.end)
 
 
 @dataclass(frozen=True, eq=False)
-class Timing:
+class SimulationTiming:
     """step [s] of the simulation; a tick of the controller every ``every`` steps; ``steps`` in all."""
 
     step: float
@@ -148,7 +150,7 @@ def execute(
     plant: Plant,
     law: Law,
     planned: Motion,
-    timing: Timing,
+    timing: SimulationTiming,
     instants: Array,
     start: tuple[Array, Array],
     *,
@@ -167,7 +169,7 @@ def execute(
     for place in (link, motor):
         data.qpos[place], data.qvel[place] = start
     limit = robot.limit("torque")
-    stribeck = _Stribeck(plant)
+    stribeck = _StribeckUpdate(plant)
     at_step, late = _located(instants, timing)
     looked = np.empty((len(instants), 9, robot.n))
     probe = mujoco.MjData(model) if (late > 0.0).any() else None
@@ -180,7 +182,7 @@ def execute(
         q = positions[motor]
         if k % timing.every == 0:
             tick = k // timing.every
-            if not velocities @ velocities < FASTEST**2:  # NaN is lost, too
+            if not velocities @ velocities < DIVERGED_SPEED**2:  # NaN is lost, too
                 _lost(plant, k * timing.step)
             asked = law(tick, q, velocities[motor])
             torque = np.minimum(np.maximum(asked, -limit), limit)
@@ -198,7 +200,7 @@ def execute(
         if k < timing.steps:
             stribeck.update(velocities)
             mujoco.mj_RungeKutta(model, data, 4)
-        if progress is not None and k % TELL == 0:
+        if progress is not None and k % PROGRESS_STEPS == 0:
             progress(k / max(timing.steps, 1))
     if not np.isfinite(looked).all():
         _lost(plant, timing.steps * timing.step)
@@ -209,16 +211,16 @@ def execute(
     )  # fmt: skip
 
 
-def _located(instants: Array, timing: Timing) -> tuple[NDArray[np.int64], Array]:
+def _located(instants: Array, timing: SimulationTiming) -> tuple[NDArray[np.int64], Array]:
     """The last step before each instant, and the time since then [s]; zero for instants on a step."""
     place = instants / timing.step
     near = np.rint(place)
-    place = np.where(np.abs(place - near) < ON_STEP, near, place)
+    place = np.where(np.abs(place - near) < ON_STEP_TOLERANCE, near, place)
     number = np.minimum(np.floor(place), timing.steps).astype(np.int64)
     return number, np.maximum(place - number, 0.0) * timing.step
 
 
-class _Stribeck:
+class _StribeckUpdate:
     """Dry friction that depends on the velocity: set from the state before the acceleration is asked for."""
 
     def __init__(self, plant: Plant) -> None:
@@ -251,7 +253,7 @@ def _look(plant: Plant, data: Any, torque: Array) -> Array:
     return np.array([*rows, torque, -data.qfrc_constraint[plant.motor], _link_torque(plant, data, torque)])
 
 
-def _shortly_after(mujoco: Any, plant: Plant, data: Any, probe: Any, late: float, stribeck: _Stribeck) -> Any:
+def _shortly_after(mujoco: Any, plant: Plant, data: Any, probe: Any, late: float, stribeck: _StribeckUpdate) -> Any:
     """The state ``late`` [s] after the one of ``data``, which stays as it is."""
     model = plant.model
     probe.qpos[:], probe.qvel[:], probe.qfrc_applied[:] = data.qpos, data.qvel, data.qfrc_applied

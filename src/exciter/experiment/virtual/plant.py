@@ -25,9 +25,9 @@ from exciter.robot.spatial import axis_rotation, rotation_to
 from exciter.typing import Array
 
 Index = NDArray[np.int64]
-NOTHING = 1e-12  # [kg, kg·m²] what MuJoCo gets instead of zero
-STIFF = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: as hard as MuJoCo makes a constraint
-LIGHTEST = 1e-9  # [kg·m²] a joint with less to move than this cannot be controlled
+NEGLIGIBLE_INERTIA = 1e-12  # [kg, kg·m²] what MuJoCo gets instead of zero
+STIFF_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: as hard as MuJoCo makes a constraint
+LEAST_JOINT_INERTIA = 1e-9  # [kg·m²] a joint with less to move than this cannot be controlled
 
 
 def engine() -> Any:
@@ -107,13 +107,18 @@ def _kind(mujoco: Any, joint: Joint) -> Any:
 
 def _add_body(parent: Any, joint: Joint, number: int) -> Any:
     x, y, z, w = Rotation.from_matrix(joint.rotation).as_quat().tolist()
-    if joint.inertia[0] > NOTHING:
+    if joint.inertia[0] > NEGLIGIBLE_INERTIA:
         inertia = to_mujoco(joint.inertia)
         mass, ipos, iquat = inertia.mass, inertia.ipos, inertia.iquat
-        a, b, c = np.maximum(inertia.diaginertia, NOTHING).tolist()
+        a, b, c = np.maximum(inertia.diaginertia, NEGLIGIBLE_INERTIA).tolist()
         moments = (min(a, b + c), b, c)  # the largest comes first; rods and plates are on the edge of what can be
     else:
-        mass, ipos, iquat, moments = NOTHING, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (NOTHING,) * 3
+        mass, ipos, iquat, moments = (
+            NEGLIGIBLE_INERTIA,
+            (0.0, 0.0, 0.0),
+            (1.0, 0.0, 0.0, 0.0),
+            (NEGLIGIBLE_INERTIA,) * 3,
+        )
     return parent.add_body(
         name=f"body{number}",
         pos=joint.translation,
@@ -129,7 +134,11 @@ def _add_body(parent: Any, joint: Joint, number: int) -> Any:
 def _add_rotor(mujoco: Any, spec: Any, joint: Joint, number: int) -> None:
     """A rotor that is nothing but an armature, and the tendon θ − q between it and the link."""
     body = spec.worldbody.add_body(
-        name=f"rotor{number}", mass=NOTHING, inertia=(NOTHING,) * 3, explicitinertial=True, gravcomp=1.0
+        name=f"rotor{number}",
+        mass=NEGLIGIBLE_INERTIA,
+        inertia=(NEGLIGIBLE_INERTIA,) * 3,
+        explicitinertial=True,
+        gravcomp=1.0,
     )
     body.add_joint(name=f"motor{number}", type=_kind(mujoco, joint), axis=(0.0, 0.0, 1.0))
     tendon = spec.add_tendon(name=f"gear{number}")
@@ -159,7 +168,7 @@ def _set_joint_terms(plant: Plant) -> None:
     model.dof_armature[motor] = truth.rotor
     model.dof_damping[motor] = truth.friction.array("viscous")
     model.dof_frictionloss[motor] = truth.friction.array("coulomb") + truth.friction.array("stribeck")
-    model.dof_solimp[motor] = STIFF
+    model.dof_solimp[motor] = STIFF_SOLIMP
     for i in range(truth.robot.n if plant.flexible else 0):
         tendon = model.tendon(f"gear{i}").id
         model.tendon_stiffness[tendon], model.tendon_damping[tendon] = plant.stiffness[i], plant.damping[i]
@@ -176,7 +185,7 @@ def _set_joint_terms(plant: Plant) -> None:
 
 
 def _check_weight(plant: Plant) -> None:
-    light = np.flatnonzero(np.diag(plant.inertia_matrix()) < LIGHTEST)
+    light = np.flatnonzero(np.diag(plant.inertia_matrix()) < LEAST_JOINT_INERTIA)
     if light.size:
         name = plant.truth.robot.joint_names[int(light[0])]
         raise ParameterError(f"joint '{name}' has nothing to move: its body has no mass; give it one, or a rotor")

@@ -25,12 +25,12 @@ from exciter.settings import Fraction, Number, OneWord, PerJointNumber, Settings
 from exciter.typing import Array
 
 Complex = NDArray[np.complex128]
-WIDEST = 0.45  # of an interval: instants keep their order
-JITTER = WIDEST / 3.0  # of an interval: three standard deviations are as wide
+MOST_JITTER_SHARE = 0.45  # of an interval: instants keep their order
+MOST_JITTER_STD_SHARE = MOST_JITTER_SHARE / 3.0  # of an interval: three standard deviations are as wide
 
 
 @dataclass(frozen=True)
-class Drive(Settings):
+class GearedDrive(Settings):
     """gear: turns of the motor per turn of the joint; where it slides, its radians per metre [rad/m].
 
     torque_constant: k_t [N·m/A] of the motor. current = torque at the joint / (gear · k_t); the gear loses nothing but
@@ -60,14 +60,14 @@ class Encoder(Settings):
     noise: Annotated[PerJoint, PerJointNumber(least=0.0, unit="rad")] = 0.0
     velocity_noise: Annotated[PerJoint | None, PerJointNumber(least=0.0, unit="rad/s")] = None
 
-    def step(self, robot: Robot, drive: Drive) -> Array:
+    def step(self, robot: Robot, drive: GearedDrive) -> Array:
         """(n,) of the logged position [rad or m]; zero without counts."""
         if self.counts is None:
             return np.zeros(robot.n)
         counts = resolved(self.counts, robot, "counts", positive=True)
         return 2.0 * np.pi / (counts * (drive.ratios(robot) if self.on_motor else 1.0))
 
-    def position(self, q: Array, robot: Robot, drive: Drive, seed: int) -> Array:
+    def position(self, q: Array, robot: Robot, drive: GearedDrive, seed: int) -> Array:
         """(N, n) as logged."""
         noise = resolved(self.noise, robot, "position noise")
         noisy: Array = q + noise * stream(seed, "position").standard_normal(q.shape)
@@ -83,13 +83,13 @@ class Encoder(Settings):
 
 
 @dataclass(frozen=True)
-class Ripple(Settings):
+class TorqueRipple(Settings):
     """amplitude [N·m at the joint]; per_turn: waves per turn of the motor. The phase of every joint is drawn."""
 
     amplitude: Annotated[PerJoint, PerJointNumber(least=0.0, unit="N·m at the joint")]
     per_turn: Annotated[PerJoint, PerJointNumber(least=0.0)] = 6.0
 
-    def values(self, q: Array, robot: Robot, drive: Drive, seed: int) -> Array:
+    def values(self, q: Array, robot: Robot, drive: GearedDrive, seed: int) -> Array:
         """(N, n) at joint positions (N, n) on the motor's side."""
         amplitude, waves = resolved(self.amplitude, robot, "ripple"), resolved(self.per_turn, robot, "per_turn")
         phase = stream(seed, "ripple").uniform(0.0, 2.0 * np.pi, robot.n)
@@ -173,7 +173,7 @@ class TorqueMeter(Settings):
     link_side: Annotated[bool, OneWord(SIDES, (False, True))] = False
     noise: Annotated[PerJoint | None, PerJointNumber(least=0.0, unit="N·m")] = None
     noise_before_filter: Switch = False
-    ripple: Ripple | None = None
+    ripple: TorqueRipple | None = None
     filter: AnalogFilter | None = None
 
     def __post_init__(self) -> None:
@@ -185,7 +185,15 @@ class TorqueMeter(Settings):
         return resolved(0.0 if self.noise is None else self.noise, robot, "torque noise")
 
     def measure(
-        self, held: Array, smooth: Array, motor: Array, step: float, at: Array, robot: Robot, drive: Drive, seed: int
+        self,
+        held: Array,
+        smooth: Array,
+        motor: Array,
+        step: float,
+        at: Array,
+        robot: Robot,
+        drive: GearedDrive,
+        seed: int,
     ) -> Array:
         """(N, n) [N·m] at instants ``at`` of a signal given at every step (K, n) as the sum of a part that is held
         and one that is smooth; motor (K, n): joint positions on the motor's side."""
@@ -225,10 +233,10 @@ class Sampling(Settings):
     lead_out: Switch = False
 
     def __post_init__(self) -> None:
-        if self.jitter > JITTER / self.rate:
+        if self.jitter > MOST_JITTER_STD_SHARE / self.rate:
             raise ParameterError(
                 f"jitter is {self.jitter:g}; at {self.rate:g} Hz samples keep their order with 0 ≤ jitter ≤ "
-                f"{JITTER / self.rate:.3g} [s], the standard deviation of their instants"
+                f"{MOST_JITTER_STD_SHARE / self.rate:.3g} [s], the standard deviation of their instants"
             )
 
     def instants(self, end: float, seed: int) -> Array:
@@ -237,7 +245,7 @@ class Sampling(Settings):
         if self.jitter == 0.0:
             return np.asarray(planned)
         late = self.jitter * stream(seed, "instants").standard_normal(len(planned))
-        return np.clip(planned + np.clip(late, -WIDEST / self.rate, WIDEST / self.rate), 0.0, end)
+        return np.clip(planned + np.clip(late, -MOST_JITTER_SHARE / self.rate, MOST_JITTER_SHARE / self.rate), 0.0, end)
 
     def kept(self, count: int, seed: int) -> NDArray[np.bool_]:
         """(N,) which samples reach the log; the first and the last do."""

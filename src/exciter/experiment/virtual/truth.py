@@ -31,31 +31,35 @@ from exciter.robot.yaml_file import parse_json
 from exciter.settings import Number, OneWord, PerJointNumber, Settings, Text
 from exciter.typing import Array
 
-LARGEST = 1e12
-SMALLEST_POSITIVE = 1.0 / LARGEST  # a quotient of two settings is finite
-STREAMS = ("truth", "instants", "dropped", "position", "velocity", "torque", "ripple")
-FIELDS = ("viscous", "coulomb", "stribeck", "stribeck_velocity")
-MOST_BYTES = 20_000_000  # of a truth.json
-FLOOR = 1e-3  # smallest eigenvalue, in scaled units, of a body that the description gets wrong
-POSTURES = 64
+LARGEST_SETTING = 1e12
+SMALLEST_SETTING = 1.0 / LARGEST_SETTING  # a quotient of two settings is finite
+RANDOM_STREAMS = ("truth", "instants", "dropped", "position", "velocity", "torque", "ripple")
+FRICTION_FIELDS = ("viscous", "coulomb", "stribeck", "stribeck_velocity")
+MOST_TRUTH_BYTES = 20_000_000  # of a truth.json
+LEAST_BODY_EIGENVALUE = 1e-3  # smallest eigenvalue, in scaled units, of a body that the description gets wrong
+TYPICAL_POSTURES = 64
 USUAL_ACCELERATION, USUAL_VELOCITY = 5.0, 2.0  # [rad/s², rad/s] where a description has no limits
-INVENTED = {"rotor_inertia": 0.2, "coulomb": 0.03, "viscous": 0.03}  # of inertia, torque, and torque at full speed
-MOST_ACCELERATION = 300.0  # [rad/s²] of a drive without load: no invented rotor is lighter
+INVENTED_SHARES = {
+    "rotor_inertia": 0.2,
+    "coulomb": 0.03,
+    "viscous": 0.03,
+}  # of inertia, torque, and torque at full speed
+MOST_ROTOR_ACCELERATION = 300.0  # [rad/s²] of a drive without load: no invented rotor is lighter
 
 
 def resolved(value: PerJoint, robot: Robot, what: str, *, least: float = 0.0, positive: bool = False) -> Array:
-    """(n,) at least ``least``, or SMALLEST_POSITIVE; one for all joints, by name, or in order."""
-    check_within(value, SMALLEST_POSITIVE if positive else least, LARGEST, what)
+    """(n,) at least ``least``, or SMALLEST_SETTING; one for all joints, by name, or in order."""
+    check_within(value, SMALLEST_SETTING if positive else least, LARGEST_SETTING, what)
     return per_joint(value, robot.joint_names, what)[:, 0]
 
 
 def stream(seed: int, effect: str) -> np.random.Generator:
     """Random numbers of one effect: switching another one on or off does not change them."""
-    return np.random.default_rng([seed, STREAMS.index(effect)])
+    return np.random.default_rng([seed, RANDOM_STREAMS.index(effect)])
 
 
 @dataclass(frozen=True)
-class Friction:
+class TrueFriction:
     """Γ = Fv q̇ + (Fs + Fst exp(−(q̇/v_s)²)) sgn q̇.
 
     viscous Fv [N·m·s/rad], coulomb Fs [N·m], stribeck Fst [N·m], stribeck_velocity v_s [rad/s]; N and m where joints
@@ -67,19 +71,19 @@ class Friction:
     stribeck: PerJoint = 0.0
     stribeck_velocity: PerJoint = 0.1
 
-    def on(self, robot: Robot) -> Friction:
+    def on(self, robot: Robot) -> TrueFriction:
         """With one number per joint, checked."""
-        values = {name: resolved(getattr(self, name), robot, name.replace("_", " ")) for name in FIELDS[:3]}
+        values = {name: resolved(getattr(self, name), robot, name.replace("_", " ")) for name in FRICTION_FIELDS[:3]}
         velocity = resolved(self.stribeck_velocity, robot, "stribeck velocity", positive=True)
         lists = {name: tuple(value.tolist()) for name, value in values.items()}
-        return Friction(**lists, stribeck_velocity=tuple(velocity.tolist()))
+        return TrueFriction(**lists, stribeck_velocity=tuple(velocity.tolist()))
 
     def array(self, name: str) -> Array:
         """(n,) of one field, once ``on`` a robot."""
         return np.array(getattr(self, name), dtype=float)
 
     def to_dict(self) -> dict[str, list[float]]:
-        return {name: self.array(name).tolist() for name in FIELDS}
+        return {name: self.array(name).tolist() for name in FRICTION_FIELDS}
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,7 @@ class Truth:
 
     robot: Robot
     rotor_inertia: PerJoint = 0.0
-    friction: Friction = field(default_factory=Friction)
+    friction: TrueFriction = field(default_factory=TrueFriction)
     springs: tuple[CompensationSpring, ...] = ()
     notes: tuple[Note, ...] = ()
 
@@ -243,7 +247,7 @@ def read_truth(path: str | Path, robot: Robot) -> Truth:
     """The truth that ``exciter simulate --truth`` wrote; robot: its description."""
     path = Path(path)
     try:
-        data = parse_json(read_bytes(path, "truth", MOST_BYTES).decode("utf-8"), f"'{path}'")
+        data = parse_json(read_bytes(path, "truth", MOST_TRUTH_BYTES).decode("utf-8"), f"'{path}'")
     except UnicodeDecodeError:
         raise ParameterError(f"'{path}' is not valid JSON: it is not text in UTF-8") from None
     except RobotError as error:
@@ -269,13 +273,13 @@ def truth_from(data: Any, robot: Robot, source: str) -> Truth:
             return tuple(float(values[k]) for k in order)
 
         friction = {name: ordered(values) for name, values in data.get("friction", {}).items()}
-        unknown = set(friction) - {f.name for f in fields(Friction)}
+        unknown = set(friction) - {f.name for f in fields(TrueFriction)}
         if unknown:
             raise ValueError(f"unknown friction '{sorted(unknown)[0]}'")
         return Truth(
             robot.with_inertias(inertias),
             ordered(data.get("rotor_inertia", [0.0] * robot.n)),
-            Friction(**friction),
+            TrueFriction(**friction),
             tuple(CompensationSpring(**spring) for spring in data.get("springs", ())),
             tuple(note("truth", str(text)) for text in data.get("notes", ())),
         )
@@ -306,9 +310,9 @@ def draw(robot: Robot, seed: int = 0, spread: Spread | None = None) -> Truth:
     factor = np.exp(spread.friction * rng.standard_normal((3, robot.n)))
     rotor, coulomb, viscous = (
         tuple((scale * np.abs(described.friction.get(key, np.zeros(robot.n)))).tolist())
-        for key, scale in zip(INVENTED, factor, strict=True)
+        for key, scale in zip(INVENTED_SHARES, factor, strict=True)
     )
-    return Truth(robot.with_inertias(inertias), rotor, Friction(viscous, coulomb), notes=notes)
+    return Truth(robot.with_inertias(inertias), rotor, TrueFriction(viscous, coulomb), notes=notes)
 
 
 def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
@@ -333,26 +337,26 @@ def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
             )
             notes += (note("inertias", text, joint.name),)
     robot = robot.with_inertias(inertias)
-    if any(key in robot.friction and robot.friction[key].any() for key in INVENTED):
+    if any(key in robot.friction and robot.friction[key].any() for key in INVENTED_SHARES):
         return robot, notes
     text = (
         "the description speaks neither of friction nor of rotors: values were invented (rotors that fit the drives, "
-        f"dry and viscous friction {100 * INVENTED['coulomb']:g} % of the drive's torque each); identify with rotor, "
-        "viscous, coulomb"
+        f"dry and viscous friction {100 * INVENTED_SHARES['coulomb']:g} % of the drive's torque each); "
+        "identify with rotor, viscous, coulomb"
     )
     notes += (note("friction", text),)
     return replace(robot, friction={**robot.friction, **invented(robot)}), notes
 
 
 def nearest_body(phi: Array) -> Array:
-    """φ (10,) whose pseudo-inertia, scaled to unit mass and size, has its negative eigenvalues raised to FLOOR."""
+    """φ (10,) whose pseudo-inertia, scaled to unit mass and size, has no eigenvalue below LEAST_BODY_EIGENVALUE."""
     j = pseudo_inertia(phi)
     mass = abs(phi[0]) if has_centre(phi) else 1.0
     root = np.sqrt(mass)
     size = np.sqrt(np.linalg.norm(j[:3, :3], 2)) or np.linalg.norm(j[:3, 3]) / root or root
     scale = np.array([size, size, size, root])
     values, vectors = np.linalg.eigh(j / np.outer(scale, scale))
-    raised = (vectors * np.maximum(values, FLOOR)) @ vectors.T
+    raised = (vectors * np.maximum(values, LEAST_BODY_EIGENVALUE)) @ vectors.T
     return from_pseudo_inertia(raised * np.outer(scale, scale))
 
 
@@ -374,7 +378,7 @@ def _altered(phi: Array, spread: float, rng: np.random.Generator) -> Array:
 def typical_inertia(robot: Robot) -> Array:
     """(n,) mean diagonal of the inertia matrix over postures within the limits [kg·m²]."""
     low, high = robot.position_range()
-    q = np.random.default_rng(0).uniform(low, high, (POSTURES, robot.n))
+    q = np.random.default_rng(0).uniform(low, high, (TYPICAL_POSTURES, robot.n))
     return np.asarray(np.diagonal(Dynamics(robot).inertia_matrix(q), axis1=1, axis2=2).mean(axis=0))
 
 
@@ -384,7 +388,7 @@ def drive_torque(robot: Robot) -> Array:
     if np.isfinite(limit).all():
         return limit
     low, high = robot.position_range()
-    q = np.random.default_rng(0).uniform(low, high, (POSTURES, robot.n))
+    q = np.random.default_rng(0).uniform(low, high, (TYPICAL_POSTURES, robot.n))
     weight = np.abs(Dynamics(robot).inverse_dynamics(Motion.at(q))).max(axis=0)
     acceleration = robot.limit("acceleration")
     usual = np.where(np.isfinite(acceleration), acceleration, USUAL_ACCELERATION)
@@ -395,9 +399,9 @@ def invented(robot: Robot) -> dict[str, Array]:
     """Rotor inertia and friction of a description that has none."""
     torque, velocity = drive_torque(robot), robot.limit("velocity")
     speed = np.where(np.isfinite(velocity), velocity, USUAL_VELOCITY)
-    rotor = np.maximum(INVENTED["rotor_inertia"] * typical_inertia(robot), torque / MOST_ACCELERATION)
+    rotor = np.maximum(INVENTED_SHARES["rotor_inertia"] * typical_inertia(robot), torque / MOST_ROTOR_ACCELERATION)
     return {
         "rotor_inertia": rotor,
-        "coulomb": INVENTED["coulomb"] * torque,
-        "viscous": INVENTED["viscous"] * torque / speed,
+        "coulomb": INVENTED_SHARES["coulomb"] * torque,
+        "viscous": INVENTED_SHARES["viscous"] * torque / speed,
     }

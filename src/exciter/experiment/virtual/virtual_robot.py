@@ -17,10 +17,18 @@ from exciter.errors import ExciterError, MotionError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import About, Payload, Recording
 from exciter.experiment.recording.native import write_recording, written_beside
-from exciter.experiment.virtual.control import PATH, ComputedTorque, Control
-from exciter.experiment.virtual.execute import ExactMotion, Executed, Plan, Progress, Timing, execute, plan
+from exciter.experiment.virtual.control import PATH_POSTURES, ComputedTorque, Control
+from exciter.experiment.virtual.execute import (
+    ExactMotion,
+    Executed,
+    ExecutionPlan,
+    Progress,
+    SimulationTiming,
+    execute,
+    plan,
+)
 from exciter.experiment.virtual.plant import Plant, build
-from exciter.experiment.virtual.sensors import Drive, Encoder, Poles, Sampling, TorqueMeter
+from exciter.experiment.virtual.sensors import Encoder, GearedDrive, Poles, Sampling, TorqueMeter
 from exciter.experiment.virtual.truth import Flexibility, Truth, believed, drive_torque, needed_rate, resolved
 from exciter.files import json_text, prepare, staged
 from exciter.notes import COLLISIONS, Note, note, texts, warning
@@ -30,13 +38,13 @@ from exciter.robot.robot import Robot
 from exciter.settings import PerJointNumber, Settings, Switch, written
 from exciter.typing import Array
 
-SIMULATION_RATE = 4000.0  # [Hz] at least, and
-STEPS_PER_SAMPLE = 4  # at least
-FINEST = 50_000.0  # [Hz] beyond which nobody wants to wait
-NOISE = 0.005  # of the torque a drive is made for: noise of the log unless given
-MOST = 60_000_000  # steps × joints that are kept in memory
-BESIDE_THE_POINT = (COLLISIONS, "asset files")  # subjects that nothing is simulated of
-FORGOTTEN = 14.0  # time constants after which a millionth is left
+LEAST_SIMULATION_RATE_HZ = 4000.0  # [Hz] at least, and
+LEAST_STEPS_PER_SAMPLE = 4  # at least
+MOST_SIMULATION_RATE_HZ = 50_000.0  # [Hz] beyond which nobody wants to wait
+NOISE_TORQUE_SHARE = 0.005  # of the torque a drive is made for: noise of the log unless given
+MOST_STORED_STEPS = 60_000_000  # steps × joints that are kept in memory
+UNSIMULATED_SUBJECTS = (COLLISIONS, "asset files")  # subjects that nothing is simulated of
+FORGOTTEN_TIME_CONSTANTS = 14.0  # time constants after which a millionth is left
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ class VirtualRobot:
     truth: Truth
     control: Control = field(default_factory=ComputedTorque)
     start: Start = field(default_factory=Start)
-    drive: Drive = field(default_factory=Drive)
+    drive: GearedDrive = field(default_factory=GearedDrive)
     encoder: Encoder = field(default_factory=Encoder)
     meter: TorqueMeter = field(default_factory=TorqueMeter)
     sampling: Sampling = field(default_factory=Sampling)
@@ -74,7 +82,7 @@ class VirtualRobot:
             raise ExciterError(f"simulation_rate is {self.simulation_rate}; give a positive number [Hz] up to 1e7")
         self._refuse()
         if self.meter.noise is None:
-            noise = tuple((NOISE * drive_torque(self.believed)).tolist())
+            noise = tuple((NOISE_TORQUE_SHARE * drive_torque(self.believed)).tolist())
             object.__setattr__(self, "meter", replace(self.meter, noise=noise))
 
     def _refuse(self) -> None:
@@ -125,13 +133,13 @@ class VirtualRobot:
 
     # -- rates ---------------------------------------------------------------------------------------------------
 
-    def _timing(self, plant: Plant, todo: Plan, q: Array) -> tuple[Timing, tuple[Note, ...]]:
+    def _timing(self, plant: Plant, todo: ExecutionPlan, q: Array) -> tuple[SimulationTiming, tuple[Note, ...]]:
         """Steps that the controller's ticks are made of, enough of them per sample of the log, and for what is fast."""
         notes: tuple[Note, ...] = ()
-        least = max(SIMULATION_RATE, STEPS_PER_SAMPLE * self.sampling.rate)
+        least = max(LEAST_SIMULATION_RATE_HZ, LEAST_STEPS_PER_SAMPLE * self.sampling.rate)
         needed = self._needed_rate(plant, todo, q)
         if self.simulation_rate is None and needed > least:
-            if needed > FINEST:
+            if needed > MOST_SIMULATION_RATE_HZ:
                 raise ExciterError(
                     f"joints and controller are so fast that steps at {needed:.3g} Hz would be needed; lower the "
                     "stiffness or damping of flexible joints or the controller's bandwidth, give heavier rotors, or "
@@ -149,19 +157,19 @@ class VirtualRobot:
         every = max(1, math.ceil(wanted / grid - 1e-9))
         rate = every * grid
         steps = math.ceil(todo.curve.end * rate - 1e-9)
-        if steps * self.robot.n > MOST:
+        if steps * self.robot.n > MOST_STORED_STEPS:
             raise ExciterError(
                 f"{todo.curve.end:.6g} s at {rate:.6g} Hz are {steps} steps of {self.robot.n} joints, more than are "
-                f"kept in memory ({MOST // self.robot.n}); run fewer periods, or lower the rates"
+                f"kept in memory ({MOST_STORED_STEPS // self.robot.n}); run fewer periods, or lower the rates"
             )
-        return Timing(1.0 / rate, every if self.control.rate is not None else 1, steps), notes
+        return SimulationTiming(1.0 / rate, every if self.control.rate is not None else 1, steps), notes
 
-    def _needed_rate(self, plant: Plant, todo: Plan, q: Array) -> float:
+    def _needed_rate(self, plant: Plant, todo: ExecutionPlan, q: Array) -> float:
         """[Hz] for the joints' flexibility; and, unless its rate is given, for the controller on what it moves."""
         plant.data.qpos[plant.link] = plant.data.qpos[plant.motor] = q
         inertia, rates = plant.inertia_matrix(), [0.0]
         if self.control.rate is None:
-            path = todo.curve.motion(np.linspace(0.0, todo.curve.end, PATH))
+            path = todo.curve.motion(np.linspace(0.0, todo.curve.end, PATH_POSTURES))
             damping = self.control.damping_matrix(self.believed, path)
             moved = np.diag(self.truth.rotor) if plant.flexible else inertia
             rates.append(2.0 * float(np.abs(np.linalg.eigvals(np.linalg.solve(moved, damping))).max()))
@@ -171,7 +179,9 @@ class VirtualRobot:
 
     # -- the log -------------------------------------------------------------------------------------------------
 
-    def _recorded(self, happened: Executed, timing: Timing, todo: Plan | None, seed: int) -> Recording:
+    def _recorded(
+        self, happened: Executed, timing: SimulationTiming, todo: ExecutionPlan | None, seed: int
+    ) -> Recording:
         """The samples before some are dropped; todo: the plan, when its period is to be told."""
         robot, drive, meter = self.robot, self.drive, self.meter
         side = self.flexibility is not None and self.flexibility.encoder_on_link
@@ -201,10 +211,10 @@ class VirtualRobot:
 
     def _forgets(self) -> float:
         """[s] after which controller and filter have forgotten how it began."""
-        slow = 0.0 if self.meter.filter is None else FORGOTTEN * Poles.of(self.meter.filter).slowest
+        slow = 0.0 if self.meter.filter is None else FORGOTTEN_TIME_CONSTANTS * Poles.of(self.meter.filter).slowest
         return self.control.settling + slow
 
-    def _run_notes(self, todo: Plan, happened: Executed) -> tuple[Note, ...]:
+    def _run_notes(self, todo: ExecutionPlan, happened: Executed) -> tuple[Note, ...]:
         """What a person should know of this run."""
         notes = list[Note]()
         span, names = todo.curve.extremum(0), self.robot.joint_names
@@ -243,7 +253,7 @@ class Simulated:
     dry_friction: Array
     link_torque: Array
     virtual: VirtualRobot
-    plan: Plan
+    plan: ExecutionPlan
     error: Array
     saturated: Array
     rate: float
@@ -280,7 +290,7 @@ class Simulated:
     @property
     def notes(self) -> tuple[Note, ...]:
         """What a person should know: of the description as far as a simulation depends on it, and of the run."""
-        described = (one for one in self.virtual.robot.notes if one.subject not in BESIDE_THE_POINT)
+        described = (one for one in self.virtual.robot.notes if one.subject not in UNSIMULATED_SUBJECTS)
         return (*described, *self.run_notes)
 
     @property

@@ -19,10 +19,10 @@ from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError, ParameterError
 from exciter.excitation.trajectories.curve import Curve
-from exciter.experiment.virtual.control import PATH, Control, Law
-from exciter.experiment.virtual.execute import Plan, plan
+from exciter.experiment.virtual.control import PATH_POSTURES, Control, Law
+from exciter.experiment.virtual.execute import ExecutionPlan, plan
 from exciter.experiment.virtual.truth import believed, resolved
-from exciter.experiment.virtual.virtual_robot import FINEST, SIMULATION_RATE, Start
+from exciter.experiment.virtual.virtual_robot import LEAST_SIMULATION_RATE_HZ, MOST_SIMULATION_RATE_HZ, Start
 from exciter.identification.closed_loop.kernels import rows as row
 from exciter.parameters.terms import (
     AsymmetricCoulomb,
@@ -244,14 +244,14 @@ class ClosedLoop:
             )
         if not math.isfinite(self.offset):
             raise ParameterError(f"the offset of the closed loop is {self.offset}; give a finite time [s]")
-        if self.rate is not None and not 0.0 < self.rate <= FINEST:
-            raise ParameterError(f"rate is {self.rate:g}; give 0 < rate ≤ {FINEST:g} [Hz]")
+        if self.rate is not None and not 0.0 < self.rate <= MOST_SIMULATION_RATE_HZ:
+            raise ParameterError(f"rate is {self.rate:g}; give 0 < rate ≤ {MOST_SIMULATION_RATE_HZ:g} [Hz]")
         resolved(self.start.error, self.robot, "start error", least=-1e12)
 
     # -- what does not depend on parameters --------------------------------------------------------------------------
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> ExecutionPlan:
         """The reference from time 0."""
         return plan(self.curve, self.periods)
 
@@ -262,13 +262,13 @@ class ClosedLoop:
 
     @cached_property
     def ticks(self) -> Ticks:
-        wanted = SIMULATION_RATE if self.rate is None else self.rate
+        wanted = LEAST_SIMULATION_RATE_HZ if self.rate is None else self.rate
         if self.control.rate is None:
             rate, every = max(wanted, self._needed_rate) if self.rate is None else wanted, 1
         else:
             every = max(1, math.ceil(wanted / self.control.rate - 1e-9))
             rate = every * self.control.rate
-        if rate > FINEST * (1.0 + 1e-9):
+        if rate > MOST_SIMULATION_RATE_HZ * (1.0 + 1e-9):
             raise ExciterError(
                 f"the controller is so fast that steps at {rate:.3g} Hz would be needed; give its rate, a lower "
                 "bandwidth, or the rate of the simulation"
@@ -287,7 +287,7 @@ class ClosedLoop:
         """[Hz] for the controller on what it believes to move."""
         from exciter.dynamics.dynamics import Dynamics
 
-        path = self.plan.curve.motion(np.linspace(0.0, self.plan.curve.end, PATH))
+        path = self.plan.curve.motion(np.linspace(0.0, self.plan.curve.end, PATH_POSTURES))
         inertia = Dynamics(self.believed).inertia_matrix(path.q[:1])[0]
         inertia = inertia + np.diag(self.believed.friction.get("rotor_inertia", np.zeros(self.robot.n)))
         damping = self.control.damping_matrix(self.believed, path)

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from exciter.errors import ExciterError, RecordingError, shown
-from exciter.experiment.process import ROUTES
+from exciter.experiment.quality.process import ROUTES
 from exciter.experiment.signals.low_pass import Butterworth
 from exciter.experiment.signals.processed import Route
 from exciter.experiment.signals.rows import ParallelFilter

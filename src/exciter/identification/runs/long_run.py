@@ -12,9 +12,9 @@ from functools import cached_property
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
-from exciter.experiment.process import fallen_back, usual_route
+from exciter.experiment.quality.process import fallen_back, usual_route
 from exciter.experiment.quality.quality import Quality, check_stream
-from exciter.experiment.quality.repair import Done, Repaired, RepairedLog, repair
+from exciter.experiment.quality.repair import Repaired, RepairedLog, RepairTally, repair
 from exciter.experiment.quality.survey import Windows
 from exciter.experiment.recording.about import Repairs
 from exciter.experiment.recording.recording import Recording
@@ -70,7 +70,7 @@ class LongLog:
         cls, chunks: Callable[[], Iterable[Recording]], name: str, model: DynamicModel, repairs: Repairs | None = None
     ) -> LongLog:
         """Gone through once, with the joints of the model's robot in its order; model: what the log is judged by."""
-        log, done = RepairedLog.of(chunks, repairs), Done()
+        log, done = RepairedLog.of(chunks, repairs), RepairTally()
         seen = _Seen()
         quality = check_stream(seen.each(log.repaired(done)), model=model)
         for finding in quality.problems:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exciter.dynamics.model import BaseReaction, DynamicModel
 from exciter.errors import ParameterError, RecordingError
-from exciter.experiment.process import process
+from exciter.experiment.quality.process import process
 from exciter.experiment.quality.repair import Repaired
 from exciter.experiment.quality.survey import visible_period
 from exciter.experiment.recording import Payload, Recording

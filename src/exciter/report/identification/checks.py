@@ -13,12 +13,11 @@ from exciter.report.markup import Markup, element, number, percent
 from exciter.report.plot import Line, Plot
 from exciter.report.section import Section, joint_choice
 from exciter.report.table import Bar, Cell, Table, Word
+from exciter.validation.closed_loop import Followed, SimulationCheck
 from exciter.validation.comparison import Comparison
-from exciter.validation.followed import Followed
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import MISSED, NEARLY, KnownLoad
 from exciter.validation.open_loop import OpenLoop
-from exciter.validation.simulation import SimulatedRun
 
 
 def verdict_line(word: str, tone: str) -> Markup:
@@ -111,7 +110,7 @@ def known_load_section(found: KnownLoad) -> Section:
     return Section("known-load", "A known load, recovered", text, contents)
 
 
-def simulation_section(runs: Sequence[SimulatedRun]) -> Section:
+def simulation_section(runs: Sequence[SimulationCheck]) -> Section:
     text = (
         "The robot is simulated with the identified parameters: under a controller along the recorded motion, and "
         "driven by the measured torque alone for a short time, where small errors grow quickly."
@@ -120,7 +119,7 @@ def simulation_section(runs: Sequence[SimulatedRun]) -> Section:
     return Section("simulation", "Simulation with the identified model", text, tuple(contents))
 
 
-def simulated_parts(run: SimulatedRun) -> list[Markup]:
+def simulated_parts(run: SimulationCheck) -> list[Markup]:
     closed, name = run.closed_loop, PurePath(run.run).name
     parts = [closed_table(closed, name).html()]
     if len(closed.time) > 1:

@@ -13,20 +13,21 @@ from exciter.report.markup import Markup, element, joined, number, percent
 from exciter.report.plain_words import named
 from exciter.report.section import figures
 from exciter.validation.baselines import DESCRIPTION, IDENTIFIED
-from exciter.validation.validation import RunValidation, Validation
-from exciter.validation.verdict import Verdict, next_steps, some_of
+from exciter.validation.validation import RunValidation, Validation, ValidationVerdict, next_steps, some_of
 
 MOST_NOTES = 8  #: the others are folded away
 
 
-def headline(found: Identification, verdict: Verdict, notes: Sequence[Note], quality: Mapping[str, Quality]) -> Markup:
+def headline(
+    found: Identification, verdict: ValidationVerdict, notes: Sequence[Note], quality: Mapping[str, Quality]
+) -> Markup:
     fit = f"{fit_sentence(verdict.fit)}{unseen_clause(verdict.unseen)}; {worst_joint(verdict)}."
     steps = next_steps(found, verdict, quality)
     return summary(verdict, (done_sentence(found), fit, sure_sentence(found)), notes, key_figures(found), steps)
 
 
 def summary(
-    verdict: Verdict,
+    verdict: ValidationVerdict,
     sentences: Sequence[str],
     notes: Sequence[Note],
     more: Mapping[str, str] | None = None,
@@ -107,7 +108,7 @@ def left_words(run: RunValidation) -> str:
     return f"{percent(left / 100)} of the torque, {number(left / floor, 2)} times the noise ({noise})"
 
 
-def worst_joint(verdict: Verdict) -> str:
+def worst_joint(verdict: ValidationVerdict) -> str:
     """Which joint is predicted worst."""
     worst = verdict.worst_joint
     sizes = f"{number(worst.rms, 3)} of {number(worst.signal, 3)} {worst.unit} rms"
@@ -131,7 +132,7 @@ def sure_sentence(found: Identification) -> str:
 # -- figures -----------------------------------------------------------------------------------------------------------
 
 
-def runs_figures(verdict: Verdict) -> dict[str, str]:
+def runs_figures(verdict: ValidationVerdict) -> dict[str, str]:
     """What is left of the worst run of each kind, and what the description leaves of the decisive one."""
     kinds = {"left of the runs identified from": verdict.fit, "left of motion never seen": verdict.unseen}
     shown = {words: left_share(kind.worst) for words, kind in kinds.items() if kind.runs}

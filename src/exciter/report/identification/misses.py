@@ -14,12 +14,12 @@ from exciter.report.markup import Markup, chance, number, percent
 from exciter.report.plot import HeatMap, Line, Plot
 from exciter.report.section import Section, folded, joint_choice
 from exciter.report.table import Bar, Cell, Table, Word
-from exciter.validation.histogram import Histogram
+from exciter.validation.residuals import Histogram
 from exciter.validation.structure import Structure
-from exciter.validation.verdict import Verdict
+from exciter.validation.validation import ValidationVerdict
 
 
-def misses(verdict: Verdict) -> Iterator[Section]:
+def misses(verdict: ValidationVerdict) -> Iterator[Section]:
     """Of the decisive run."""
     (drawn,) = (one for one in drawn_runs(verdict) if one.found is verdict.decisive)
     yield histogram_section(drawn)

@@ -34,12 +34,11 @@ from exciter.report.page import Page
 from exciter.report.plain_words import in_full
 from exciter.report.repeat import repeat_section
 from exciter.report.section import Section
+from exciter.validation.closed_loop import SimulationCheck
 from exciter.validation.comparison import Comparison
 from exciter.validation.inertia_matrix import InertiaMatrix
 from exciter.validation.known_load import KnownLoad
-from exciter.validation.simulation import SimulatedRun
-from exciter.validation.validation import Validation
-from exciter.validation.verdict import Verdict
+from exciter.validation.validation import Validation, ValidationVerdict
 
 
 def done_section(words: Sequence[str], runs: Sequence[Run]) -> Section:
@@ -76,7 +75,7 @@ class Answers:
     comparison: Comparison | None = None
     inertia_matrix: InertiaMatrix | None = None
     known_load: KnownLoad | None = None
-    simulation: Sequence[SimulatedRun] = ()
+    simulation: Sequence[SimulationCheck] = ()
     choices: Sequence[Choice] = ()
 
     def sections(self) -> Iterator[Section]:
@@ -121,7 +120,7 @@ def identification_page(
     their files. notes: to stand at the top. answers: what was asked for beside the parameters, and checks. quality:
     what the check of each log found, by its name.
     """
-    verdict = Verdict(fit, unseen)
+    verdict = ValidationVerdict(fit, unseen)
     sections = [*_sections(found, verdict, answers or Answers(), quality or {}, settings or {})]
     never = [run for one in validation for run in one.runs]
     sections.append(settings_section(found, settings or {}, never))
@@ -131,7 +130,7 @@ def identification_page(
 
 def _sections(
     found: Identification,
-    verdict: Verdict,
+    verdict: ValidationVerdict,
     answers: Answers,
     quality: Mapping[str, Quality],
     settings: Mapping[str, Any],

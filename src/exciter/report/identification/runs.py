@@ -21,8 +21,7 @@ from exciter.robot.robot import Robot
 from exciter.validation.baselines import DESCRIPTION, GRAVITY, ZERO
 from exciter.validation.friction_curves import NOT_OF_VELOCITY, FrictionCurve
 from exciter.validation.prediction import Prediction
-from exciter.validation.validation import RunValidation
-from exciter.validation.verdict import MOST_RUNS, Verdict
+from exciter.validation.validation import MOST_RUNS_SHOWN, RunValidation, ValidationVerdict
 
 CLOCK = 1e6  #: [s] a log that begins later has the time of a clock: what is drawn counts from its beginning
 FIT, UNSEEN = "identified from", "never seen"
@@ -56,7 +55,7 @@ class Drawn:
         return FIT if self.seen else UNSEEN
 
 
-def drawn_runs(verdict: Verdict) -> tuple[Drawn, ...]:
+def drawn_runs(verdict: ValidationVerdict) -> tuple[Drawn, ...]:
     """The runs identified from, then those never seen."""
     kinds = [(run, seen) for found, seen in ((verdict.fit, True), (verdict.unseen, False)) for run in found.runs]
     return tuple(Drawn(run, f"run{k}", seen) for k, (run, seen) in enumerate(kinds))
@@ -172,7 +171,7 @@ def residuals_section(runs: Sequence[Drawn], judge: Formulation, shown_runs: int
         f"model can explain. {judged_words(judge)}"
     )
     if shown_runs < len(runs):
-        text += f" Torques are drawn of the first {MOST_RUNS} runs of each kind."
+        text += f" Torques are drawn of the first {MOST_RUNS_SHOWN} runs of each kind."
     floors = [f"{drawn.name}: {drawn.found.floor.sentence}" for drawn in runs]
     contents = (*(baselines_table(drawn).html() for drawn in runs), listed(floors))
     return Section("residuals", "Residuals beside baselines", text, contents)
@@ -220,7 +219,7 @@ def shown(share: float, length: float = math.nan) -> Bar:
     return Bar(share, percent(share / 100.0) if math.isfinite(share) else "–", length)
 
 
-def run_sections(verdict: Verdict, judge: Formulation) -> Iterator[Section]:
+def run_sections(verdict: ValidationVerdict, judge: Formulation) -> Iterator[Section]:
     """Residuals of all of them, by the equations of ``judge``; the robot and the torques of those that are shown."""
     runs = drawn_runs(verdict)
     shown = [drawn for drawn in runs if drawn.found in verdict.shown]
@@ -230,7 +229,7 @@ def run_sections(verdict: Verdict, judge: Formulation) -> Iterator[Section]:
         yield torque_section(drawn)
 
 
-def friction_sections(verdict: Verdict) -> Iterator[Section]:
+def friction_sections(verdict: ValidationVerdict) -> Iterator[Section]:
     """Nothing where no joint has a curve."""
     if verdict.friction_curves:
         names = [run.name for run in verdict.shown if run.prediction.of_joints]

@@ -17,10 +17,9 @@ from exciter.report.identification.runs import friction_sections, run_sections
 from exciter.report.markup import Markup, number
 from exciter.report.page import Page
 from exciter.report.repeat import repeat_section
+from exciter.validation.closed_loop import SimulationCheck
 from exciter.validation.inertia_matrix import InertiaMatrix
-from exciter.validation.simulation import SimulatedRun
-from exciter.validation.validation import Validation
-from exciter.validation.verdict import Verdict, some_of
+from exciter.validation.validation import Validation, ValidationVerdict, some_of
 
 
 def validation_page(
@@ -31,14 +30,14 @@ def validation_page(
     notes: Sequence[Note] = (),
     quality: Mapping[str, Quality] | None = None,
     inertia_matrix: InertiaMatrix | None = None,
-    simulation: Sequence[SimulatedRun] = (),
+    simulation: Sequence[SimulationCheck] = (),
 ) -> Page:
     """The report.
 
     validation: of runs that the model never saw; runs: the same as they were read, for their hashes and what was done
     with them. notes: to stand at the top. quality: what the check of each log found, by its name.
     """
-    verdict = Verdict(Validation(()), validation)
+    verdict = ValidationVerdict(Validation(()), validation)
     sections = [
         *run_sections(verdict, identified.config.evaluation(())),
         *friction_sections(verdict),
@@ -63,7 +62,7 @@ def validation_page(
     return Page(title, _headline(identified, verdict, notes), sections)
 
 
-def _headline(identified: IdentifiedModel, verdict: Verdict, notes: Sequence[Note]) -> Markup:
+def _headline(identified: IdentifiedModel, verdict: ValidationVerdict, notes: Sequence[Note]) -> Markup:
     robot, runs = identified.model.robot, verdict.unseen.runs
     seconds = sum(float(run.prediction.time[-1] - run.prediction.time[0]) for run in runs)
     done = (

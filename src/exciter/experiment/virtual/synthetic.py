@@ -13,7 +13,7 @@ from exciter.experiment.recording import About, Recording
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
-EVEN = 1e-6  # of an interval, by which samples of a period may miss being equally far apart
+EVEN_STEP_TOLERANCE = 1e-6  # of an interval, by which samples of a period may miss being equally far apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +67,6 @@ def synthetic_recording(
 def _even_step(motion: Motion) -> float:
     """[s] between the samples of a period."""
     steps = np.diff(motion.time)
-    if len(steps) < 1 or np.ptp(steps) > EVEN * steps.mean():
+    if len(steps) < 1 or np.ptp(steps) > EVEN_STEP_TOLERANCE * steps.mean():
         raise MotionError("a period to be repeated must be sampled evenly; give times k/rate without the period's end")
     return float(motion.time[-1] - motion.time[0]) / len(steps)

@@ -18,7 +18,7 @@ from exciter.experiment.signals.resample import round_rate, sampling_rate
 from exciter.notes import Note, done, note
 from exciter.settings import Registry
 
-FEWEST_PERIODS = 2.0  # one period has no average, and says nothing of its noise
+FEWEST_AVERAGED_PERIODS = 2.0  # one period has no average, and says nothing of its noise
 #: ``route:`` by method: how positions are differentiated.
 #:     route: {method: differences, cutoff: 20, measured_velocity: true}   # [Hz]; the method unless given
 #:     route: {method: fourier, harmonics: 20, period: 10}                 # of a motion that repeats
@@ -66,7 +66,7 @@ def usual_route(recording: Recording) -> tuple[Route, Note]:
         return FilteredDifferences(), done("route", "no period is given: low-passed and differentiated")
     start = recording.time[0] if about.settled is None else max(about.settled, recording.time[0])
     count = (recording.time[-1] - start) / about.period
-    if count >= FEWEST_PERIODS:
+    if count >= FEWEST_AVERAGED_PERIODS:
         text = f"the motion repeats every {about.period:g} s: averaged, and differentiated as series"
         return FourierFit(), done("route", text)
     text = f"{count:.3g} periods of {about.period:g} s are too few to average: low-passed and differentiated"

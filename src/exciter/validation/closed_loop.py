@@ -5,6 +5,8 @@ one was asked to do. Without them, a computed-torque controller that knows the i
 motion: Γ = Γ̂(q_r, q̇_r, q̈_r) + Â(q_r)(K_d ė + K_p e). The torque it takes is then what the model says about this motion,
 a motion that cannot be followed is one the model cannot make. While dry friction holds a joint, its drive may give
 anything within the friction, and what it gives is the controller's affair: torques are compared while the joint moves.
+
+A simulator that is driven by the identified model, compared with what the robot did (§ 12.7).
 """
 
 from __future__ import annotations
@@ -30,14 +32,14 @@ from exciter.parameters.terms.term import PerJoint
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi, inertia_matrices
-from exciter.validation.simulated_arm import SimulatedArm
+from exciter.validation.open_loop import Horizons, OpenLoop, SimulatedArm, simulate_open_loop
 
-TICKS = 1000.0  # [Hz] at least, of the controller that follows
-FASTER = 5.0  # times the motion's own frequency: the bandwidth unless given
-SLOWEST, PER_TICK = 10.0, 0.05  # [Hz] and of the ticks: least and largest bandwidth then
-SLOW = 0.02  # of the rms speed: below it the feed-forward of dry friction fades
-SHOWN = 4000  # instants kept for drawing
-RESTS = 0.01  # of a joint's fastest: slower, it rests
+LEAST_CONTROLLER_RATE_HZ = 1000.0  # [Hz] at least, of the controller that follows
+BANDWIDTH_OVER_MOTION = 5.0  # times the motion's own frequency: the bandwidth unless given
+LEAST_BANDWIDTH_HZ, MOST_BANDWIDTH_PER_TICK = 10.0, 0.05  # [Hz] and of the ticks: least and largest bandwidth then
+FRICTION_FADE_SPEED_SHARE = 0.02  # of the rms speed: below it the feed-forward of dry friction fades
+MOST_DRAWN_INSTANTS = 4000  # instants kept for drawing
+REST_SHARE_OF_FASTEST = 0.01  # of a joint's fastest: slower, it rests
 
 
 @dataclass(frozen=True)
@@ -198,12 +200,14 @@ def usual_bandwidth(motion: Motion) -> float:
     speed, change = (np.sqrt((x**2).mean(axis=0)) for x in (motion.qd, motion.qdd))
     moving = speed > 1e-3 * speed.max()
     own = float((change[moving] / speed[moving]).max(initial=0.0)) / (2.0 * np.pi) if speed.max() > 0.0 else 0.0
-    return float(np.clip(FASTER * own, SLOWEST, PER_TICK * TICKS))
+    return float(
+        np.clip(BANDWIDTH_OVER_MOTION * own, LEAST_BANDWIDTH_HZ, MOST_BANDWIDTH_PER_TICK * LEAST_CONTROLLER_RATE_HZ)
+    )
 
 
 def follow(arm: SimulatedArm, motion: Motion, rate: float, bandwidth: float, damping: float = 1.0) -> SimulatedRun:
     """The arm under computed torque along a recorded motion at ``rate`` [Hz], seen at its samples."""
-    between = max(1, int(np.ceil(TICKS / rate - 1e-9)))
+    between = max(1, int(np.ceil(LEAST_CONTROLLER_RATE_HZ / rate - 1e-9)))
     reference = _between_samples(motion, between, rate)
     ticks = Ticks(1.0 / (rate * between), 1, len(reference))
     law = _computed_torque(arm, reference, 2.0 * np.pi * bandwidth, damping)
@@ -226,7 +230,9 @@ def _between_samples(motion: Motion, between: int, rate: float) -> Motion:
 def _computed_torque(arm: SimulatedArm, reference: Motion, omega: float, damping: float) -> Law:
     speed = float(np.sqrt((reference.qd**2).mean(axis=0)).max())
     soft = DynamicModel(
-        arm.model.robot, tuple(t.smoothed(max(SLOW * speed, 1e-9)) for t in arm.model.terms), arm.model.engine
+        arm.model.robot,
+        tuple(t.smoothed(max(FRICTION_FADE_SPEED_SHARE * speed, 1e-9)) for t in arm.model.terms),
+        arm.model.engine,
     )
     forward = soft.torque(reference, arm.chi)
     inertia = inertia_matrices(arm.model, arm.chi, reference.q)
@@ -243,7 +249,10 @@ def _computed_torque(arm: SimulatedArm, reference: Motion, omega: float, damping
 def _zone(model: DynamicModel, dead_zone: PerJoint, parts: Sequence[Processed]) -> Array:
     """(n,) speeds below which a joint rests."""
     fastest = np.max([np.zeros(model.n), *(np.abs(part.motion.qd).max(axis=0) for part in parts)], axis=0)
-    given, usual = (InverseDynamic(None, zone).zone(model) for zone in (dead_zone, tuple((RESTS * fastest).tolist())))
+    given, usual = (
+        InverseDynamic(None, zone).zone(model)
+        for zone in (dead_zone, tuple((REST_SHARE_OF_FASTEST * fastest).tolist()))
+    )
     return np.where(given > 0.0, given, usual)
 
 
@@ -283,6 +292,43 @@ class _Sums:
         return np.sqrt(self._squares / np.where(self._counts > 0, self._counts, np.nan))
 
     def shown(self) -> tuple[Array, Array, Array]:
-        every = max(1, -(-self._count // SHOWN))
+        every = max(1, -(-self._count // MOST_DRAWN_INSTANTS))
         time, measured, simulated = (np.concatenate(x)[::every] for x in zip(*self._kept, strict=True))
         return time, measured, simulated
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationCheck:
+    """The same run in both ways: under a controller, and driven by the measured torque for a short time."""
+
+    run: str
+    closed_loop: Followed
+    open_loop: OpenLoop
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        said = (*self.closed_loop.sentences, *self.open_loop.sentences)
+        return tuple(dict.fromkeys(said))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "run": self.run,
+            "closed_loop": self.closed_loop.to_dict(),
+            "open_loop": self.open_loop.to_dict(),
+            "words": list(self.sentences),
+        }
+
+
+def simulate_run(
+    model: DynamicModel,
+    values: ArrayLike,
+    run: Run,
+    horizons: Horizons | None = None,
+    following: Following | None = None,
+    loop: ClosedLoop | None = None,
+    dead_zone: PerJoint = 0.0,
+) -> SimulationCheck:
+    """values (b,) of the model's base parameters; see ``simulate_open_loop`` and ``simulate_closed_loop``."""
+    closed = simulate_closed_loop(model, values, run, following, loop, dead_zone)
+    return SimulationCheck(run.name, closed, simulate_open_loop(model, values, run, horizons))

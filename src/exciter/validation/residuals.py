@@ -1,0 +1,266 @@
+"""Errors of the identified model and of the description on common bins, as seed 004 shows them (Fig. 4).
+
+Residuals compared with themselves: earlier ones, and those of other joints.
+
+Which frequencies the torque has, and which of them a model leaves in the residual.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft, signal, stats
+
+from exciter.experiment.signals.rows import Rows
+from exciter.identification.information.compressed import Compressed, compress
+from exciter.identification.information.estimate import Estimate
+from exciter.identification.uncertainty.linear_equations import ERROR_GAP_INTERVALS
+from exciter.identification.uncertainty.residual_correlation import Whiteness, whiteness
+from exciter.typing import Array
+from exciter.validation.prediction import Prediction
+
+MOST_HISTOGRAM_BINS = 200
+CONSTANT_COLUMN = ("one",)
+FEWEST_WHITENESS_INSTANTS = 8  #: instants: fewer have no correlation to speak of
+LONGEST_SPECTRUM_SEGMENT = 1024  #: samples
+FEWEST_SPECTRUM_SAMPLES = 32  #: samples without a gap
+STRONG_CORRELATION = 0.3  #: of two joints: less is not reported
+SURE_CORRELATION_ERRORS = 4.0  #: standard errors from zero: less is not reported
+EMPTIED_DENSITY_SHARE = (
+    1e-4  #: of the largest density: frequencies beyond the last that has more were emptied by filters
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorDistribution:
+    """Of one model: counts (B,) per bin, mean and σ; skewness and kurtosis (of what exceeds a Gaussian): 0 of a
+    Gaussian, of whatever size. gaussian (B,): counts that a Gaussian of this mean and σ would have."""
+
+    model: str
+    counts: NDArray[np.int64]
+    mean: float
+    std: float
+    skewness: float
+    kurtosis: float
+    gaussian: Array
+
+    @property
+    def percent(self) -> Array:
+        """(B,) of all errors, per bin."""
+        return self._share(self.counts)
+
+    @property
+    def gaussian_percent(self) -> Array:
+        return self._share(self.gaussian)
+
+    def _share(self, counts: NDArray[Any]) -> Array:
+        return np.asarray(100.0 * counts / max(int(self.counts.sum()), 1))
+
+    @classmethod
+    def of(cls, model: str, errors: Array, edges: Array) -> ErrorDistribution:
+        mean, std = float(errors.mean()), float(errors.std())
+        if std <= 1e-12 * float(np.abs(errors).max(initial=1e-300)):  # rounding of errors that are all alike
+            skewness = kurtosis = 0.0
+        else:
+            skewness, kurtosis = float(stats.skew(errors)), float(stats.kurtosis(errors))
+        below = stats.norm.cdf(edges, mean, max(std, 1e-300))
+        counts = np.histogram(errors, edges)[0]
+        return cls(model, counts, mean, std, skewness, kurtosis, np.asarray(len(errors) * np.diff(below)))
+
+    def to_dict(self) -> dict[str, Any]:
+        numbers = {"mean": self.mean, "std": self.std, "skewness": self.skewness, "kurtosis": self.kurtosis}
+        return {"counts": self.counts.tolist(), **numbers}
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Of one joint [``unit``]: edges (B + 1,) of bins that are the same for both models, and hold all errors."""
+
+    joint: str
+    unit: str
+    edges: Array
+    identified: ErrorDistribution
+    description: ErrorDistribution
+
+    def to_dict(self) -> dict[str, Any]:
+        named = {"identified": self.identified.to_dict(), "description": self.description.to_dict()}
+        return {"unit": self.unit, "edges": self.edges.tolist(), **named}
+
+
+def histograms(prediction: Prediction) -> tuple[Histogram, ...]:
+    """Of every joint, while it moves: at rest there is no equation to be wrong."""
+    return tuple(_histogram(prediction, j) for j in range(len(prediction.joints)))
+
+
+def _histogram(prediction: Prediction, j: int) -> Histogram:
+    moves = slice(None) if prediction.moves is None or not prediction.moves[:, j].any() else prediction.moves[:, j]
+    measured = prediction.measured[moves, j]
+    identified, description = measured - prediction.predicted[moves, j], measured - prediction.description[moves, j]
+    edges = bins(identified, description)
+    return Histogram(
+        prediction.joints[j],
+        prediction.units[j],
+        edges,
+        ErrorDistribution.of("identified", identified, edges),
+        ErrorDistribution.of("description", description, edges),
+    )
+
+
+def bins(first: Array, second: Array) -> Array:
+    """Edges over both, as wide as suits the first (Freedman and Diaconis), 200 bins at most."""
+    low, high = (float(f([first, second])) for f in (np.min, np.max))
+    if high <= low:
+        half = max(abs(low), 1.0) * 1e-6
+        low, high = low - half, high + half
+    quarters = np.quantile(first, [0.25, 0.75])
+    width = 2.0 * float(quarters[1] - quarters[0]) / np.cbrt(len(first))
+    count = (
+        MOST_HISTOGRAM_BINS if width <= 0.0 else int(min(MOST_HISTOGRAM_BINS, max(1.0, np.ceil((high - low) / width))))
+    )
+    return np.linspace(low, high, count + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class JointCorrelation:
+    """coefficients (J, J) of residuals of two joints at one instant, zero of one that rests throughout; errors (J, J):
+    their standard errors where there is none, which hold for residuals that are correlated in time (Bartlett)."""
+
+    joints: tuple[str, ...]
+    coefficients: Array
+    errors: Array
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Pairs that are worth a word."""
+        found = []
+        for j, first in enumerate(self.joints):
+            for k, second in enumerate(self.joints[:j]):
+                size = abs(self.coefficients[j, k])
+                if size > max(STRONG_CORRELATION, SURE_CORRELATION_ERRORS * self.errors[j, k]):
+                    found.append(
+                        f"residuals of {second} and {first} correlate by {self.coefficients[j, k]:.2f}: they have a "
+                        "cause in common, as an inertia that both feel, or coupled drives"
+                    )
+        return tuple(found)
+
+
+def joint_correlation(prediction: Prediction) -> JointCorrelation:
+    e = prediction.residual - prediction.residual.mean(axis=0)
+    count, joints = e.shape
+    size = np.sqrt((e**2).sum(axis=0))
+    e = e / np.where(size > 0.0, size, 1.0)
+    power = np.abs(fft.rfft(e, fft.next_fast_len(2 * count, real=True), axis=0)) ** 2
+    rho = fft.irfft(power, axis=0)[: min(count, max(1, count // 8))]  # (K, J) correlation with earlier residuals
+    fewer = np.minimum(*np.meshgrid(_counted(prediction), _counted(prediction)))  # equations: rest has none
+    errors = np.sqrt(np.maximum(2.0 * rho.T @ rho - 1.0, 1.0) / np.maximum(fewer, 1.0))
+    return JointCorrelation(prediction.joints, e.T @ e + np.diag((size == 0.0) * 1.0), errors.reshape(joints, joints))
+
+
+def residual_whiteness(prediction: Prediction) -> tuple[Whiteness, ...]:
+    """Of every joint, see ``whiteness``; residuals count as equations of a constant that is zero. None of a few: a
+    joint that rests throughout is left out."""
+    counted = _counted(prediction)
+    kept = np.flatnonzero((counted >= FEWEST_WHITENESS_INSTANTS) & prediction.residual.any(axis=0))
+    if not kept.size:
+        return ()
+    none = np.zeros(1)
+    noise = np.sqrt((prediction.residual[:, kept] ** 2).sum(axis=0) / counted[kept])
+    equations = _Constant(prediction, kept, counted[kept] / len(prediction))
+    return whiteness(
+        equations,
+        Estimate(CONSTANT_COLUMN, ("",), none, none[:, None], equations.joints, noise, float(counted[kept].min())),
+    )
+
+
+def _counted(prediction: Prediction) -> Array:
+    """(J,) equations of each joint."""
+    count = len(prediction)
+    return np.asarray(prediction.counted) if prediction.counted else np.full(len(prediction.joints), float(count))
+
+
+@dataclass(frozen=True, eq=False)
+class _Constant:
+    """Residuals of the joints ``kept`` as equations 1 · constant = residual; present: see ``Rows.present``."""
+
+    prediction: Prediction
+    kept: NDArray[np.intp]
+    present: Array
+    names: tuple[str, ...] = CONSTANT_COLUMN
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return tuple(self.prediction.joints[j] for j in self.kept)
+
+    def rows(self) -> Iterator[tuple[int, Rows]]:
+        p, left = self.prediction, self.prediction.residual[:, self.kept]
+        rows = Rows.of(p.time, np.ones((*left.shape, 1)), left, p.rate, self.joints, CONSTANT_COLUMN)
+        yield 0, replace(rows, present=self.present)
+
+    @cached_property
+    def compressed(self) -> Compressed:
+        labelled = ((run, np.zeros(len(rows), dtype=np.int64), rows) for run, rows in self.rows())
+        return compress(labelled, CONSTANT_COLUMN, self.joints, 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class AmplitudeDensity:
+    """Amplitude density (F, J) [unit/√Hz] at frequencies (F,) [Hz], by the method of Welch."""
+
+    frequency: Array
+    values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualSpectrum:
+    """Of J equations, ``joints`` in ``units``: what was measured, and what the model leaves of it."""
+
+    joints: tuple[str, ...]
+    units: tuple[str, ...]
+    measured: AmplitudeDensity
+    residual: AmplitudeDensity
+
+    @property
+    def filled(self) -> int:
+        """How many of the frequencies filters left something at."""
+        values = self.measured.values
+        some = (values > EMPTIED_DENSITY_SHARE * values.max(axis=0)).any(axis=1)
+        return int(np.flatnonzero(some)[-1]) + 1 if some.any() else len(some)
+
+
+def residual_spectrum(prediction: Prediction) -> ResidualSpectrum | None:
+    """None where the run is too short."""
+    found = density(prediction.time, prediction.rate, prediction.measured, prediction.residual)
+    return ResidualSpectrum(prediction.joints, prediction.units, *found) if found else None
+
+
+def density(time: Array, rate: float, *series: Array) -> tuple[AmplitudeDensity, ...]:
+    """Of series (N, J) at the same instants; mean over the stretches without a gap, by their length. Nothing where all
+    of them are too short."""
+    parts = stretches(time, rate)
+    length = min(LONGEST_SPECTRUM_SEGMENT, max(part.stop - part.start for part in parts))
+    parts = [part for part in parts if part.stop - part.start >= length]
+    if length < FEWEST_SPECTRUM_SAMPLES:
+        return ()
+    weights = [part.stop - part.start for part in parts]
+    found = []
+    for values in series:
+        power = [signal.welch(values[part], rate, nperseg=length, axis=0) for part in parts]
+        mean = np.average([p for _, p in power], axis=0, weights=weights)
+        found.append(AmplitudeDensity(power[0][0][1:], np.sqrt(mean[1:])))  # the mean is no vibration
+    return tuple(found)
+
+
+def stretches(time: Array, rate: float) -> list[slice]:
+    """Parts of a series without a gap."""
+    cuts = [
+        0,
+        *(np.flatnonzero(np.abs(np.diff(time) * rate - 1.0) > ERROR_GAP_INTERVALS - 1.0) + 1).tolist(),
+        len(time),
+    ]
+    return [slice(a, b) for a, b in itertools.pairwise(cuts)]
