@@ -37,13 +37,12 @@ from exciter.experiment.virtual import (
     VirtualRobot,
     draw,
     read_truth,
-    truth_from,
 )
 from exciter.experiment.virtual.execute import SimulationTiming, execute, plan
 from exciter.experiment.virtual.plant import build
 from exciter.experiment.virtual.sensors import filtered
 from exciter.experiment.virtual.synthetic import synthetic_recording
-from exciter.experiment.virtual.truth import nearest_body
+from exciter.experiment.virtual.truth import nearest_body, truth_from
 from exciter.notes import texts
 from exciter.parameters.consistency import consistency, consistency_margin
 from exciter.parameters.inertial import symmetric
