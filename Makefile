@@ -4,14 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test check format bench papers real clean
+.PHONY: demo test quick check format bench papers real docs coverage lock wheels clean
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Exciter needs Python 3.11 or newer; give one with: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Setting up $(VENV) (once, a minute or two) …"
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c requirements-dev.lock -e '.[dev]'
 	@touch $@
 
 demo: $(READY)
@@ -19,6 +19,12 @@ demo: $(READY)
 
 test: check
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+quick: $(READY)  # what one runs between two changes
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m 'not (slow or papers or real or browser)'
+
+coverage: $(READY)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=html --cov-report=term:skip-covered
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -45,10 +51,24 @@ bench: $(READY)
 
 papers: $(READY)
 	$(BIN)/exciter reproduce -o reproduced
-	cp reproduced/papers.md docs/papers.md
+	cp reproduced/papers.md reproduced/papers-appendix.md docs/
+
+docs: $(READY)  # site/index.html; broken links are errors
+	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c requirements-dev.lock -e '.[docs]'
+	$(BIN)/python docs/make_imports.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "open site/index.html"
+
+lock: $(READY)  # the versions that `make` installs
+	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check pip-tools
+	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--extra dev --extra docs --extra bench -o requirements-dev.lock pyproject.toml
+
+wheels: $(READY)  # wheel and sdist, installed and used in a clean environment of every Python that is here
+	.ci/wheels
 
 real: $(READY)  # four robots that others recorded: make real DATA=/path/to/their/logs
 	@$(BIN)/python examples/real/run.py --data $(or $(DATA),$(EXCITER_DATA),../shared/data)
 
 clean:
-	rm -rf demo-out reproduced $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf demo-out reproduced site dist htmlcov .coverage $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

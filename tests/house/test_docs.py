@@ -73,7 +73,7 @@ def test_robot_documents(tmp_path):
 
 
 def test_design_document(tmp_path):
-    """Its examples do what they say; its configuration, and the README's, are understood as they stand."""
+    """Its examples do what they say; its configuration, and the tour's, are understood as they stand."""
     first, constraint, curve, baselines = blocks("docs/design.md", "python")
     names: dict = {}
     exec(first, names)
@@ -91,7 +91,7 @@ def test_design_document(tmp_path):
     cable = [limit for limit in verdict.limits if limit.what == "cable"]
     assert [limit.status for limit in cable] == ["holds", "holds"]
     assert cable[0].reached == pytest.approx(1 - 0.3, abs=1e-6)
-    for document, robot in (("docs/design.md", "panda"), ("README.md", "ur10e")):
+    for document, robot in (("docs/design.md", "panda"), ("docs/tour.md", "ur10e")):
         text = blocks(document, "yaml")[0]
         path = tmp_path / "design.yaml"
         path.write_text(text, encoding="utf-8")
@@ -112,8 +112,8 @@ def test_dynamics_document_shows_an_exact_gradient(capsys):
         assert float(exact) == pytest.approx(float(differences), rel=1e-5)
 
 
-def test_readme_describes_a_log(tmp_path):
-    text = blocks("README.md", "yaml")[1]
+def test_the_tour_describes_a_log(tmp_path):
+    text = blocks("docs/tour.md", "yaml")[1]
     (tmp_path / "recording.yaml").write_text(text, encoding="utf-8")
     (tmp_path / "log.csv").write_text("stamp,enc_1,enc_2,i_1,i_2\n0,0,90,2,1\n4,180,90,2,1\n", encoding="utf-8")
     recording = open_recording(tmp_path / "recording.yaml").read()
